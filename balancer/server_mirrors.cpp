@@ -37,12 +37,7 @@ void Server::find_mirrors() {
   finder_ = std::make_unique<NameFinder>(
       door_, dns(), sources_,
       NameFinder::Hooks{.mirrors_changed = [this] { mirrors_changed(); },
-                        .addresses_changed =
-                            [this] {
-                              for (auto& worker : workers_)
-                                worker->post([&w = *worker] { w.drop_outdated(); });
-                              mirrors_changed();  // saves them
-                            }});
+                        .addresses_changed = [this] { mirrors_changed(); }});  // saves them
   discovery_->remember(file_settings_, last_found_.pictures);
   finder_->remember(std::move(last_found_.names));
   discovery_->adopt(file_settings_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,6 +28,11 @@ class CheckSteps {
   }
   void notice(const Place& at, std::string message) {
     notices_.push_back({at, std::move(message)});
+  }
+  /// For a setting that several tables and shards inherit.
+  void notice_once(Problem problem) {
+    if (std::ranges::find(notices_, problem) == notices_.end())
+      notices_.push_back(std::move(problem));
   }
 
   void check_ping_path(const std::optional<Located<std::string>>& path);

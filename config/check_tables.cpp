@@ -31,7 +31,7 @@ class TableChecker : CheckSteps {
     for (const auto* lines : {&table.shards, &table.blackholes})
       for (const auto& shard : *lines) check_shard(table, shard);
     for (const auto& shard : table.shards)
-      if (auto cut = cut_off(table, shard)) notices_.push_back(*std::move(cut));
+      for (auto& cut : cut_off(searchd_, table, shard)) notice_once(std::move(cut));
     const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
     if (table.ha_strategy && is_own(table.ha_strategy, above.ha_strategy) &&
         !table.shards.empty() &&

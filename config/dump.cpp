@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/setting_rows.hpp"
 #include "config/settings/attempts.hpp"
 
@@ -30,6 +32,21 @@ void dump(const std::vector<SettingRow>& rows, std::string& out) {
   }
 }
 
+/// What the counts of retries come to, as `max_attempts` leaves them.
+void dump_attempts(const InstanceSettings& searchd, const TableSettings& table,
+                   const ShardSettings& shard, std::string& out) {
+  const auto counts = retry_counts(searchd, table, shard);
+  const auto most =
+      most_attempts(table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt,
+                    counts);
+  const auto left = [&](unsigned count) { return std::min(count, most - 1); };
+  out += fmt::format(
+      "  # at most {} attempts of a request at the shard in {}; retries: {} ordinary, {} after "
+      "overload, {} after a delay, {} after timeouts\n",
+      most, text(shard.at), left(counts.ordinary), left(counts.overload), left(counts.throttled),
+      left(counts.timeouts));
+}
+
 }  // namespace
 
 std::string dump(const Settings& settings) {
@@ -40,8 +57,7 @@ std::string dump(const Settings& settings) {
     out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
     dump(setting_rows(table, settings.searchd), out);
     for (const auto& shard : table.shards)
-      out += fmt::format("  # at most {} attempts of a request at the shard in {}\n",
-                         most_attempts(table, shard), text(shard.at));
+      dump_attempts(settings.searchd, table, shard, out);
     out += "}\n";
   }
   return out;

@@ -4,6 +4,7 @@
 
 #include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
+#include "agent/json/work_over.hpp"
 
 namespace karmad {
 
@@ -98,6 +99,7 @@ std::string_view last_member(std::string_view value, std::string_view wanted,
 }
 
 bool JsonElements::next() {
+  end_if_over();
   if (state_ == Closed || state_ == Failed) return false;
   if (take(json_, ']')) {
     state_ = Closed;

@@ -327,7 +327,7 @@ void MirrorSet::take_generation(std::size_t mirror) {
 
 void MirrorSet::apply(const Effects& effects) {
   for (const auto mirror : effects.drop_idle)
-    mirrors_[mirror]->agent->generation.store(state_[mirror].generation, std::memory_order_relaxed);
+    mirrors_[mirror]->agent->discard_connections(state_[mirror].generation);
   for (const auto mirror : effects.cancel_ping)
     if (const auto by = pingers_[mirror].lock()) by->break_off();
   for (const auto mirror : effects.check_now)

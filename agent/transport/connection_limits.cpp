@@ -25,6 +25,11 @@ void ConnectionLimits::change(ConnectionBounds bounds) {
   call_first();
 }
 
+void ConnectionLimits::close_outdated() {
+  const std::scoped_lock lock(mutex_);
+  for (auto* member : members_) member->post([](Member& holder) { holder.close_outdated(); });
+}
+
 /// The part of a bound that is reserved for each worker.
 unsigned ConnectionLimits::part_of(unsigned bound) const {
   return bound / (2 * static_cast<unsigned>(shares_.size()));

@@ -41,6 +41,8 @@ class ConnectionLimits {
 
   /// Changes the bounds; open connections stay open.
   void change(ConnectionBounds bounds);
+  /// Has every worker close its unused connections that are outdated (Pool::outdated()).
+  void close_outdated();
 
   /// One worker's part. Only that worker calls it, and it is called back on that worker.
   class Member {
@@ -72,6 +74,7 @@ class ConnectionLimits {
 
     virtual void may_open() = 0;   ///< the worker's turn has come
     virtual void make_room() = 0;  ///< an idle connection has to be closed
+    virtual void close_outdated() = 0;
     /// A connect of another worker failed: the result for all waiting requests whose time is over
     /// by `until`.
     virtual void refused(const NoConnection& why, TimePoint until) = 0;

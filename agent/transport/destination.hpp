@@ -41,6 +41,12 @@ class Destination {
   /// How often all kept connections were discarded at once; connections of an older generation are
   /// not reused (SD-020, SD-024).
   std::atomic<std::uint64_t> generation{0};
+  /// Starts that generation: unused connections of older ones are closed on all workers, the others
+  /// when their answer ends. A server that waits for its connections before it stops can stop.
+  void discard_connections(std::uint64_t next) {
+    generation.store(next, std::memory_order_relaxed);
+    close_outdated();
+  }
 
   /// Relaxed atomics on their own cache line; they order no other memory.
   struct alignas(64) Counts {
@@ -57,8 +63,8 @@ class Destination {
 
   /// The addresses of the name, in the order in which they are tried; null until it was looked up.
   std::shared_ptr<const Endpoints> endpoints() const { return endpoints_.load(); }
-  /// False if these are the known ones, in any order. Otherwise connections to the addresses that
-  /// are gone are not reused.
+  /// False if these are the known ones, in any order. Otherwise unused connections to the addresses
+  /// that are gone are closed, and others not reused.
   bool endpoints(Endpoints found) {
     if (const auto known = endpoints_.load(); known && std::ranges::is_permutation(*known, found))
       return false;
@@ -68,6 +74,7 @@ class Destination {
       unresolved_.reset();
     }
     version_.fetch_add(1, std::memory_order_release);
+    close_outdated();
     return true;
   }
   /// How often the addresses have changed.
@@ -96,6 +103,10 @@ class Destination {
   }
 
  private:
+  void close_outdated() {
+    connections.close_outdated();
+    copies.close_outdated();
+  }
   std::atomic<std::shared_ptr<const Endpoints>> endpoints_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> connect_failed_{false};

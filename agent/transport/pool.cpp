@@ -76,7 +76,7 @@ bool Pool::is_current(const Connection& connection) const {
   return true;
 }
 
-void Pool::drop_outdated() {
+void Pool::close_outdated() {
   // A closed connection may be destroyed, which calls the pool.
   std::vector<ConnectionPtr> gone;
   std::erase_if(idle_, [&](const auto& connection) {
@@ -174,22 +174,36 @@ ConnectionPtr Pool::idle_one() {
   return connection;
 }
 
-namespace {
-
-NoConnection no_turn(StopReason why) {
+NoConnection Pool::no_turn(StopReason why) const {
   if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
   if (why != StopReason::connect_timeout) return {Outcome::cancelled, "cancelled"};
+  if (!short_of_.empty())
+    return {Outcome::local_error,
+            "karmad could open no connection in time: " + short_of_ +
+                " (see ulimit -n, net.ipv4.ip_local_port_range)"};
   return {Outcome::local_error,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
 }
 
-}  // namespace
+/// The next connect is tried after kShortage, whoever waits; meanwhile connections are reused.
+void Pool::shortage(const std::string& why) {
+  loop_.shortages.add(1);
+  short_of_ = why;
+  if (std::exchange(short_, true)) return;
+  shortage_ends_.expires_after(kShortage);
+  shortage_ends_.async_wait([this](error_code error) {
+    if (error) return;  // it is being destroyed
+    short_ = false;
+    serve();
+  });
+}
 
 /// A request's place in the queue for a connection.
 class Pool::Place {
  public:
-  Place(Pool& pool, Stop& stop) : number(pool.places_++), pool_(pool), stop_(stop) {
-    pool_.waiting_.push_back(this);
+  Place(Pool& pool, std::uint64_t place, Stop& stop) : number(place), pool_(pool), stop_(stop) {
+    pool_.waiting_.insert(std::ranges::upper_bound(pool_.waiting_, number, {}, &Place::number),
+                          this);
     pool_.agent_->counts.waiting.fetch_add(1, std::memory_order_relaxed);
   }
   Place(const Place&) = delete;
@@ -281,20 +295,26 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
   if (from == From::idle)
     if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
   const auto opens = [this, from](std::size_t requests) {
-    return (from == From::fresh || !waits_for_watched(requests)) && try_open();
+    return !short_ && (from == From::fresh || !waits_for_watched(requests)) && try_open();
   };
-  if (!waiting_.empty() || !opens(1)) {
-    Place place(*this, stop);
-    for (;;) {
-      co_await place.wait();
-      if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
-      if (place.refusal()) co_return Result(std::unexpected(*place.refusal()));
-      if (waiting_.front() != &place) continue;  // strictly in order
-      if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
-      if (opens(waiting_.size())) break;
+  const auto number = places_++;
+  for (bool first = true;; first = false) {
+    if (!first || !waiting_.empty() || !opens(1)) {
+      Place place(*this, number, stop);
+      for (;;) {
+        co_await place.wait();
+        if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
+        if (place.refusal()) co_return Result(std::unexpected(*place.refusal()));
+        if (waiting_.front() != &place) continue;  // strictly in order
+        if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
+        if (opens(waiting_.size())) break;
+      }
     }
+    auto made = co_await connect(stop);
+    if (made) short_of_.clear();
+    if (made || made.error().outcome != Outcome::local_error) co_return made;
+    shortage(made.error().why);
   }
-  co_return co_await connect(stop);
 }
 
 }  // namespace karmad

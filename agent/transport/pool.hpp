@@ -46,7 +46,8 @@ inline constexpr const char* kUnreachable = "cannot be reached: a ping got no an
 /// The connections of one worker to one agent, within limits shared by all workers. Idle ones are
 /// reused last in, first out. Waiting requests are served in order when a connection is returned or
 /// closed, or a connect ends. While no connection is open, a failed connect is the result for all
-/// waiting requests.
+/// waiting requests. A connect that this process has no local port, descriptor or memory for says
+/// nothing about the agent: the request waits for a connection, and tries again every kShortage.
 ///
 /// The first connections of an agent are not reused at once, because late bytes behind an answer
 /// could be taken for the next answer. They are watched for kWatched first, until kFirstAnswers
@@ -64,6 +65,7 @@ class Pool final : ConnectionLimits::Member {
   static constexpr std::uint32_t kQuietAnswers = 32;
   static constexpr std::uint32_t kFewConnections = 32;
   static constexpr Micros kWatched{20'000};
+  static constexpr Micros kShortage{10'000};
 
   struct Taken {
     ConnectionPtr connection;
@@ -97,14 +99,14 @@ class Pool final : ConnectionLimits::Member {
   }
   /// Whether connections are kept after their answers: not to an agent that is no longer used.
   void keeps(bool keeps) { keeps_ = keeps; }
-  /// Closes the unused connections that are outdated.
-  void drop_outdated();
   /// Unused connections, including those being watched.
   std::size_t idle() const { return idle_.size() + watched_.size(); }
   /// Whether take() would return an idle connection at once; closes useless ones.
   bool ready();
   /// No connection is open or being opened, and no request or callback is pending.
-  bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_ && !timing_; }
+  bool unused() const {
+    return local_ == 0 && waiting_.empty() && !serves_soon_ && !timing_ && !short_;
+  }
 
  private:
   friend class Connection;
@@ -142,12 +144,15 @@ class Pool final : ConnectionLimits::Member {
   }
   void may_open() override { serve(); }
   void make_room() override;
+  void close_outdated() override;
   void refused(const NoConnection& why, TimePoint until) override { refuse_waiting(why, until); }
   void next_waiter();
   void serve_soon();
   void serve();
   void refuse_waiting(const NoConnection& why, TimePoint until);
   void apply_refusal();
+  void shortage(const std::string& why);
+  NoConnection no_turn(StopReason why) const;
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;
@@ -158,6 +163,9 @@ class Pool final : ConnectionLimits::Member {
   asio::steady_timer watch_ends_{loop_.io};
   bool keeps_ = true;
   bool timing_ = false;         ///< the timer runs
+  asio::steady_timer shortage_ends_{loop_.io};
+  bool short_ = false;        ///< that timer runs: no connect is tried
+  std::string short_of_;      ///< error text of the last shortage; empty: the last connect had none
   std::deque<Place*> waiting_;  ///< the oldest first
   std::uint64_t places_ = 0;    ///< number of requests queued so far
   std::optional<Refusal> refusal_;

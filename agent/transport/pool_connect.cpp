@@ -35,7 +35,7 @@ class Pool::Opening {
 
   /// Sets the error; all requests that wait now get the same one.
   NoConnection failed(NoConnection why) {
-    if (why.outcome != Outcome::local_error) pool_.agent_->connect_failed();
+    pool_.agent_->connect_failed();
     return failure_.emplace(std::move(why));
   }
   /// A stop was requested. Waiting requests with no more time left than this one used get the same
@@ -76,7 +76,7 @@ struct Connect {
   void await_resume() const noexcept {}
 };
 
-/// Lack of descriptors or socket memory is an error of this process, not of the agent.
+/// Lack of descriptors, local ports or socket memory is an error of this process, not of the agent.
 bool is_ours(const error_code& error) {
   using boost::system::errc::errc_t;
   return error == errc_t::too_many_files_open || error == errc_t::too_many_files_open_in_system ||
@@ -109,11 +109,15 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
 
   const auto began = Loop::now();
   error_code error = asio::error::host_not_found;
+  bool ours = !endpoints->empty();  // no address was tried in vain for another reason
   for (const auto& endpoint : *endpoints) {
     if (stop.requested()) break;
     Socket socket(loop_.io.get_executor());
     socket.open(endpoint.protocol(), error);
-    if (error) continue;
+    if (error) {
+      ours = ours && is_ours(error);
+      continue;
+    }
     socket.non_blocking(true, error);
     const bool tcp = endpoint.protocol().family() != AF_UNIX;
     if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
@@ -126,6 +130,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
       co_await connecting;
     }
     error = connecting.error;
+    ours = ours && is_ours(error);
     if (error || stop.requested()) continue;
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
@@ -134,8 +139,9 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
   if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
-  co_return Result(std::unexpected(opening.failed(
-      {is_ours(error) ? Outcome::local_error : Outcome::connect_failed, error.message()})));
+  if (ours) co_return Result(std::unexpected(NoConnection{Outcome::local_error, error.message()}));
+  co_return Result(
+      std::unexpected(opening.failed({Outcome::connect_failed, error.message()})));
 }
 
 Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop) {

@@ -1,5 +1,7 @@
 #include "agent/transport/stream.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -187,6 +189,7 @@ error_code Stream::write_now(Outgoing& out) {
     const auto sent = out.body.empty() ? send_to(socket, out.head)
                                        : ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
+      written_ += static_cast<std::uint64_t>(sent);
       if (!body.empty()) {
         bodies += static_cast<std::size_t>(sent);
         loop_.turn.spend(static_cast<std::size_t>(sent));
@@ -235,11 +238,19 @@ Task<error_code> Stream::write(Outgoing out) {
     WriteSome write{socket_, out, this};
     co_await write;
     if (write.error) co_return write.error;
+    written_ += write.sent;
     loop_.turn.spend(write.sent);
     out.consume(write.sent);
     error = write_now(out);
   }
   co_return error;
+}
+
+std::uint64_t Stream::acknowledged() const {
+  int held = 0;  // for unix sockets more than the bytes
+  if (::ioctl(const_cast<WatchedSocket&>(socket_).native_handle(), SIOCOUTQ, &held) != 0 || held < 0)
+    return written_;
+  return written_ - std::min(written_, static_cast<std::uint64_t>(held));
 }
 
 void Stream::cancel() {

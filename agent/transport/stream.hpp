@@ -97,6 +97,9 @@ class Stream : public TurnPeer {
   /// Sends all of `out`; waits for the peer as long as the socket is open.
   Task<error_code> write(Outgoing out);
 
+  /// Bytes that the peer's system has acknowledged since the connection was opened; one system call.
+  std::uint64_t acknowledged() const;
+
   /// Ends outstanding operations with an error; the socket stays open.
   void cancel();
   /// Ends outstanding operations with an error and closes. May be called again.
@@ -150,6 +153,7 @@ class Stream : public TurnPeer {
   Loop& loop_;
   WatchedSocket socket_;
   ReadOperation read_operation_{*this};
+  std::uint64_t written_ = 0;  ///< bytes that the socket has accepted
   unsigned references_ = 0;
   bool reading_ = false;
   bool drained_ = false;  ///< the last read took all available bytes

@@ -15,7 +15,7 @@ Answer long_work_failure(Query& query, HelperPool::End end, Count count) {
   if (end == HelperPool::End::refused) return answer_with(too_much_long_work());
   return answer_with({.status = 504,
                       .type = "timeout",
-                      .reason = "the query's deadline had passed before a helper thread was free"});
+                      .reason = "the query's deadline had passed before its long work was done"});
 }
 
 }  // namespace karmad

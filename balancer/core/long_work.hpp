@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "agent/transport/loop/helper_pool.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/refusal.hpp"
@@ -18,15 +21,21 @@ inline bool is_long_work(const Query& query, std::size_t bytes, unsigned weight 
          query.worker.process.helpers != nullptr;
 }
 
-/// Runs `work` on a helper thread while the query waits. At the deadline, or when the client
-/// leaves, the wait ends if the work has not begun; otherwise it ends with the work.
+/// Long work on that many bytes, in the share of a client.
+inline HelperPool::Subject work_on(std::size_t bytes, std::string_view client) {
+  return {.bytes = bytes, .client = std::hash<std::string_view>{}(client)};
+}
+
+/// Runs `work`, which reads so many bytes, on a helper thread while the query waits. At the
+/// deadline, or when the client leaves, work ends that has not begun, and other work soon.
 template <class Work>
-Task<HelperPool::End> run_on_helper(Query& query, Work& work) {
+Task<HelperPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work) {
   query.waited = true;
   QueryStop when_over(query);
   Stop& stop = when_over;
   stop.arm(query.deadline, StopReason::deadline);
-  const auto end = co_await query.worker.process.helpers->run(query.worker.loop, stop, work);
+  const auto end = co_await query.worker.process.helpers->run(query.worker.loop, stop,
+                                                              work_on(bytes, query.client), work);
   co_return end;
 }
 

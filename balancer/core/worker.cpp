@@ -53,13 +53,6 @@ void Worker::topology(std::shared_ptr<const Topology> next) {
       pool->clear();
       if (pool->unused()) pool.reset();
     }
-  drop_outdated();
-}
-
-void Worker::drop_outdated() {
-  for (auto* pools : {&pools_, &blackhole_pools_})
-    for (auto& pool : *pools)
-      if (pool) pool->drop_outdated();
 }
 
 std::unique_ptr<RequestHead> Worker::take_head() {

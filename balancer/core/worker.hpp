@@ -50,8 +50,6 @@ class Worker {
   std::shared_ptr<const Topology> topology() const { return {topology_, topology_->get()}; }
   /// Connections to agents that it has too are kept.
   void topology(std::shared_ptr<const Topology> next);
-  /// Addresses of agents have changed: closes unused connections to those that are gone.
-  void drop_outdated();
   const Topology* topology_now() const { return topology_->get(); }
 
   Pool& pool(const std::shared_ptr<Agent>& agent) {

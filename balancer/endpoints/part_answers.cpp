@@ -10,7 +10,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   std::expected<std::vector<RequestPart>, ClientError> parts;
   auto read = [&] { parts = dialect.parts(query.request); };
   if (is_long_work(query, query.request.body.size())) {
-    const auto end = co_await run_on_helper(query, read);
+    const auto end = co_await run_on_helper(query, query.request.body.size(), read);
     if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   } else {
     read();

@@ -110,7 +110,7 @@ Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter
 Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatter scatter) {
   StatementList read;
   auto work = [&] { read = read_statements(query, *served.dialect); };
-  const auto end = co_await run_on_helper(query, work);
+  const auto end = co_await run_on_helper(query, query.request.body.size(), work);
   if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   auto answer = co_await answer_list(query, served, scatter, std::move(read));
   co_return answer;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "agent/transport/resolve.hpp"
+#include "balancer/core/listening_socket.hpp"
 #include "balancer/handover/listen_match.hpp"
 
 namespace karmad {
@@ -53,8 +53,7 @@ int option_of(int socket, int option) {
 void adapt(int socket, int family, int backlog) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
-  const int on = 1;
-  if (family != AF_UNIX) ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (family != AF_UNIX) set_connection_options(socket);
   ::listen(socket, backlog);
 }
 

@@ -1,7 +1,6 @@
 #include "balancer/ingress/acceptor.hpp"
 
 #include <linux/filter.h>
-#include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,6 +12,7 @@
 
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
+#include "balancer/core/listening_socket.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 
@@ -52,8 +52,7 @@ std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared,
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
   if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-  // Accepted connections inherit it (tcp(7) on Linux): one system call less for each.
-  if (family != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (family != AF_UNIX) set_connection_options(fd);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
       (family == AF_UNIX && !set_access(endpoint, access)) || ::listen(fd, backlog) != 0) {
     auto why = std::string(std::strerror(errno));

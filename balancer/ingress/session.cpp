@@ -129,7 +129,12 @@ void Session::on_client_left() {
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
 void Session::on_clock() {
   if (phase_ == Phase::answering) return;  // the next phase arms it again
-  if (Loop::now() >= due_) return on_timeout();
+  const auto now = Loop::now();
+  if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
+    patience_->progress(acknowledged(), now);
+    due_ = patience_->until();
+  }
+  if (now >= due_) return on_timeout();
   clock_at_ = due_;
   worker_.loop.arm(clock_, due_);
 }

@@ -5,14 +5,12 @@
 #include <string>
 
 #include "balancer/core/query.hpp"
+#include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 
 namespace karmad {
-
-/// Bytes of a body that must move per network_timeout.
-inline constexpr std::size_t kPerTimeout = 64 << 10;
 
 /// One client connection: reads requests, runs them one after the other, and writes the
 /// answers in order. While a query runs, a read is outstanding; once a further request has arrived,
@@ -124,6 +122,7 @@ class Session final : public Stream, public Client {
   Query* query_ = nullptr;
   std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT over SQL
   std::unique_ptr<DisconnectWatch> watch_;   ///< while a query runs and a further request waits
+  ReaderPatience* patience_ = nullptr;       ///< while it waits for its client to read
   Memory* memory_ = nullptr;                 ///< while answer_requests() runs
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its admitted requests of low priority

@@ -39,6 +39,9 @@ void write_eof(MysqlWriter& out, const MysqlOk& ok) {
   out.end();
 }
 
+/// Clients have a buffer of 512 bytes for it, and cut the rest off or break off.
+constexpr std::size_t kLongestErrorText = 500;
+
 bool mentions_part(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
@@ -46,6 +49,7 @@ bool mentions_part(std::string_view text, std::string_view part) {
 }  // namespace
 
 MysqlError mysql_error(int status, std::string text) {
+  text.resize(shortened_utf8(text, kLongestErrorText).size());
   if (status == 429 || status == 503) return {1040, "08004", std::move(text)};
   if (status == 504) return {3024, "HY000", std::move(text)};
   if (status == 403) return {1227, "42000", std::move(text)};

@@ -10,7 +10,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kPerMysqlTimeout = 64 << 10;  // bytes that must move per network_timeout
 constexpr std::size_t kMysqlLinger = 16 << 20;      // most bytes that are read of a refused command
 
 }  // namespace
@@ -89,7 +88,12 @@ void MysqlSession::end_for_memory() {
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
 void MysqlSession::on_clock() {
   if (phase_ == Phase::answering) return;  // the next phase arms it again
-  if (Loop::now() < due_) {
+  const auto now = Loop::now();
+  if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
+    patience_->progress(acknowledged(), now);
+    due_ = patience_->until();
+  }
+  if (now < due_) {
     clock_at_ = due_;
     return worker_.loop.arm(clock_, due_);
   }
@@ -173,7 +177,7 @@ Task<void> MysqlSession::linger() {
   memory_.release_command();
   start_phase(Phase::lingering, settings().network_timeout.value);
   Buffer ignored(worker_.loop.buffers);
-  resize_for_reading(*ignored, kPerMysqlTimeout);
+  resize_for_reading(*ignored, kPerTimeout);
   while (left > 0) {
     if (worker_.loop.turn.over()) co_await worker_.loop.turn.next();
     if (timed_out_ || !open()) break;
@@ -188,7 +192,7 @@ Task<void> MysqlSession::linger() {
 /// connection ends.
 Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
   const auto most = settings().max_packet_size.value;
-  for (auto due = in_.size() + kPerMysqlTimeout;;) {
+  for (auto due = in_.size() + kPerTimeout;;) {
     framing_ = frame_mysql(in_, sequence, most);
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
@@ -208,7 +212,7 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
       start_phase(first, first == Phase::idle ? settings().client_timeout.value
                                               : settings().network_timeout.value);
     } else if (phase_ != Phase::reading || in_.size() >= due) {
-      due = in_.size() + kPerMysqlTimeout;
+      due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
     }
     const bool got = co_await read_more(framing_.size);
@@ -237,7 +241,7 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
     arrived().clear();
   } else {
     const auto have = in_.size();
-    const auto room = std::min({whole - have, std::max(have, kPerMysqlTimeout), kMostAtOnce});
+    const auto room = std::min({whole - have, std::max(have, kPerTimeout), kMostAtOnce});
     const auto capacity = next_room_of(whole, in_.capacity(), have + room);
     if (capacity > in_.capacity()) {
       const bool granted = co_await reserve(worker_.loop, memory_.command, &memory_, capacity);
@@ -259,28 +263,35 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
   co_return !got.error && !timed_out_;
 }
 
-/// Sends `out` and empties it. Each piece has its own network_timeout.
+/// Sends `out` and empties it. A client that does not read is disconnected (ReaderPatience).
 Task<bool> MysqlSession::send_all(std::string& out) {
   worker_.counters.add(Count::bytes_out, out.size());
   Outgoing left{{}, out};
   auto error = write_now(left);
+  std::optional<ReaderPatience> patience;
+  if (error == asio::error::would_block)
+    patience.emplace(settings().network_timeout.value, acknowledged(), Loop::now());
+  patience_ = patience ? &*patience : nullptr;
   while (error == asio::error::would_block) {
     if (memory_.denied()) {
+      patience_ = nullptr;
       break_off();
       co_return false;
     }
-    start_phase(Phase::writing, settings().network_timeout.value);
-    const Outgoing piece{{}, left.body.substr(0, kPerMysqlTimeout)};
+    start_phase(Phase::writing,
+                std::chrono::duration_cast<Micros>(patience->until() - Loop::now()));
+    const Outgoing piece{{}, left.body.substr(0, kPerTimeout)};
     error = co_await write(piece);
     if (error) break;
     left.consume(piece.body.size());
     if (worker_.loop.turn.over()) {
       co_await worker_.loop.turn.next();
-      if (!open()) co_return false;
+      if (!open()) break;
     }
     error = write_now(left);
   }
   phase_ = Phase::answering;
+  patience_ = nullptr;
   out.clear();
   co_return !error && open();
 }

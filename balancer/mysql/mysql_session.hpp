@@ -11,6 +11,7 @@
 #include "agent/transport/stream.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"
 #include "balancer/mysql/local_statement.hpp"
 #include "balancer/mysql/messages.hpp"
@@ -151,6 +152,7 @@ class MysqlSession final : public Stream, public Client {
   Clock clock_{*this};
   TimePoint due_{};
   TimePoint clock_at_{};
+  ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read
   Query* query_ = nullptr;
   std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs
   Memory memory_{*this};
@@ -170,7 +172,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Wor
   }
   Stop stop(worker_.loop);
   stop.arm(Loop::now() + settings().request_timeout.value, StopReason::deadline);
-  const auto end = co_await helpers->run(worker_.loop, stop, work);
+  const auto end = co_await helpers->run(worker_.loop, stop, work_on(bytes, client_), work);
   if (!open()) co_return CommandOutcome::broken;
   if (end == HelperPool::End::done) co_return CommandOutcome::answered;
   const auto refused = co_await refuse_long_work(end);

@@ -96,7 +96,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(HelperPool::En
     co_return outcome;
   }
   const auto outcome = co_await refuse(
-      mysql_error(504, "request_timeout has passed before a helper thread was free"));
+      mysql_error(504, "request_timeout has passed before its long work was done"));
   co_return outcome;
 }
 

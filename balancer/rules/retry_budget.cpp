@@ -90,6 +90,8 @@ void RetryBudget::take_over(const RetryBudget& before) {
   const auto owed = std::min<std::int64_t>(before.saved_.load(memory_order_relaxed), 0);
   const auto saved = static_cast<std::int64_t>(before.saved()) * kAttempt;
   saved_ = std::min(owed < 0 ? owed : saved, most_saved());
+  for (std::size_t i = 0; i < hedges_.size(); ++i)
+    hedges_[i] = before.hedges_[i].load(memory_order_relaxed);
 }
 
 std::int64_t RetryBudget::saved_or_owed() const {
@@ -111,6 +113,33 @@ void RetryBudget::add_up_ended() {
     continue;
   if (before >= all) return;
   save(static_cast<std::int64_t>((all - before) * rules_.percent));
+  for (const auto after : {HedgeAfter::time, HedgeAfter::p95, HedgeAfter::p99})
+    add_up_to(hedges_[static_cast<std::size_t>(after)],
+              static_cast<std::int64_t>((all - before) * hedge_share(after)), kMostHedges);
+}
+
+std::uint32_t RetryBudget::hedge_share(HedgeAfter after) const {
+  switch (after) {
+    case HedgeAfter::time:
+      return rules_.percent;
+    case HedgeAfter::p95:
+      return std::min(rules_.percent, 5U);
+    case HedgeAfter::p99:
+      return std::min(rules_.percent, 1U);
+  }
+  return 0;
+}
+
+std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(HedgeAfter after) {
+  add_up_ended();
+  auto& account = hedges_[static_cast<std::size_t>(after)];
+  if (!take_whole(account, kAttempt)) {
+    refused_.fetch_add(1, memory_order_relaxed);
+    return std::nullopt;
+  }
+  auto permit = take(For::other);
+  if (!permit) add_up_to(account, kAttempt, kMostHedges);
+  return permit;
 }
 
 std::uint32_t RetryBudget::most_extras() const {
@@ -132,15 +161,15 @@ std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what) {
     refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
-  const bool paid = what != For::proven;
-  if (paid && !spend()) {
+  if (what != For::proven && !spend()) {
     extras_.fetch_sub(1, memory_order_relaxed);
     refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
-  if (!paid) unpaid_.fetch_add(1, memory_order_relaxed);
+  if (what == For::proven) unpaid_.fetch_add(1, memory_order_relaxed);
+  if (what == For::untried) untried_.fetch_add(1);
   given_.fetch_add(1, memory_order_relaxed);
-  return RetryPermit(*this, paid);
+  return RetryPermit(*this, what);
 }
 
 bool RetryBudget::enter(For what) {
@@ -163,13 +192,21 @@ void RetryBudget::save(std::int64_t hundredths) {
   add_up_to(saved_, hundredths, most_saved());
 }
 
-void RetryBudget::give_back(bool paid, bool succeeded) {
+void RetryBudget::give_back(For what, bool succeeded) {
   extras_.fetch_sub(1, memory_order_relaxed);
-  if (!paid) unpaid_.fetch_sub(1, memory_order_relaxed);
-  if (!paid && !succeeded) saved_.fetch_sub(kAttempt, memory_order_relaxed);
-  if (!paid || !succeeded) return;
-  add_up_ended();
-  save(kAttempt);
+  if (what == For::proven) {
+    unpaid_.fetch_sub(1, memory_order_relaxed);
+    if (!succeeded) saved_.fetch_sub(kAttempt, memory_order_relaxed);
+    return;
+  }
+  if (succeeded) {
+    add_up_ended();
+    save(kAttempt);
+  }
+  if (what != For::untried) return;
+  // Last, so that who sees that none is in progress sees also what it has brought.
+  if (!succeeded) losses_.fetch_add(1);
+  untried_.fetch_sub(1);
 }
 
 }  // namespace karmad

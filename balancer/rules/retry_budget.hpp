@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -91,7 +92,9 @@ class RetryBudget {
 
  public:
   explicit RetryBudget(const RetryBudgetRules& rules = {}, unsigned workers = 1)
-      : rules_(rules), cells_(workers), saved_(rules.saved * kAttempt) {}
+      : rules_(rules), cells_(workers), saved_(rules.saved * kAttempt) {
+    for (auto& account : hedges_) account = kMostHedges;
+  }
   RetryBudget(const RetryBudget&) = delete;
   RetryBudget& operator=(const RetryBudget&) = delete;
 
@@ -117,38 +120,56 @@ class RetryBudget {
     Cell* cell_;
   };
 
+  enum class For : std::uint8_t {
+    proven,   ///< a retry onto a working mirror
+    untried,  ///< an immediate retry at a mirror this request has not asked yet
+    other,    ///< further retries, and hedges
+  };
+  /// What decides when a hedge is sent, and so how many may be: each ended request saves that part
+  /// of a hedge.
+  enum class HedgeAfter : std::uint8_t {
+    time,  ///< `percent`
+    p95,   ///< one in twenty
+    p99,   ///< one in a hundred
+  };
+
   /// Counts one extra attempt from queueing to its end.
   class RetryPermit {
    public:
     RetryPermit(RetryPermit&& other) noexcept
         : budget_(std::exchange(other.budget_, nullptr)),
-          paid_(other.paid_),
+          what_(other.what_),
           succeeded_(other.succeeded_) {}
     RetryPermit& operator=(RetryPermit&&) = delete;
     ~RetryPermit() {
-      if (budget_ != nullptr) budget_->give_back(paid_, succeeded_);
+      if (budget_ != nullptr) budget_->give_back(what_, succeeded_);
     }
     /// The attempt got a valid answer for its request.
     void succeeded() { succeeded_ = true; }
 
    private:
     friend RetryBudget;
-    RetryPermit(RetryBudget& budget, bool paid) : budget_(&budget), paid_(paid) {}
+    RetryPermit(RetryBudget& budget, For what) : budget_(&budget), what_(what) {}
     RetryBudget* budget_;
-    bool paid_;
+    For what_;
     bool succeeded_ = false;
   };
 
-  enum class For : std::uint8_t {
-    proven,   ///< a retry onto a working mirror
-    untried,  ///< an immediate retry at a mirror this request has not asked yet
-    other,    ///< further retries, and hedges
-  };
   /// Whether another retry onto a working mirror may start: if all those in flight could be paid
   /// for after a failure, or there are none. If not, wait for one of them to end.
   bool can_start_another() const;
   /// Called when the extra attempt is queued, before its pause; nothing: refused.
   std::optional<RetryPermit> take(For what);
+  /// The same for a hedge, which needs a third account: what it takes there stays taken, as a hedge
+  /// that wins is load as well (docs/decisions/046-load-of-hedges.md).
+  std::optional<RetryPermit> take_hedge(HedgeAfter after);
+  /// Whether a retry in progress may return what it has taken, so that a query that can pay nothing
+  /// waits for its end. `losses`: losses() when that wait began. A loss since then ends the wait: a
+  /// set in which nothing works keeps no query waiting for long.
+  bool may_be_repaid(std::uint64_t losses) const {
+    return untried_.load() != 0 && losses == losses_.load();
+  }
+  std::uint64_t losses() const { return losses_.load(); }
   /// Whether take() would succeed now, for hedges that need preparation.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 
@@ -165,11 +186,14 @@ class RetryBudget {
 
  private:
   static constexpr std::int64_t kAttempt = 100;  // savings are counted in hundredths of an attempt
+  static constexpr std::int64_t kMostHedges = 10 * kAttempt;
+  /// What an ended request saves of a hedge, in percent.
+  std::uint32_t hedge_share(HedgeAfter after) const;
   std::int64_t most_saved() const { return rules_.saved * kAttempt; }
   std::uint64_t ended() const;
   std::int64_t saved_or_owed() const;
   void add_up_ended();
-  void give_back(bool paid, bool succeeded);
+  void give_back(For what, bool succeeded);
   void save(std::int64_t hundredths);
   bool spend();
   bool enter(For what);
@@ -179,7 +203,10 @@ class RetryBudget {
   std::atomic<std::uint64_t> added_up_{0};  // ended requests already added to `saved_`
   std::atomic<std::uint32_t> extras_{0};
   std::atomic<std::uint32_t> unpaid_{0};  // part of `extras_` that is paid for only after a failure
+  std::atomic<std::uint32_t> untried_{0};  // part of `extras_`: For::untried
+  std::atomic<std::uint64_t> losses_{0};   // of these, the ones that failed
   std::atomic<std::int64_t> saved_;
+  std::array<std::atomic<std::int64_t>, 3> hedges_;  // by HedgeAfter
   std::atomic<std::uint64_t> given_{0};
   std::atomic<std::uint64_t> refused_{0};
 };

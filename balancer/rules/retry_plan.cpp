@@ -78,8 +78,11 @@ LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint) {
 }
 
 unsigned RetryLoop::most_attempts() const {
-  return karmad::most_attempts(rules_.max_attempts,
-                               retries_allowed(subject_.ordinary, subject_.mirrors));
+  return karmad::most_attempts(
+      rules_.max_attempts, {.ordinary = retries_allowed(subject_.ordinary, subject_.mirrors),
+                            .overload = rules_.overload_max_retries,
+                            .throttled = rules_.throttle_max_retries,
+                            .timeouts = std::max(rules_.timeout_steps, 1U) - 1});
 }
 
 bool RetryLoop::switched_on() const {
@@ -177,19 +180,21 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   return over(Final::not_retryable);
 }
 
-/// BP-060, HA-026, X-15, X-16; after overload within its limit (BP-012).
+/// BP-060, HA-026, X-15, X-16; after overload within its limit (BP-012). The list of timeouts has
+/// its own count (CO-044); only a retry count of 0 is above it.
 Decision RetryLoop::ordinary(const Moment& now) {
   if (!consequence(now.ended.outcome).retry) return over(Final::not_retryable);
   const auto allowed = retries_allowed(subject_.ordinary, subject_.mirrors);
-  if (allowed == 0) return over(Final::limit);
+  const bool asked_for = subject_.ordinary.any();
+  const bool listed = now.ended.next_timeout && (allowed > 0 || !asked_for);
+  if (allowed == 0 && !listed) return over(Final::limit);
   if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
-  if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
+  if (!listed && !overload_met_ && ordinary_ >= allowed) return over(Final::limit);
   // No retries are configured or requested: each mirror once, and at least one retry.
-  const bool asked_for = subject_.ordinary.any();
-  if (!asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
+  if (!listed && !asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
   Micros pause{};
-  if (now.all_tried(subject_)) {
+  if (!listed && now.all_tried(subject_)) {
     pause = subject_.ordinary.delay;
     if (is_connecting(now.ended.outcome))
       pause = std::max(pause, backoff(backoff_limits({}), retries_ + 1, now.jitter));

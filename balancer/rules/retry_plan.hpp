@@ -46,6 +46,7 @@ struct RetryRules {
   unsigned zone_max_retries = kDefaultSettings.zone_max_retries.value;  ///< CO-031 (SDK: 120)
   /// Most attempts of one shard request, hedges included; unset: most_attempts().
   std::optional<unsigned> max_attempts;
+  unsigned timeout_steps = 0;  ///< entries of `search_timeouts` (CO-044)
 
   Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: for a delay of 0
   /// CO-054 (SDK: 1 s and 15 s).
@@ -97,6 +98,7 @@ struct AttemptSummary {
   bool up_to_date_left = false;
   /// A suitable mirror was not tried yet, and works or is unknown: it is not overloaded.
   bool hopeful_left = false;
+  bool next_timeout = false;  ///< it timed out, and `search_timeouts` has another step
 };
 
 /// Why there is no further attempt.

@@ -34,7 +34,7 @@ class ScatterGather {
   /// Plans a long request on a helper thread before prepare(); an answer if that is not possible.
   Task<std::optional<Answer>> plan_on_helper() {
     auto plan = [this] { plan_result_ = fan_out(); };
-    const auto end = co_await run_on_helper(query_, plan);
+    const auto end = co_await run_on_helper(query_, query_.request.body.size(), plan);
     if (end == HelperPool::End::done) co_return std::nullopt;
     co_return long_work_failure(query_, end, Count::bad_requests);
   }
@@ -263,7 +263,7 @@ class ScatterGather {
       drop_spare_room(answer.body);
     };
     if (is_long_work(query_, size, plan_->merge_weight())) {
-      const auto end = co_await run_on_helper(query_, work);
+      const auto end = co_await run_on_helper(query_, size, work);
       if (query_.client_left) co_return Answer{};
       if (end != HelperPool::End::done) co_return no_merge(end);
     } else {

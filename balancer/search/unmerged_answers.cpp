@@ -5,8 +5,15 @@
 #include <algorithm>
 
 #include "agent/json/json_text.hpp"
+#include "balancer/core/refusal.hpp"
 
 namespace karmad {
+namespace {
+
+/// Of an error of a mirror that is passed on. What is longer repeats the request, or is no error.
+constexpr std::size_t kLongestError = 8 << 10;
+
+}  // namespace
 
 void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
   if (!part.answered())
@@ -26,8 +33,14 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
   auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.status, reply.body());
-  if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors)
+  if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
     body = clean_utf8(body ? std::string_view(*body) : reply.body());
+    if (body->size() > kLongestError) {
+      const auto reason = reason_in_answer(*body);
+      body->clear();
+      shard_query_.dialect.refuse(status, shortened_utf8(reason, kLongestError), *body);
+    }
+  }
   if (!body) return;
   reply.bytes.replace(reply.head_size, std::string::npos, *body);
   reply.memory.charge(query_.memory, reply.bytes.capacity());

@@ -76,7 +76,6 @@ void fill_common(const Topology& topology, const Table& table, const Shard& shar
   rules.window = selection.window();
   rules.retry = &table.retry_rules;
   fill_retries(topology, table, shard, rules.subject);
-  rules.timeout_steps = table.search_timeouts.size();
   rules.hedge_max = table.hedge_max;
   rules.connect_timeout = table.connect_timeout;
   rules.selection_timeout = settings.selection_timeout.value;

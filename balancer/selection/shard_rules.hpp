@@ -27,7 +27,6 @@ struct ShardRules {
 
   const RetryRules* retry = nullptr;
   RetrySubject subject;           ///< the request's properties for its retries
-  std::size_t timeout_steps = 0;  ///< entries of `search_timeouts` (CO-044)
   /// Asked first, as long as one of them is suitable and nothing speaks against it.
   Candidates preferred;
   bool quorum = false;  ///< several mirrors must agree on the answer (CO-070)

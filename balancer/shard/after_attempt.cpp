@@ -183,8 +183,8 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   // (docs/decisions/041-search-timeouts.md). Otherwise a timeout causes no retry, unless the mirror
   // turns out to be unreachable.
   const bool timed_out = report.outcome == Outcome::query_timeout && rules_.reads();
-  const bool next_step = timed_out && line.attempts < rules_.timeout_steps;
-  const bool once_more = timed_out && !report.unreachable && rules_.timeout_steps == 0 &&
+  const bool next_step = timed_out && line.attempts < rules_.retry->timeout_steps;
+  const bool once_more = timed_out && !report.unreachable && rules_.retry->timeout_steps == 0 &&
                          !line.after_timeout && !(untried - standings_in(moment).failing).empty();
   const auto outcome = next_step || once_more ? Outcome::closed_early
                        : report.unreachable   ? Outcome::unreachable
@@ -200,10 +200,10 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
        .other_zone = choice.has_other_zone(line.end.mirror),
        .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
        .hopeful_left =
-           hint.overload && !((untried - in_race()) & standings_in(moment).hopeful()).empty()},
+           hint.overload && !((untried - in_race()) & standings_in(moment).hopeful()).empty(),
+       .next_timeout = next_step},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
-  if (next_step) next.pause = {};
   next.paid = once_more;
   return next;
 }
@@ -300,10 +300,19 @@ void AttemptLines::ask_elsewhere(Line& line) {
       return consented(line, take_extra(line, RetryBudget::For::untried), kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
       return consented(line, take_extra(line, RetryBudget::For::proven), kSwitchedOff);
-    if (target.on == On::budget && (budget.can_start_another() || budget.saved() == 0))
+    const bool broke = budget.saved() == 0;
+    if (target.on == On::budget && (broke ? !repayment_to_come(line) : budget.can_start_another()))
       return consented(line, take_extra(line, RetryBudget::For::untried), kNoneWorks);
     if (!wait_for_standing(line)) return;
   }
+}
+
+/// Two faults in a short time: the mirrors that failed first may work again. The retries that the
+/// budget could pay for will show it, and return what they took.
+bool AttemptLines::repayment_to_come(Line& line) {
+  const auto& budget = moment_->protection.budget;
+  if (!line.losses_before) line.losses_before = budget.losses();
+  return budget.may_be_repaid(*line.losses_before);
 }
 
 /// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
@@ -329,6 +338,7 @@ bool AttemptLines::wait_for_standing(Line& line) {
 
 void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
   line.standing_wait.reset();
+  line.losses_before.reset();
   if (!may) return refuse_retry(line, why_not);
   if (over_) {
     return_token(line.next);

@@ -94,6 +94,7 @@ struct AttemptLine {
   std::optional<Waiting> slot_wait;
   TimePoint slot_wait_began{};
   std::optional<StandingWait> standing_wait;
+  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
 
   bool ended() const { return state == State::ended; }
 };
@@ -162,6 +163,7 @@ class AttemptLines {
   void retry(Line& line, const Decision& next);
   bool has_proven(const Line& line) const;
   void ask_elsewhere(Line& line);
+  bool repayment_to_come(Line& line);
   bool wait_for_standing(Line& line);
   void return_token(Decision& next);
   /// The mirrors that hedges or further readers have been sent to.

@@ -230,7 +230,8 @@ Task<void> MirrorAttempt::check_aside() {
   auto work = [this] { checked_ = check(); };
   Stop& stop = stop_;
   stop.arm(query_.deadline, StopReason::deadline);
-  const auto ended = co_await query_.worker.process.helpers->run(query_.worker.loop, stop, work);
+  const auto ended = co_await query_.worker.process.helpers->run(
+      query_.worker.loop, stop, work_on(result_.reply.body().size(), query_.client), work);
   stop.disarm();
   if (ended == HelperPool::End::done) co_return;
   result_.outcome = Outcome::cancelled;

@@ -6,6 +6,20 @@
 #include "balancer/shard/quorum_read.hpp"
 
 namespace karmad {
+namespace {
+
+RetryBudget::HedgeAfter hedge_after(const HedgeSetting& setting) {
+  switch (setting.kind) {
+    case HedgeSetting::Kind::p95:
+      return RetryBudget::HedgeAfter::p95;
+    case HedgeSetting::Kind::p99:
+      return RetryBudget::HedgeAfter::p99;
+    default:
+      return RetryBudget::HedgeAfter::time;
+  }
+}
+
+}  // namespace
 
 ShardRequest::ShardRequest(const ShardRules& rules) : AttemptLines(rules) {}
 
@@ -113,7 +127,9 @@ void ShardRequest::hedge() {
   for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
   own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
   if (choice(*own).untried().empty()) return race_->no_more();
-  if (!take_extra(*own, RetryBudget::For::other)) return race_->postpone(now());
+  auto permit = moment_->protection.budget.take_hedge(hedge_after(rules_.hedging.setting));
+  if (!permit) return race_->postpone(now());
+  own->retry_permit.emplace(*std::move(permit));
   if (!retries_.may_hedge()) return race_->no_more();
   count(Count::hedges);
   race_->sent(now());

@@ -282,9 +282,16 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
   out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},
           read(process.waiting_selections));
   std::uint64_t unasked = 0;
-  for (const auto& each : worker.all) unasked += each->loop.unasked.get();
+  std::uint64_t shortages = 0;
+  for (const auto& each : worker.all) {
+    unasked += each->loop.unasked.get();
+    shortages += each->loop.shortages.get();
+  }
   out.add({"unasked_bytes", "connections closed because the agent sent unrequested bytes"},
           unasked);
+  out.add({"connection_shortages",
+           "connects that failed because karmad had no local port, descriptor or memory"},
+          shortages);
   out.add({"event_streams", "clients that read the stream of /events now", gauge},
           read(monitoring.event_streams));
   out.add({"connections_open", "client connections open now", gauge},

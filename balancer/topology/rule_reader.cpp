@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "balancer/topology/slot_limits.hpp"
+#include "config/settings/attempts.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 #include "strategies/read_preference_text.hpp"
@@ -49,13 +50,22 @@ RetryRules RuleReader::retries(const TableSettings& table) const {
       .throttle_max_wait = searchd_.throttle_max_wait.value,
       .zone_max_retries = searchd_.zone_max_retries.value,
       .max_attempts = table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt,
+      .timeout_steps = table.search_timeouts
+                           ? static_cast<unsigned>(table.search_timeouts->value.size())
+                           : 0,
       .unavailable_mark = searchd_.unavailable_for.value};
 }
 
-ProtectionRules RuleReader::protection(const TableSettings& table) const {
+ProtectionRules RuleReader::protection(const TableSettings& table,
+                                       const ShardSettings& line) const {
   ProtectionRules rules;
   rules.budget.percent = table.retry_budget_percent.value;
   rules.budget.at_least = searchd_.retry_budget_min.value;
+  // One request may make all the retries that it was given.
+  const auto retries = retry_counts(searchd_, table, line);
+  rules.budget.saved = std::max(rules.budget.saved, retries.throttled);
+  if (table.agent_retry_count || line.retry_count)
+    rules.budget.saved = std::max(rules.budget.saved, retries.ordinary);
   if (table.breaker.value)
     rules.breaker =
         BreakerRules{.reads = searchd_.breaker_reads.value,
@@ -136,7 +146,7 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
                  .pinged = rules.pings.kind != nullptr,
                  .tags_in_flat = searchd_.tags_in_flat.value};
   for (const auto& mirror : line.mirrors) rules.holders.push_back({mirror.address, mirror.tables});
-  rules.protection_rules = protection(table);
+  rules.protection_rules = protection(table, line);
   rules.retry_count = line.retry_count;
   rules.persistent = line.persistent;
   return rules;

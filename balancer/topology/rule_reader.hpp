@@ -23,7 +23,7 @@ class RuleReader {
   std::optional<ReadPreference> read_preference(const InheritedByTables& table);
   HedgeSetting hedge(const Located<std::string>& text);
   RetryRules retries(const TableSettings& table) const;
-  ProtectionRules protection(const TableSettings& table) const;
+  ProtectionRules protection(const TableSettings& table, const ShardSettings& line) const;
   /// `preferred`: searches of the table have a read preference.
   ShardDefinition shard(const TableSettings& table, const ShardSettings& line, bool preferred);
   /// Checks what a level sets or inherits, whether or not a line or mirror uses it.

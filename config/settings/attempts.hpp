@@ -21,18 +21,27 @@ constexpr unsigned configured_retries(std::optional<unsigned> per_mirror,
   return per_mirror ? *per_mirror * all : std::max(all, 1u) - 1;
 }
 
-/// Most attempts of one request at one shard, for any reason: `limit` if set, otherwise a default
-/// that is raised if more retries are configured.
-constexpr unsigned most_attempts(std::optional<unsigned> limit, unsigned retries) {
-  constexpr unsigned usual = 6;
-  return limit.value_or(std::max(usual, retries + 1));
+/// Most retries of one request at one shard, by reason.
+struct RetryCounts {
+  unsigned ordinary = 0;
+  unsigned overload = kDefaultSettings.overload_max_retries.value;   ///< BP-004
+  unsigned throttled = kDefaultSettings.throttle_max_retries.value;  ///< CO-020
+  unsigned timeouts = 0;  ///< further steps of `search_timeouts` (CO-044)
+};
+
+/// The same from the settings of a shard.
+RetryCounts retry_counts(const InstanceSettings& searchd, const TableSettings& table,
+                         const ShardSettings& shard);
+
+/// Most attempts of one request at one shard, for any reason: `limit` if set, otherwise as many as
+/// the largest count needs, and at least 6.
+constexpr unsigned most_attempts(std::optional<unsigned> limit, const RetryCounts& retries) {
+  return limit.value_or(
+      1 + std::max({5U, retries.ordinary, retries.overload, retries.throttled, retries.timeouts}));
 }
 
-/// The same for a shard, from all its settings.
-unsigned most_attempts(const TableSettings& table, const ShardSettings& shard);
-
-/// Reports explicit retry counts that `max_attempts` makes unreachable, with the place. Nothing:
-/// they agree.
-std::optional<Problem> cut_off(const TableSettings& table, const ShardSettings& shard);
+/// Reports the explicit counts that `max_attempts` makes unreachable, with their places.
+Problems cut_off(const InstanceSettings& searchd, const TableSettings& table,
+                 const ShardSettings& shard);
 
 }  // namespace karmad

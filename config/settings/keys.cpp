@@ -243,7 +243,7 @@ constexpr std::array kSearchdKeys{
     key("retry_writes", &I::retry_writes, "1: updates are retried if that is safe. 0: never."),
     key("max_attempts", &ByTables::max_attempts,
         "Most attempts of a request at one shard, for any reason.", kAttempts,
-        "6, or more if more retries are configured"),
+        "6, or as many as the largest count of retries needs"),
     key("overload_max_retries", &I::overload_max_retries, "Retries after agents reported overload.",
         counts(0, 10)),
     key("overload_backoff_base", &I::overload_backoff_base,

@@ -32,6 +32,8 @@ struct Problem {
   std::string message;
   /// Of a notice. `warning`: a setting does not have the expected effect.
   enum class Severity : std::uint8_t { notice, warning } severity = Severity::notice;
+
+  bool operator==(const Problem&) const = default;
 };
 using Problems = std::vector<Problem>;
 

@@ -282,6 +282,14 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
        "makes 9 attempts, but max_attempts = 6 in c:3:17 ends them"},
       {table(" agent = a:1|b:1[retry_count=7]\n max_attempts = 3"),
        "retry_count=7 makes 8 attempts, but max_attempts = 3 in c:4:17 ends them"},
+      {searchd("overload_max_retries = 10\n max_attempts = 6") + table(" agent = a:1"),
+       "c:2:24: overload_max_retries = 10 makes 11 attempts, but max_attempts = 6 in c:3:17 ends "
+       "them"},
+      {searchd("throttle_max_retries = 3") + table(" agent = a:1\n max_attempts = 3"),
+       "c:2:24: throttle_max_retries = 3 makes 4 attempts, but max_attempts = 3 in c:7:17 ends "
+       "them"},
+      {searchd("search_timeouts = 1s,1s,1s,2s\n max_attempts = 3") + table(" agent = a:1"),
+       "search_timeouts with 4 steps makes 4 attempts, but max_attempts = 3 in c:3:17 ends them"},
       {table(" agent = a:1:x|a:1:x"), "c:3:16: a:1 is already a mirror of this line"},
       {table(" agent = a:1\n agent_query_timeout = 1m"),
        "c:4:24: agent_query_timeout (1m) can never be reached: request_timeout ends the whole "

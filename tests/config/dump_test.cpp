@@ -91,11 +91,15 @@ TEST(Dump, SaysHowManyAttemptsAreMadeForEachAgentLine) {
     const char* line;
     int attempts;
   } cases[] = {
-      {"", "", "a|b|c", 6},
-      {"", "", "a|b|c|d|e|f|g|h", 8},
-      {"agent_retry_count = 0", "", "a|b|c|d|e|f|g|h", 6},
-      {"agent_retry_count = 3", "", "a|b|c", 10},
-      {"agent_retry_count = 3", "agent_retry_count = 1", "a|b|c", 6},
+      {"", "", "a|b|c", 10},
+      {"throttle_max_retries = 0", "", "a|b|c", 6},
+      {"throttle_max_retries = 5", "", "a|b|c|d|e|f|g|h", 8},
+      {"throttle_max_retries = 33", "", "a", 34},
+      {"throttle_max_retries = 0\n overload_max_retries = 7", "", "a", 8},
+      {"throttle_max_retries = 0", "search_timeouts = 1,2,3,4,5,6,7,8", "a|b", 8},
+      {"throttle_max_retries = 0\n agent_retry_count = 0", "", "a|b|c|d|e|f|g|h", 6},
+      {"agent_retry_count = 4", "", "a|b|c", 13},
+      {"agent_retry_count = 4", "agent_retry_count = 1", "a|b|c", 10},
       {"", "", "a|b|c:t[retry_count=10]", 11},
       {"max_attempts = 6", "", "a|b|c:t[retry_count=10]", 6},
       {"agent_retry_count = 3\n max_attempts = 50", "max_attempts = 4", "a|b|c", 4},
@@ -112,6 +116,21 @@ TEST(Dump, SaysHowManyAttemptsAreMadeForEachAgentLine) {
         << c.searchd << c.line << "\n"
         << dumped;
   }
+}
+
+TEST(Dump, SaysWhatMaxAttemptsLeavesOfEachCount) {
+  const auto loaded = load_text(
+      "searchd {\n overload_max_retries = 7\n search_timeouts = 1s, 2s, 3s\n}\n"
+      "table t {\n type = distributed\n max_attempts = 4\n agent = a|b\n}\n"
+      "table u {\n type = distributed\n agent = a|b:1:t[retry_count=12]\n}\n");
+  ASSERT_TRUE(loaded.settings);
+  const auto dumped = dump(*loaded.settings);
+  for (const char* line :
+       {"  # at most 4 attempts of a request at the shard in c:8:10; retries: 1 ordinary, 3 after "
+        "overload, 3 after a delay, 2 after timeouts\n",
+        "  # at most 13 attempts of a request at the shard in c:12:10; retries: 12 ordinary, 7 "
+        "after overload, 9 after a delay, 2 after timeouts\n"})
+    EXPECT_NE(dumped.find(line), std::string::npos) << line << "not in\n" << dumped;
 }
 
 TEST(Dump, EscapesWhatWouldBeSyntax) {

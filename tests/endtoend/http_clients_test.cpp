@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <functional>
 #include <list>
 #include <optional>
@@ -123,6 +124,27 @@ TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNoOtherClient) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 200);
     EXPECT_EQ(answer->body, large);
+  }
+}
+
+// Twice as fast as promised, and much slower than the system could hold answers for it.
+TEST(SlowReaders, ThatReadSteadilyGetTheWholeAnswer) {
+  const std::string large = R"({"x":")" + std::string(4'000'000, 'x') + "\"}";
+  FakeMirror mirror([&](const std::string&) { return json(large); });
+  for (const auto* more : {"reply_buffer_size = 64K", "reply_buffer_size = 16M"}) {
+    Master master(fmt::format("workers = 1\n network_timeout = 200ms\n {}", more),
+                  one_table(mirror));
+    HttpClient reader(master.port());
+    ASSERT_TRUE(reader.send(kRequest));
+    std::size_t had = 0;
+    for (auto due = std::chrono::steady_clock::now(); had < large.size(); due += 25ms) {
+      ASSERT_TRUE(eventually([&] { return std::chrono::steady_clock::now() >= due; }));
+      const auto got = reader.drop(std::min<std::size_t>(16 << 10, large.size() - had));
+      if (got == 0) break;
+      had += got;
+    }
+    EXPECT_GE(had, large.size());
+    EXPECT_EQ(master.count("slow_clients"), 0);
   }
 }
 

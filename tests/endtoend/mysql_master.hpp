@@ -28,10 +28,12 @@ inline std::string body_in(const std::string& request) {
 class MysqlMaster {
  public:
   explicit MysqlMaster(const FakeMirror& mirror, const std::string& searchd = "",
-                       const std::string& protocol = "mysql", const std::string& more_of_table = "")
+                       const std::string& protocol = "mysql", const std::string& more_of_table = "",
+                       const std::string& second_mirror = "")
       : listen_(fmt::format(" listen = 127.0.0.1:0:{}\n ha_ping_interval = 0\n", protocol)),
-        table_(fmt::format("table t {{\n type = distributed\n agent = {}:t\n {}\n}}\n",
-                           mirror.address(), more_of_table)),
+        table_(fmt::format("table t {{\n type = distributed\n agent = {}{}:t\n {}\n}}\n",
+                           mirror.address(), second_mirror.empty() ? "" : "|" + second_mirror,
+                           more_of_table)),
         master_(listen_ + searchd, table_) {
     const auto line = master_.process().wait_for(":" + protocol);
     if (line) port_ = port_in(line->substr(0, line->rfind(':')));

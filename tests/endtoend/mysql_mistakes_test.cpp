@@ -158,6 +158,28 @@ TEST(AMysqlClient, GetsAnErrorForAnAnswerThatCannotBeRead) {
   EXPECT_EQ(client.query("CALL SNIPPETS('x', 't', 'x')").rows.size(), 2U);
 }
 
+TEST(AMysqlClient, GetsTheRowsOfAnotherMirrorInPlaceOfHits) {
+  FakeMirror bad([](const std::string&) {
+    return json(R"({"took":1,"timed_out":false,"hits":{"total":1,"hits":[{"_id":1}]}})");
+  });
+  FakeMirror good(rows_for_all());
+  const MysqlMaster karmad(bad, "ha_strategy = roundrobin", "mysql", "", good.address());
+  MysqlClient client(karmad.port());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(client.query("SELECT id, title FROM t").rows.size(), 2U);
+}
+
+TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHolds) {
+  FakeMirror mirror([](const std::string&) {
+    return json(R"({"error":"P01: syntax error near ')" + std::string(1'000'000, 'x') + "'\"}", 500);
+  });
+  const MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const auto got = client.query("SELECT id FROM t WHERE a==b");
+  EXPECT_EQ(got.error, 1064);
+  EXPECT_TRUE(got.text.contains("P01: syntax error near 'xxx"));
+  EXPECT_LE(got.text.size(), 511U);
+}
+
 TEST(AMysqlClient, ThatSendsAPartOfACommandIsToldWhatIsMissing) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);

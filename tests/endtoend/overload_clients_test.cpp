@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "tests/support/fake_set.hpp"
 
@@ -37,24 +38,29 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
 
 // Nothing else would end the attempt in time: the query has ten minutes. A busy machine may be late
 // with one of the disconnects, but not with all of them.
+// Half of the times within ten milliseconds: a busy machine may be late.
 TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
   using Clock = std::chrono::steady_clock;
   FakeSet mirrors(1, silence());
   const RestingMaster master(taking_turns("request_timeout = 10m\n agent_query_timeout = 10m"),
                              mirrors.table());
-  auto shortest = Clock::duration::max();
-  const auto end = Clock::now() + kSoon;
-  std::size_t disconnect_watcher = 0;
-  while (disconnect_watcher < 20 || (shortest > 10ms && Clock::now() < end)) {
-    auto search = std::make_optional<Pending>(master, "/search", kFindAll);
-    ++disconnect_watcher;
-    ASSERT_TRUE(eventually([&] { return mirrors.requests() == disconnect_watcher; }));
-    const auto left = Clock::now();
-    search.reset();
-    ASSERT_TRUE(mirrors.is_left(0));
-    shortest = std::min(shortest, Clock::now() - left);
-  }
-  EXPECT_LE(shortest, 10ms) << "of " << disconnect_watcher << " disconnect_watcher";
+  std::size_t searches = 0;
+  const auto median_of_times = [&] {
+    std::vector<Clock::duration> times;
+    while (times.size() < 21) {
+      auto search = std::make_optional<Pending>(master, "/search", kFindAll);
+      ++searches;
+      if (!eventually([&] { return mirrors.requests() == searches; })) break;
+      const auto left = Clock::now();
+      search.reset();
+      if (!mirrors.is_left(0)) break;
+      times.push_back(Clock::now() - left);
+    }
+    if (times.size() < 21) return Clock::duration::max();
+    std::ranges::nth_element(times, times.begin() + 10);
+    return times[10];
+  };
+  EXPECT_TRUE(eventually([&] { return median_of_times() <= 10ms; }));
 }
 
 TEST(ClientThatLeaves, EndsAHedgeRace) {

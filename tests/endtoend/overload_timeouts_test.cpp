@@ -92,6 +92,30 @@ TEST(SearchTimeouts, EndWithTheListAndWithTheDeadline) {
   EXPECT_EQ(slow.requests(), 1u);
 }
 
+// The list counts by itself, whatever the number of mirrors; a retry count of 0 is above it.
+TEST(SearchTimeouts, GiveAsManyAttemptsAsTheListHasSteps) {  // CO-044
+  const struct {
+    std::size_t mirrors;
+    std::string settings;
+    std::size_t attempts;
+  } cases[] = {
+      {2, "", 8},
+      {1, "", 8},
+      {2, "max_attempts = 5", 5},
+      {2, "agent_retry_count = 1", 8},
+      {2, "agent_retry_count = 0", 1},
+      {3, "retry_reads = 0", 1},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.mirrors, c.settings));
+    FakeSet mirrors(c.mirrors, silence());
+    const RestingMaster master(
+        taking_turns("search_timeouts = 20,20,20,20,20,20,20,20\n " + c.settings), mirrors.table());
+    EXPECT_EQ(master.find().status, 504);
+    EXPECT_EQ(mirrors.requests(), c.attempts);
+  }
+}
+
 TEST(SearchTimeouts, AreNotForUpdates) {
   FakeSet mirrors(2, inserted());
   const RestingMaster master(taking_turns("search_timeouts = 100ms, 200ms"),

@@ -167,6 +167,16 @@ TEST(QueryMistakes, AreNotKnownErrorsOfAllMirrors) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
 }
 
+TEST(QueryMistakes, AreToldInAFewKilobytes) {
+  const auto text = "P01: syntax error, unexpected '" + std::string(900'000, 'x') + "'";
+  FakeSet set(2, json(R"({"error":")" + text + "\"}", 500));
+  RestingMaster master(calm(), set.table());
+  const auto told = master.find();
+  EXPECT_EQ(told.status, 500);
+  EXPECT_LT(told.body.size(), 9000u);
+  EXPECT_EQ(at(told.body, "/error"), text.substr(0, 8 << 10));
+}
+
 // Error phrases inside the text of the query are not errors of a mirror, in any encoding.
 TEST(QueryMistakes, MayContainTheTextOfAnAgentsError) {
   FakeSet set(2, json(R"({"error":"unknown option 'out of memory'"})", 500));

@@ -76,6 +76,13 @@ bool HttpClient::fill(Clock::time_point end) {
   return true;
 }
 
+std::size_t HttpClient::drop(std::size_t bytes) {
+  std::string into(bytes, '\0');
+  const auto n = ::recv(socket_, into.data(), bytes, MSG_WAITALL);
+  was_reset_ = was_reset_ || (n < 0 && errno == ECONNRESET);
+  return n < 0 ? 0 : static_cast<std::size_t>(n);
+}
+
 std::optional<Response> HttpClient::receive(bool to_head, std::chrono::milliseconds longest) {
   const auto end = Clock::now() + longest;
   auto head_end = in_.find("\r\n\r\n");

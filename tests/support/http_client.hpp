@@ -40,6 +40,8 @@ class HttpClient {
   std::string rest(std::chrono::milliseconds longest = kSoon);
   /// Whether the other side was seen to reset the connection, not just to end it.
   bool was_reset() const { return was_reset_; }
+  /// Reads and drops so many bytes; the number that came before the connection ended.
+  std::size_t drop(std::size_t bytes);
   /// Ends the sending half.
   void finish();
   /// Makes the connection end with a reset.

@@ -134,6 +134,15 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
       "agents");
 }
 
+/// Whether the answer is the hits of a search. Servers write these two members first.
+bool begins_like_hits(std::string_view body) {
+  JsonCursor json(body);
+  skip_space(json);
+  if (!take(json, '{')) return false;
+  const auto first = take_string(json);
+  return first == "took" || first == "hits";
+}
+
 }  // namespace
 
 TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
@@ -262,7 +271,7 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   return written;
 }
 
-Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
+Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
     return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
@@ -274,6 +283,9 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
       agent_error_text(reply.body).empty() && is_change_request(reply.request))
     return judgement(Outcome::wrong_reply, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
+  if (!merged && reply.request != nullptr && form_of(*reply.request) == RowForm::raw &&
+      begins_like_hits(reply.body))
+    return judgement(Outcome::wrong_reply, "the answer has hits in place of rows");
   std::string_view error;
   bool warning = false;
   JsonCursor json(reply.body);

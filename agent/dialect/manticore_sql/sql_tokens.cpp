@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/json/work_over.hpp"
+
 namespace karmad {
 
 namespace {
@@ -69,6 +71,7 @@ std::optional<std::string> SqlToken::trouble() const {
 }
 
 SqlToken SqlTokens::next() {
+  end_if_over();
   using Kind = SqlToken::Kind;
   if (const auto trouble = skip_space_and_comments()) return *trouble;
   if (at_ == statement_.size()) return token(Kind::end, at_);
@@ -112,7 +115,9 @@ SqlToken SqlTokens::quoted_text() {
   for (auto at = at_ + 1; at < statement_.size(); ++at) {
     if (statement_[at] == '\0') return ambiguous("a zero byte");
     if (statement_[at] == '\'') return token(SqlToken::Kind::quoted, at + 1);
-    if (statement_[at] == '\\' && statement_.substr(++at).starts_with('\n'))
+    if (statement_[at] != '\\' || ++at == statement_.size()) continue;
+    if (statement_[at] == '\0') return ambiguous("a zero byte");
+    if (statement_[at] == '\n')
       return ambiguous("a backslash at the end of a line in quotes; write \\n");
   }
   return token(SqlToken::Kind::unfinished, statement_.size());
@@ -148,6 +153,7 @@ std::optional<SqlToken> SqlTokens::skip_space_and_comments() {
     if (star != end)
       return ambiguous("a * within a comment: engines differ on where such a comment ends");
     if (end == rest.npos) return token(SqlToken::Kind::unfinished, statement_.size());
+    if (rest.substr(0, end).find('\0') != rest.npos) return ambiguous("a zero byte");
     at_ += end + 2;
   }
 }

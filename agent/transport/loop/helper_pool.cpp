@@ -17,7 +17,8 @@ constexpr int kNice = 10;
 }  // namespace
 
 HelperPool::HelperPool(unsigned threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
-  for (unsigned i = 0; i < threads; ++i) {
+  threads_.reserve(threads + 1);
+  for (unsigned i = 0; i <= threads; ++i) {
     threads_.emplace_back([this] { work(); });
     ::pthread_setname_np(threads_.back().native_handle(), "helper");
   }
@@ -32,10 +33,11 @@ HelperPool::~HelperPool() {
   for (auto& thread : threads_) thread.join();
 }
 
-Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*), void* what) {
+Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, Subject subject, void (*call)(void*),
+                                      void* what) {
   if (stop.requested()) co_return End::withdrawn;
-  Job job{.call = call, .what = what, .loop = loop};
-  if (!put(job)) co_return End::refused;
+  Job job{.call = call, .what = what, .loop = loop, .large = jobs_.is_large(subject.bytes)};
+  if (!put(job, subject)) co_return End::refused;
   struct Withdrawing {
     HelperPool& pool;
     Job& job;
@@ -43,6 +45,7 @@ Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*
   const asio::executor_work_guard<Executor> under_way(loop.io.get_executor());
   const Stop::Guard guard(stop, &withdrawing, [](void* target) {
     const auto& [pool, waiting] = *static_cast<Withdrawing*>(target);
+    waiting.over.store(true, std::memory_order_relaxed);
     if (!pool.take_back(waiting)) return;  // it has begun, and will notify its end
     waiting.withdrawn = true;
     waiting.ended.notify();
@@ -51,14 +54,15 @@ Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*
   co_return job.withdrawn ? End::withdrawn : End::done;
 }
 
-bool HelperPool::put(Job& job) {
+bool HelperPool::put(Job& job, Subject subject) {
   {
     const std::scoped_lock lock(mutex_);
     if (jobs_.size() >= most_waiting_) {
       refused_.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    jobs_.push_back(&job);
+    if (jobs_.empty() && running() == 0) jobs_.forget_shares();
+    jobs_.put(job, subject.bytes, subject.client);
     waiting_.store(jobs_.size(), std::memory_order_relaxed);
   }
   news_.notify_one();
@@ -68,29 +72,32 @@ bool HelperPool::put(Job& job) {
 /// False if it is no longer in the queue.
 bool HelperPool::take_back(Job& job) {
   const std::scoped_lock lock(mutex_);
-  const auto place = std::ranges::find(jobs_, &job);
-  if (place == jobs_.end()) return false;
-  jobs_.erase(place);
+  const bool removed = jobs_.remove(job);
   waiting_.store(jobs_.size(), std::memory_order_relaxed);
-  return true;
+  return removed;
 }
 
 void HelperPool::work() {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
-    news_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    auto& job = *jobs_.front();
-    jobs_.pop_front();
+    news_.wait(lock, [this] { return ending_ || jobs_.has(takes_large()); });
+    auto* const next = jobs_.take(takes_large());
+    if (next == nullptr) return;
+    auto& job = *next;
     waiting_.store(jobs_.size(), std::memory_order_relaxed);
     running_.fetch_add(1, std::memory_order_relaxed);
+    const bool large = job.large;
+    if (large) ++large_running_;
     lock.unlock();
-    job.call(job.what);
+    job.withdrawn = !ends_when_over(job.over, [&job] { job.call(job.what); });
     running_.fetch_sub(1, std::memory_order_relaxed);
     done_.fetch_add(1, std::memory_order_relaxed);
     job.loop.post([&job] { job.ended.notify(); });  // after this the job may be destroyed
     lock.lock();
+    if (!large) continue;
+    --large_running_;
+    news_.notify_one();  // a thread that may not take large work did not take what waits
   }
 }
 

@@ -4,12 +4,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "agent/stats/stats_writer.hpp"
+#include "agent/json/work_over.hpp"
+#include "agent/transport/loop/long_work_queue.hpp"
 #include "agent/transport/loop/loop.hpp"
 
 namespace karmad {
@@ -17,6 +18,9 @@ namespace karmad {
 /// Threads for work that would take too long for a turn of a loop: merging or checking long
 /// replies, parsing long requests. The work is a pure function of values held by the waiting
 /// coroutine; it must not use anything of a loop, not even buffers. Thread-safe.
+///
+/// Work begins in the order of LongWorkQueue. Large work has `threads` threads, and small work one
+/// more, so that it need not wait for the end of large work.
 class HelperPool {
  public:
   /// `most_waiting`: length of the queue; further work is refused.
@@ -28,20 +32,26 @@ class HelperPool {
 
   enum class End : std::uint8_t {
     done,
-    withdrawn,  ///< stopped before it began; it will not run
+    withdrawn,  ///< stopped: its results are incomplete, or it has not begun and will not
     refused,    ///< the queue is full
+  };
+  /// Of a piece of work: what it has to read, and for whom.
+  struct Subject {
+    std::size_t bytes = 0;
+    std::uint64_t client = 0;  ///< shares are by this number
   };
 
   /// Calls `work()` on a thread of the pool and waits on `loop` until it ends. A stop withdraws
   /// work that has not begun. Work that has begun is waited for, because it reads the caller's
-  /// data. `work` must stay at its place until then.
+  /// data; it ends where it asks next whether it is over (end_if_over()). `work` must stay at its
+  /// place until then.
   template <class Work>
-  Task<End> run(Loop& loop, Stop& stop, Work& work) {
+  Task<End> run(Loop& loop, Stop& stop, Subject subject, Work& work) {
     return run(
-        loop, stop, [](void* what) { (*static_cast<Work*>(what))(); }, &work);
+        loop, stop, subject, [](void* what) { (*static_cast<Work*>(what))(); }, &work);
   }
 
-  std::size_t threads() const { return threads_.size(); }
+  std::size_t threads() const { return threads_.size() - 1; }
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
   std::size_t running() const { return running_.load(std::memory_order_relaxed); }
   std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
@@ -52,19 +62,23 @@ class HelperPool {
     void (*call)(void*);
     void* what;
     Loop& loop;
+    bool large = false;
     AsyncEvent ended{};
+    std::atomic<bool> over{false};  ///< nobody waits for the result
     bool withdrawn = false;
   };
 
-  Task<End> run(Loop& loop, Stop& stop, void (*call)(void*), void* what);
-  bool put(Job& job);
+  Task<End> run(Loop& loop, Stop& stop, Subject subject, void (*call)(void*), void* what);
+  bool put(Job& job, Subject subject);
+  bool takes_large() const { return large_running_ < threads(); }
   bool take_back(Job& job);
   void work();
 
   const std::size_t most_waiting_;
-  std::mutex mutex_;  ///< protects the next three
+  std::mutex mutex_;  ///< protects the next four
   std::condition_variable news_;
-  std::deque<Job*> jobs_;
+  LongWorkQueue<Job> jobs_;
+  std::size_t large_running_ = 0;
   bool ending_ = false;
   std::atomic<std::size_t> waiting_{0};
   std::atomic<std::size_t> running_{0};

@@ -68,6 +68,8 @@ class Loop {
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
+  /// Connects that this process had no local port, descriptor or memory for; any thread reads.
+  SingleWriter<std::uint64_t> shortages;
   SingleWriter<std::uint64_t> unasked;  ///< times agents sent unrequested bytes; any thread reads
   // Scratch space, not kept over a wait:
   ResponseHead response_head;  ///< for parsing a reply's head

@@ -156,6 +156,9 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
       {"select id, `a\\` from secret, `b` from t", "backquotes"},
       {"select id, 'a\\\n' from t", "end of a line"},
       {"select id from t where x='a\0'; delete from t"sv, "zero byte"},
+      {"select id from t where x='a\\\0'; delete from t"sv, "zero byte"},
+      {"select id from t where x='\\\\\0' or y='b'"sv, "zero byte"},
+      {"select id /* \0 */ from t"sv, "zero byte"},
       {"select id from t\0; delete from t"sv, "control character"},
       {"select\fid from t", "control character"},
       {"select\vid from t", "control character"},
@@ -373,6 +376,23 @@ TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
             Outcome::client_mistake);
   EXPECT_EQ(outcome(500, R"({"error":"unknown local table(s) 's1' in search request"})"),
             Outcome::agent_error);
+}
+
+// A mirror that answers rows with hits has not understood the request; another one may.
+TEST(SqlJudgement, TakesNoHitsForRows) {
+  constexpr std::string_view hits = R"({"took":0,"timed_out":false,"hits":{"total":0,"hits":[]}})";
+  const auto outcome = [](const ClientRequest& request, std::string_view body, bool merged) {
+    return kSql->judge({200, "application/json", body, true, &request}, merged).outcome;
+  };
+  const ClientRequest raw{"POST", "/sql", "mode=raw", "", "SELECT id FROM t"};
+  const ClientRequest raw_too{"POST", "/cli_json", "", "", "SELECT id FROM t"};
+  const ClientRequest plain{"POST", "/sql", "", "", "SELECT id FROM t"};
+  EXPECT_EQ(outcome(raw, hits, false), Outcome::wrong_reply);
+  EXPECT_EQ(outcome(raw_too, std::string(" ") + std::string(hits), false), Outcome::wrong_reply);
+  EXPECT_EQ(outcome(plain, hits, false), Outcome::answered);
+  EXPECT_EQ(outcome(raw, R"([{"total":0,"error":"","warning":""}])", false), Outcome::answered);
+  EXPECT_EQ(outcome(raw, R"({"error":"unknown column: 'hits'"})", false),
+            Outcome::client_mistake);
 }
 
 }  // namespace

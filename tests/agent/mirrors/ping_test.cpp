@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "agent/transport/pool.hpp"
 #include "strategies/kinds/registry.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -52,6 +53,20 @@ TEST(Pings, ComeOneAfterTheOtherOnAConnectionOfTheirOwn) {  // SD-002, SD-003, S
   Pinged pinged(mirror, 20ms);
   EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= 3; }));
   EXPECT_EQ(mirror.connections(), 1u);
+  // Requests neither use that connection nor leave theirs to pings.
+  Pool pool(pinged.loop, pinged.agent, pinged.agent->connections, LookUp::at_load);
+  for (int i = 0; i < 3; ++i) {
+    Stop stop(pinged.loop);
+    auto taken = result_of(pinged.loop, pool.take(Pool::From::idle, stop));
+    ASSERT_TRUE(taken);
+    const auto pings = mirror.requests();
+    EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= pings + 2; }));
+    pool.give(std::move(taken->connection));
+    EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= pings + 4; }));
+    EXPECT_EQ(mirror.connections(), 2u);
+  }
+  pool.clear();
+  EXPECT_TRUE(pinged.until([&] { return pool.unused(); }));
   EXPECT_EQ(pinged.role(), Role::router);
   EXPECT_TRUE(pinged.set->view(0)->picture.mirrors[0].rtt);  // SS-150, SD-006
   EXPECT_EQ(pinged.agent->counters.in_flight, 0u);           // no operation of a query

@@ -1,6 +1,8 @@
 #include "agent/transport/pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
@@ -201,6 +203,68 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
   only->close();
 }
 
+/// This process may open no further descriptor while it lives.
+struct NoDescriptors {
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const int next = ::dup(0);
+    ::close(next);
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  rlimit before{};
+};
+
+// A shortage of this process is not the agent's: requests wait for a connection.
+TEST_F(Pools, WaitForADescriptor) {
+  std::vector<int> order;
+  std::optional<NoDescriptors> none(std::in_place);
+  Taking first(at, order, 1);
+  Taking second(at, order, 2);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.loop.shortages.get() >= 3; }));
+  EXPECT_FALSE(first.done() || second.done());
+  EXPECT_EQ(at.agent->counts.waiting, 2u);
+  EXPECT_FALSE(at.pool.unused());
+  none.reset();
+  ASSERT_TRUE(turn_until(at.loop, [&] { return first.done() && second.done(); }));
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  for (const auto* taking : {&first, &second}) {
+    ASSERT_TRUE(*taking->result);
+    (*taking->result)->connection->close();
+  }
+}
+
+TEST_F(Pools, ReuseAConnectionInsteadOfADescriptorThatIsNotThere) {
+  auto lasting = at.connection();
+  std::vector<int> order;
+  const NoDescriptors none;
+  Taking waiting(at, order, 1);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.loop.shortages.get() > 0; }));
+  EXPECT_FALSE(waiting.done());
+  at.pool.give(std::move(lasting));
+  ASSERT_TRUE(turn_until(at.loop, [&] { return waiting.done(); }));
+  ASSERT_TRUE(*waiting.result);
+  EXPECT_TRUE((*waiting.result)->reused);
+  (*waiting.result)->connection->close();
+}
+
+TEST_F(Pools, SayWhatWasMissingWhenTheTimeIsOver) {
+  std::vector<int> order;
+  const NoDescriptors none;
+  Taking waiting(at, order, 1);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.loop.shortages.get() > 0; }));
+  waiting.stop.request(StopReason::connect_timeout);
+  ASSERT_TRUE(waiting.done());
+  ASSERT_FALSE(*waiting.result);
+  EXPECT_EQ(waiting.result->error().outcome, Outcome::local_error);
+  EXPECT_EQ(waiting.result->error().why,
+            "karmad could open no connection in time: Too many open files (see ulimit -n, "
+            "net.ipv4.ip_local_port_range)");
+}
+
 /// Many requests that take connections at the same time.
 struct Crowd {
   Crowd(AgentAt& at, int size) {
@@ -315,10 +379,12 @@ TEST_F(Pools, UseNoConnectionOfAnOlderGeneration) {  // SD-020, SD-024
   auto in_use = at.connection(From::fresh);
   EXPECT_EQ(idle->generation, 0u);
   at.pool.give(std::move(idle));
-  at.agent->generation = 1;
+  at.agent->discard_connections(1);
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.open() == 1; })) << "the unused one is closed";
   EXPECT_FALSE(at.pool.ready());
   at.pool.give(std::move(in_use));
   EXPECT_EQ(at.pool.idle(), 0u);
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.open() == 0; }));
   const auto next = at.connection();
   EXPECT_EQ(next->generation, 1u);
   next->close();

@@ -191,6 +191,68 @@ TEST(RetryBudget, AnUntriedMirrorNeedsNoPlaceInFlight) {
   EXPECT_FALSE(budget.take(RetryBudget::For::untried));
 }
 
+// What wins is load as well.
+TEST(RetryBudget, HedgesAreAsManyAsTheirShareWhetherTheyWinOrNot) {
+  using After = RetryBudget::HedgeAfter;
+  const struct {
+    After after;
+    std::uint32_t percent;
+    std::size_t most;
+  } cases[] = {{After::time, 20, 2000}, {After::p95, 20, 500}, {After::p99, 20, 100},
+               {After::time, 3, 300},   {After::p95, 3, 300},  {After::p95, 0, 0}};
+  for (const auto& c : cases) {
+    RetryBudget budget({.percent = c.percent});
+    std::size_t sent = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      const RetryBudget::InFlightPermit live(budget);
+      if (auto hedge = budget.take_hedge(c.after)) {
+        hedge->succeeded();
+        ++sent;
+      }
+    }
+    EXPECT_LE(sent, c.most + 10) << static_cast<int>(c.after) << " " << c.percent;
+    EXPECT_GE(sent + 10, c.most);
+    EXPECT_EQ(budget.saved(), 10U) << "what they took of the other account is back";
+  }
+}
+
+TEST(RetryBudget, AHedgeThatIsRefusedCostsNothing) {
+  RetryBudget budget;
+  std::vector<RetryBudget::RetryPermit> extras;
+  while (auto extra = budget.take(RetryBudget::For::other)) extras.push_back(*std::move(extra));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(budget.take_hedge(RetryBudget::HedgeAfter::p95));
+  extras.clear();
+  EXPECT_EQ(budget.saved(), 7U);
+  int sent = 0;
+  for (; sent < 20; ++sent) {
+    auto hedge = budget.take_hedge(RetryBudget::HedgeAfter::p95);
+    if (!hedge) break;
+    hedge->succeeded();
+  }
+  EXPECT_EQ(sent, 10);
+}
+
+TEST(RetryBudget, ToldWhetherARetryInProgressMayReturnWhatItTook) {
+  RetryBudget budget;
+  EXPECT_FALSE(budget.may_be_repaid(budget.losses()));
+  auto other = budget.take(RetryBudget::For::other);
+  auto proven = budget.take(RetryBudget::For::proven);
+  EXPECT_FALSE(budget.may_be_repaid(budget.losses()));
+  auto first = budget.take(RetryBudget::For::untried);
+  auto second = budget.take(RetryBudget::For::untried);
+  const auto losses = budget.losses();
+  EXPECT_TRUE(budget.may_be_repaid(losses));
+  first->succeeded();
+  first.reset();
+  EXPECT_TRUE(budget.may_be_repaid(losses));
+  auto third = budget.take(RetryBudget::For::untried);
+  second.reset();
+  EXPECT_FALSE(budget.may_be_repaid(losses)) << "it has failed since then";
+  EXPECT_TRUE(budget.may_be_repaid(budget.losses()));
+  third.reset();
+  EXPECT_FALSE(budget.may_be_repaid(budget.losses()));
+}
+
 bool never(std::size_t) {
   return false;
 }

@@ -92,7 +92,7 @@ class RetrySimulation {
     bool quorum = false;  ///< all answers have the same generation
     Hedging hedging;
     Micros query_timeout = 3s;
-    std::size_t timeout_steps = 0;
+    unsigned timeout_steps = 0;
   };
   RetrySimulation(std::vector<Does> mirrors, Setup setup)
       : does_(std::move(mirrors)), setup_(std::move(setup)), random_(setup_.seed) {
@@ -100,6 +100,7 @@ class RetrySimulation {
     for (std::size_t i = 0; i < setup_.shards; ++i)
       shards_.push_back(std::make_unique<Shard>(*this));
     retry_rules_.overload_max_retries = 10;
+    retry_rules_.timeout_steps = setup_.timeout_steps;
   }
 
   void request(Micros at) {
@@ -200,7 +201,6 @@ class RetrySimulation {
     r->rules.connect_timeout = 1s;
     r->rules.selection_timeout = 5s;
     r->rules.probe_every = 1s;
-    r->rules.timeout_steps = setup_.timeout_steps;
     r->rules.quorum = setup_.quorum;
     r->rules.hedging = setup_.hedging;
     r->rules.waiting_selections = &waiting_selections_;

@@ -85,6 +85,23 @@ TEST_P(RetriesOf, LoseNothingWhenMirrorsDieTogether) {
   });
 }
 
+// Two faults within a second: the mirror that has just begun to work again is asked by every query
+// that the second fault hits, although the budget pays for few. Not after 429, which means pauses.
+TEST(RetriesOfAPair, LoseNothingWhenTheOtherFailsBeforeTheFirstIsKnownToWorkAgain) {
+  for_all(2, [&](const Load& load, Does how, const auto& setup, const std::string& what) {
+    if (how == Does::say_429) return;
+    RetrySimulation simulation(some(2, 0, how), setup);
+    load.put(simulation);
+    load.put(simulation, load.lasts() + 500ms);
+    load.put(simulation, 2 * load.lasts() + 900ms);
+    simulation.change(load.lasts() + 400ms, {how, Does::work});
+    simulation.change(2 * load.lasts() + 800ms, {Does::work, how});
+    simulation.run();
+    EXPECT_EQ(simulation.lost, 0u) << what;
+    EXPECT_EQ(simulation.stranded, 0u) << what;
+  });
+}
+
 TEST_P(RetriesOf, AddAFifthAndTenWhenNothingWorks) {
   for_all(GetParam(), [&](const Load& load, Does how, const auto& setup, const std::string& what) {
     RetrySimulation simulation(some(GetParam(), GetParam(), how), setup);

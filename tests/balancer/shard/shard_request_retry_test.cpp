@@ -133,7 +133,7 @@ TEST_F(ARequest, IsNotSentFirstToASilentMirror) {  // X-18
 
 // CO-044
 TEST_F(ARequest, GoesOnAfterATimeOutWhileTheListOfTimeOutsDoes) {
-  rules.timeout_steps = 2;
+  retry.timeout_steps = 2;
   start();
   EXPECT_EQ(ends(Outcome::query_timeout), "ask b (retry)");
   EXPECT_EQ(sends[0].number, 1U);
@@ -432,9 +432,7 @@ TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
 // A whole set was down and its requests used up the budget. Then pings of b and c are answered.
 TEST_F(ARequest, IsRetriedWithoutBudgetAtAMirrorWhosePingsAreAnsweredAgain) {
   for (std::size_t i = 0; i < 3; ++i) protection->standings.ended(i, Outcome::connect_failed);
-  std::vector<RetryBudget::RetryPermit> taken;
-  while (auto permit = protection->budget.take(RetryBudget::For::untried))
-    taken.push_back(std::move(*permit));
+  while (protection->budget.take(RetryBudget::For::untried)) continue;
   mirrors->failed = these({0, 1, 2});
   EXPECT_EQ(start(), "ask a");
   EXPECT_EQ(ends(Outcome::connect_failed), "check; finish: connect failed")
@@ -444,6 +442,25 @@ TEST_F(ARequest, IsRetriedWithoutBudgetAtAMirrorWhosePingsAreAnsweredAgain) {
   EXPECT_EQ(start(), "ask a") << "a is due for a probe";
   EXPECT_EQ(ends(Outcome::connect_failed), "check; ask b (retry)");
   EXPECT_EQ(answers(), "finish: answered");
+}
+
+// Another request's retry, the last that the budget could pay for, will show whether b or c works.
+TEST_F(ARequest, WaitsForThePaidRetryOfAnotherInsteadOfBeingLost) {
+  for (const bool works : {true, false}) {
+    request.reset();
+    protection = std::make_unique<Protection>(3, ProtectionRules{});
+    all_fail();
+    std::vector<RetryBudget::RetryPermit> taken;
+    while (auto permit = protection->budget.take(RetryBudget::For::untried))
+      taken.push_back(*std::move(permit));
+    EXPECT_EQ(start(), "ask a");
+    EXPECT_EQ(ends(Outcome::agent_error), "wait until 500ms for news");
+    EXPECT_EQ(news(), "wait until 500ms for news");
+    if (works) taken.back().succeeded();
+    taken.pop_back();
+    EXPECT_EQ(news(), works ? "ask b (retry)" : "finish: agent error");
+    taken.clear();
+  }
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ using End = HelperPool::End;
 
 class Helpers : public testing::Test {
  protected:
+  static constexpr HelperPool::Subject kLarge{.bytes = 14'000'000, .client = 1};
+
   /// Work that lasts until release() is called.
   void hold() {
     spawn([](Helpers& self) -> Task<void> {
@@ -22,17 +24,19 @@ class Helpers : public testing::Test {
         self.began.set_value();
         self.may_end.get_future().wait();
       };
-      self.held = co_await self.pool.run(self.loop, self.query_stop, work);
+      self.held = co_await self.pool.run(self.loop, self.query_stop, kLarge, work);
     }(*this));
     began.get_future().wait();
   }
   void release() { may_end.set_value(); }
 
   template <class Work>
-  void ask(Stop& stop, Work work, std::optional<End>& end) {
-    spawn([](Helpers& self, Stop& with, Work own, std::optional<End>& into) -> Task<void> {
-      into = co_await self.pool.run(self.loop, with, own);
-    }(*this, stop, std::move(work), end));
+  void ask(Stop& stop, Work work, std::optional<End>& end,
+           HelperPool::Subject of = kLarge) {
+    spawn([](Helpers& self, Stop& with, Work own, HelperPool::Subject subject,
+             std::optional<End>& into) -> Task<void> {
+      into = co_await self.pool.run(self.loop, with, subject, own);
+    }(*this, stop, std::move(work), of, end));
   }
 
   Loop loop{0, 1 << 20, 1};
@@ -115,6 +119,45 @@ TEST_F(Helpers, RefuseWhatIsTooMuch) {
   release();
   EXPECT_TRUE(turn_until(loop, [&] { return ends[0] && ends[1]; }));
   EXPECT_EQ(ends[1], End::done);
+}
+
+// The only thread for large work is busy.
+TEST_F(Helpers, DoSmallWorkBesideLargeWork) {
+  hold();
+  std::optional<End> large;
+  std::optional<End> small;
+  ask(
+      query_stop, [] {}, large);
+  ask(
+      query_stop, [] {}, small, {.bytes = 300'000, .client = 1});
+  EXPECT_TRUE(turn_until(loop, [&] { return small.has_value(); }));
+  EXPECT_EQ(small, End::done);
+  EXPECT_FALSE(large);
+  release();
+  EXPECT_TRUE(turn_until(loop, [&] { return large.has_value(); }));
+}
+
+TEST_F(Helpers, EndWorkThatNobodyWaitsFor) {
+  Stop stop(loop);
+  std::promise<void> working;
+  std::atomic<bool> to_the_end = false;
+  std::optional<End> end;
+  ask(
+      stop,
+      [&] {
+        working.set_value();
+        for (const auto until = std::chrono::steady_clock::now() + kSoon;
+             std::chrono::steady_clock::now() < until;)
+          end_if_over();
+        to_the_end = true;
+      },
+      end);
+  working.get_future().wait();
+  stop.request(StopReason::deadline);
+  EXPECT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
+  EXPECT_EQ(end, End::withdrawn);
+  EXPECT_FALSE(to_the_end);
+  end_if_over();  // means nothing on this thread
 }
 
 // The loop has nothing else to do, and no socket to wait for.
