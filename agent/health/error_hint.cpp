@@ -23,7 +23,8 @@ constexpr std::size_t kLongestPlainText = 1024;
 constexpr unsigned kMostElements = 16;  // of a list in the body
 constexpr Micros kLongestDelay = 24h;
 
-// The sub-statuses of the SDK that the rules are modelled on (CO-033 … CO-057).
+// The sub-statuses of the SDK that the rules are modelled on (CO-032 … CO-057).
+constexpr std::uint32_t kNotPrimary = 3;
 constexpr std::uint32_t kRecreated = 1000;
 constexpr std::uint32_t kGenerationLow = 1002;
 constexpr std::uint32_t kSplitting = 1007;
@@ -53,7 +54,7 @@ std::optional<Micros> until(std::string_view date, WallTime now) {
 }
 
 std::optional<Micros> told_delay(const Head& head, WallTime now) {
-  for (const auto name : {kRetryAfterMs, kMsRetryAfterMs})
+  for (const auto name : {kRetryAfterMs, kMsRetryAfterMs, kMsRetryAfter})
     if (const auto count = digits(head.find(name))) return bounded(*count, 1ms);
   const auto after = head.find(kRetryAfter);
   if (const auto count = digits(after)) return bounded(*count, 1s);
@@ -176,6 +177,7 @@ ErrorHint error_hint(int status, const Head& head, const ErrorBody& body, WallTi
   const bool implied =
       status == 429 || (status == 503 && hint.delay) || (may_refuse && said.refused);
   if (implied && !said.overload && !said.retryable) hint.overload = hint.retryable = true;
+  hint.not_primary = status == 403 && hint.sub_status == kNotPrimary;
   hint.kind = kind_of(status, hint, said);
   return hint;
 }

@@ -31,6 +31,7 @@ struct ErrorHint {
   bool retryable =
       false;  ///< the label RetryableError, written or implied; neither implies the other
   std::uint32_t sub_status = 0;
+  bool not_primary = false;            ///< 403/3: the mirror takes no updates (CO-032)
   std::optional<Micros> delay;         ///< from a header field; 0 to one day
   std::optional<Micros> backoff_base;  ///< replaces the configured base (BP-016); at most a day
 
@@ -42,9 +43,10 @@ struct ErrorHint {
 /// Labels are in the JSON body (`labels` or `errorLabels`, at the top or in `error`) or in
 /// X-Error-Labels. Without either of the two known labels, these imply both: 429, 503 with a
 /// Retry-After, and the refusals of known engines. The delay is in Retry-After-Ms,
-/// x-ms-retry-after-ms or Retry-After (seconds, or a date in the current HTTP format); the first
-/// readable one counts. The sub-status is in X-Sub-Status, x-ms-substatus or `subStatus`; missing:
-/// 0. The types `generation_too_low` and `draining` have the meaning of their numbers.
+/// x-ms-retry-after-ms, x-ms-retryafter (milliseconds too) or Retry-After (seconds, or a date in
+/// the current HTTP format); the first readable one counts. The sub-status is in X-Sub-Status,
+/// x-ms-substatus or `subStatus`; missing: 0. The types `generation_too_low` and `draining` have
+/// the meaning of their numbers.
 ///
 /// The body may be any bytes; up to 64 KB are read as JSON. Answers below 400 give no hint, and
 /// their body is not read. `now` is compared with dates.

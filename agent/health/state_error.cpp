@@ -99,18 +99,20 @@ bool tells_of_effects(const Json* object) {
 
 }  // namespace
 
-std::optional<UseError> state_error(const ErrorBody& body) {
+std::optional<UseError> state_error(const ErrorBody& body, bool refused_as_replica) {
   const Json* top = body.object();
-  if (top == nullptr) return std::nullopt;
-  for (const auto* object : {top, member_of(top, "error"), member_of(top, "writeConcernError")}) {
-    auto error = said_by(object);
-    if (!error) continue;
-    if (!error->version) error->version = version_in(top);
-    if (tells_of_effects(top) || tells_of_effects(member_of(top, "error")))
-      error->nothing_done = false;
-    return error;
-  }
-  return std::nullopt;
+  std::optional<UseError> error;
+  for (const auto* object : {top, member_of(top, "error"), member_of(top, "writeConcernError")})
+    if (!error) error = said_by(object);
+  if (!error && refused_as_replica)
+    error = UseError{.what = What::not_primary,
+                     .why = fmt::format("{} (403/3)", words(What::not_primary)),
+                     .nothing_done = true};
+  if (!error) return std::nullopt;
+  if (!error->version) error->version = version_in(top);
+  if (tells_of_effects(top) || tells_of_effects(member_of(top, "error")))
+    error->nothing_done = false;
+  return error;
 }
 
 }  // namespace karmad

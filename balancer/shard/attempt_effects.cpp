@@ -5,7 +5,7 @@
 namespace karmad {
 
 bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body,
-              TimePoint now) {
+              const ErrorHint& hint, TimePoint now) {
   using What = UseError::What;
   std::optional<UseError> error;
   switch (result.outcome) {
@@ -20,7 +20,7 @@ bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const E
       break;
     case Outcome::agent_error:
     case Outcome::client_mistake:
-      error = state_error(body);
+      error = state_error(body, hint.not_primary);
       result.nothing_done = error && error->nothing_done;
       if (error && result.outcome == Outcome::client_mistake) {
         result.outcome = Outcome::agent_error;

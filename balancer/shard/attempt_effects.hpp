@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "agent/health/error_body.hpp"
+#include "agent/health/error_hint.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 
@@ -12,7 +13,7 @@ namespace karmad {
 /// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
 /// True when the mirror is gone by that.
 bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body,
-              TimePoint now);
+              const ErrorHint& hint, TimePoint now);
 
 /// Records the agent's load as shown by the attempt (`max_in_flight = auto`).
 void record_slot_outcome(AgentSlot& slot, const AttemptResult& result);

@@ -383,10 +383,10 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     result_.outcome = Outcome::client_mistake;
     complaint.clear();
   }
-  const bool marked_unreachable =
-      !looped && tracks_state_ && tell_set(set_, mirror, result_, body, Loop::now());
   const auto hint =
       answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
+  const bool marked_unreachable =
+      !looped && tracks_state_ && tell_set(set_, mirror, result_, body, hint, Loop::now());
   const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);
   if (result_.outcome == Outcome::client_mistake && !looped &&
       shard_query_.table.dialect.capabilities.understands_errors)

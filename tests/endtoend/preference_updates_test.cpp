@@ -6,7 +6,7 @@
 #include <functional>
 #include <mutex>
 
-#include "tests/support/fake_mirror.hpp"
+#include "tests/support/fake_set.hpp"
 #include "tests/support/role_set.hpp"
 
 namespace karmad::test {
@@ -220,6 +220,50 @@ TEST_F(StepDown, AnUpdateGoesToTheNewPrimaryOnce) {
   EXPECT_EQ(master.count("primary_retries"), 1);
   EXPECT_EQ(post(master.port(), "/insert", kInsert).status, 201);
   EXPECT_EQ(a.updates(), 1);
+}
+
+TEST_F(StepDown, SubStatus3Of403MeansTheSame) {  // CO-032
+  for (const auto& refusal :
+       {json(R"({"error":{"subStatus":3},"status":403})", 403),
+        refused(403, "X-Sub-Status: 3\r\n", "read-only"), refused(403, "x-ms-substatus: 3\r\n")}) {
+    SCOPED_TRACE(refusal.bytes);
+    Member former("primary", refusal);
+    Member next("replica");
+    former.on_update([&] { elect(former, next); });
+    const RestingMaster master(
+        unpinged(), table_of({line_of({former.address(), next.address()})}, "ping_type = native"));
+    ASSERT_TRUE(master.shows({"primary", "replica"}));
+    const auto answer = post(master.port(), "/insert", kInsert);
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    EXPECT_EQ(former.updates(), 1);
+    EXPECT_EQ(next.updates(), 1);
+    EXPECT_EQ(master.count("primary_retries"), 1);
+  }
+}
+
+TEST_F(StepDown, AnUpdateRefusedWithSubStatus3WaitsForTheElection) {  // CO-032
+  a.react(refused(403, "X-Sub-Status: 3\r\n"));
+  a.on_update([this] { a.becomes("replica"); });
+  const RestingMaster master(unpinged(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  Pending insert(master, "/insert", kInsert);
+  ASSERT_TRUE(master.has_waiting(1));
+  b.becomes("primary");
+  EXPECT_EQ(insert.answer().status, 201);
+  EXPECT_EQ(a.updates(), 1);
+  EXPECT_EQ(b.updates(), 1);
+}
+
+TEST_F(StepDown, A403WithAnotherSubStatusIsTheClientsAnswer) {  // CO-032, CO-058
+  for (const auto* const fields : {"", "X-Sub-Status: 4\r\n"}) {
+    SCOPED_TRACE(fields);
+    a.react(refused(403, fields));
+    elect(b, a);
+    const RestingMaster master(unpinged(), table());
+    ASSERT_TRUE(master.shows({"primary", "replica"}));
+    EXPECT_EQ(post(master.port(), "/insert", kInsert).status, 403);
+  }
+  EXPECT_EQ(b.updates(), 0);
 }
 
 TEST_F(StepDown, ABatchWithoutEffectGoesToTheNewPrimaryToo) {

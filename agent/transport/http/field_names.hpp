@@ -33,6 +33,7 @@ inline constexpr std::string_view kGeneration = "X-Generation";
 inline constexpr std::string_view kLoadMetrics = "endpoint-load-metrics";
 // What the SDK that the retries are modelled on calls them (CO-033).
 inline constexpr std::string_view kMsRetryAfterMs = "x-ms-retry-after-ms";
+inline constexpr std::string_view kMsRetryAfter = "x-ms-retryafter";
 inline constexpr std::string_view kMsSubStatus = "x-ms-substatus";
 
 }  // namespace karmad

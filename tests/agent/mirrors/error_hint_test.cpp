@@ -106,6 +106,9 @@ TEST(ErrorHints, ReadsTheDelay) {  // CO-020
       {{"Retry-After", "0"}, 0s},
       {{"Retry-After-Ms", "15"}, 15ms},
       {{"x-ms-retry-after-ms", "250"}, 250ms},
+      {{"x-ms-retryafter", "250"}, 250ms},
+      {{"X-Ms-RetryAfter", "0"}, 0s},
+      {{"x-ms-retryafter", "0.5"}, std::nullopt},
       {{"Retry-After", "Sun, 06 Nov 1994 08:49:40 GMT"}, 3s},
       {{"Retry-After", "Sun, 06 Nov 1994 08:49:37 GMT"}, 0s},
       {{"Retry-After", "Sat, 05 Nov 1994 08:49:37 GMT"}, 0s},         // never negative
@@ -128,6 +131,7 @@ TEST(ErrorHints, ReadsTheDelay) {  // CO-020
 
 TEST(ErrorHints, TakesTheMostPreciseDelay) {
   EXPECT_EQ(read_hint(429, {{"Retry-After", "1"}, {"x-ms-retry-after-ms", "250"}}).delay, 250ms);
+  EXPECT_EQ(read_hint(429, {{"Retry-After", "1"}, {"x-ms-retryafter", "20"}}).delay, 20ms);
   EXPECT_EQ(read_hint(429, {{"Retry-After", "1"}, {"Retry-After-Ms", "soon"}}).delay, 1s);
 }
 
@@ -187,6 +191,15 @@ TEST(ErrorHints, DistinguishesTheKinds) {  // CO-020 … CO-057, X-11
   EXPECT_EQ(read_hint(500, {{"Retry-After", "1"}}).kind, Kind::none);
   EXPECT_EQ(read_hint(500, {}, R"({"error": {"type": "draining"}})").kind, Kind::draining);
   EXPECT_EQ(read_hint(409, {}, R"({"type": "generation_too_low"})").kind, Kind::generation_low);
+}
+
+TEST(ErrorHints, KnowTheSubStatusOfAMirrorThatIsNotThePrimary) {  // CO-032
+  EXPECT_TRUE(read_hint(403, {{"X-Sub-Status", "3"}}).not_primary);
+  EXPECT_TRUE(read_hint(403, {{"x-ms-substatus", "3"}}).not_primary);
+  EXPECT_TRUE(read_hint(403, {}, R"({"error": {"subStatus": 3}})").not_primary);
+  EXPECT_FALSE(read_hint(403, {{"X-Sub-Status", "1008"}}, R"({"subStatus": 3})").not_primary);
+  EXPECT_FALSE(read_hint(403, {}).not_primary);
+  EXPECT_FALSE(read_hint(404, {{"X-Sub-Status", "3"}}).not_primary);
 }
 
 TEST(ErrorHints, PrefersTheHeaderToTheBody) {

@@ -82,6 +82,26 @@ TEST(StateError, KnowsWhatWasRefusedBeforeAnythingWasDone) {  // CO-032
   }
 }
 
+TEST(StateError, ASubStatusCountsWhereTheBodyTellsNoState) {  // CO-032, SD-023
+  const struct {
+    std::string_view body;
+    What what;
+    bool nothing_done;
+  } cases[] = {
+      {"", What::not_primary, true},
+      {"replicas are read-only", What::not_primary, true},
+      {R"({"error": {"subStatus": 3}})", What::not_primary, true},
+      {R"({"items": [{"insert": {}}]})", What::not_primary, false},
+      {R"({"code": 189})", What::recovering, false},
+  };
+  for (const auto& c : cases) {
+    const auto error = state_error(ErrorBody(c.body), true);
+    ASSERT_TRUE(error) << c.body;
+    EXPECT_EQ(error->what, c.what) << c.body;
+    EXPECT_EQ(error->nothing_done, c.nothing_done) << c.body;
+  }
+}
+
 TEST(StateError, CarriesTheVersionMarkAndItsReason) {  // SD-015
   const auto error =
       state_error(ErrorBody(R"({"code": 189, "version": {"process_id": "abc", "counter": 7}})"));
