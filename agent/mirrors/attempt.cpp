@@ -127,6 +127,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     }
     result.sent = !exchanged.unsent;
     result.first_byte = first_byte.at;
+    result.head = first_byte.head;
     result.outcome = exchanged.outcome;
     if (!exchanged.why.empty()) result.why = std::move(exchanged.why);
     if (result.reply.left > 0) {
@@ -244,11 +245,10 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
     mirror.record_latency(worker, now, result.took);
 }
 
-void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result) {
+void record_ping(Agent& agent, unsigned worker, TimePoint now, Micros trip,
+                 const AttemptResult& result) {
   const auto leads_to = consequence(result.outcome);
-  if (leads_to.success)
-    agent.counters.ping_trip.store((result.took - result.connect.value_or(Micros{})).count(),
-                                   std::memory_order_relaxed);
+  if (leads_to.success) agent.counters.ping_trip.store(trip.count(), std::memory_order_relaxed);
   record(
       agent, worker, now, result,
       {.counter = leads_to.counter, .ping = true, .took = result.took, .connect = result.connect});

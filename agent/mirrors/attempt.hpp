@@ -27,7 +27,7 @@ struct AttemptRequest {
   std::optional<Micros>
       first_byte_timeout;  ///< until a reply begins to arrive; none: only the next
   Micros query_timeout{};
-  bool note_first_byte = false;  ///< records the time of the first byte
+  bool note_first_byte = false;  ///< records the times of the first byte and of the head's end
   TimePoint deadline{};          ///< deadline of the whole query
   ReplyLimits limits;
 };
@@ -43,6 +43,7 @@ struct AttemptResult {
   std::optional<Micros> connect;        ///< duration of connecting, if it was necessary
   TimePoint sent_at{};                  ///< when sending of the request began
   std::optional<TimePoint> first_byte;  ///< its time, if requested
+  std::optional<TimePoint> head;        ///< when the reply's head was complete, likewise
   bool first_byte_timeout = false;      ///< no reply within first_byte_timeout
   bool out_of_time = false;             ///< ended by the deadline of the whole query
   bool lost_race = false;               ///< cancelled because a later attempt answered first
@@ -63,7 +64,8 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
 void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now,
             const AttemptResult& result);
 
-/// The same for a ping: counted for the agent only, and never as latency.
-void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result);
+/// The same for a ping with that round trip: counted for the agent only, never as latency.
+void record_ping(Agent& agent, unsigned worker, TimePoint now, Micros trip,
+                 const AttemptResult& result);
 
 }  // namespace karmad

@@ -103,7 +103,7 @@ Task<void> Pinger::ping() {
     replies.push_back(std::move(ended.reply));
     // The time of a ping is that of its first request, its outcome that of the last one.
     if (answers.empty()) {
-      trip = std::chrono::duration_cast<Micros>(ended.first_byte.value_or(ended.sent_at) -
+      trip = std::chrono::duration_cast<Micros>(ended.head.value_or(ended.sent_at) -
                                                 ended.sent_at);  // SD-006
       result.took = ended.took;
       result.connect = ended.connect;
@@ -124,7 +124,7 @@ Task<void> Pinger::ping() {
   const auto ended = Loop::now();
   schedule_.ping_ended(ended);
   const bool silent = answers.empty() && !agent_->counters.replied_since(began);
-  record_ping(*agent_, loop_.index, ended, result);
+  record_ping(*agent_, loop_.index, ended, trip, result);
   publish(result, std::move(told), trip, silent, ended);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));

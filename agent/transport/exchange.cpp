@@ -164,6 +164,7 @@ class ReplyReader {
   }
 
   void note(const ResponseHead& head) {
+    if (first_byte_ != nullptr) first_byte_->head = Loop::now();
     reply_.status = head.status;
     reply_.head_size = head.size;
     framing_ = head.framing;

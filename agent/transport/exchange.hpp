@@ -69,10 +69,11 @@ struct ExchangeResult {
   bool unasked = false;          ///< unrequested bytes before the request or behind the reply
 };
 
-/// Notes when a reply begins to arrive. From then on the limit is `then` instead of the shorter
-/// limit for the first byte.
+/// Notes when a reply begins to arrive, and when its head is complete. From the first byte on the
+/// limit is `then` instead of the shorter limit for the first byte.
 struct FirstByte {
-  std::optional<TimePoint> at;  ///< out: when it arrived
+  std::optional<TimePoint> at;    ///< out: when it arrived
+  std::optional<TimePoint> head;  ///< out: when the last byte of the head had arrived
   std::optional<TimePoint> then;
   StopReason then_why = StopReason::none;
 };

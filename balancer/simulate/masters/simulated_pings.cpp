@@ -104,7 +104,7 @@ class SimulatedPings::Pinger final : public Pings {
     }
     schedule_.ping_ended(now);
     const bool silent = !answer && !agent().counters.replied_since(began_);
-    record_ping(agent(), 0, now, result);
+    record_ping(agent(), 0, now, result.took, result);
     if (told) {
       set.mirrors().ping_answered(mirror_, *std::move(told), result.took, now);
     } else if (const auto failure = ping_failure(result.outcome, silent)) {

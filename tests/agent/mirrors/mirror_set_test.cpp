@@ -76,7 +76,7 @@ TEST(MirrorSet, CountsPingsAsSuccessesAndErrorsButNeverAsLatency) {  // X-7, HA-
   AttemptResult ping;
   ping.outcome = Outcome::answered;
   ping.took = 1us;
-  for (int i = 0; i < 10; ++i) record_ping(*cluster.agents[0], 0, cluster.now, ping);
+  for (int i = 0; i < 10; ++i) record_ping(*cluster.agents[0], 0, cluster.now, 1us, ping);
   cluster.ended(0, Outcome::answered, 20ms);
   cluster.ended(1, Outcome::answered, 10ms);
   cluster.next_period();
@@ -172,7 +172,7 @@ TEST(Record, AMirrorIsDeadAfterFourErrorsInARowAndAliveAfterOneCleanAnswer) {  /
   EXPECT_EQ(cluster.errors(0), 4u);
   AttemptResult ping;
   ping.outcome = Outcome::answered;
-  record_ping(*cluster.agents[0], 0, cluster.now, ping);
+  record_ping(*cluster.agents[0], 0, cluster.now, 1us, ping);
   EXPECT_EQ(cluster.errors(0), 0u);
   int picked = 0;
   for (int i = 0; i < 200; ++i)

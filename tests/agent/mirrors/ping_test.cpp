@@ -14,7 +14,8 @@ namespace {
 
 /// A mirror set of one, and its pinger.
 struct Pinged {
-  explicit Pinged(const FakeMirror& mirror, Micros interval, Micros timeout = 5s)
+  explicit Pinged(const FakeMirror& mirror, Micros interval, Micros timeout = 5s,
+                  bool starts = true)
       : agent(std::make_shared<Agent>(
             Address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(mirror.port())}, 0, 1,
             std::chrono::seconds(60))) {
@@ -32,13 +33,17 @@ struct Pinged {
         LookUp::at_load);
     pinger->subscribe(set, 0, true);
     set->pinger(0, pinger);
-    pinger->start();
+    if (starts) pinger->start();
   }
   ~Pinged() {
     pinger->stop();
     turn_until(loop, [this] { return pinger->stopped(); });
   }
   bool until(auto&& what) { return turn_until(loop, what); }
+  void turn() {
+    loop.io.restart();
+    loop.io.run_one_for(1ms);
+  }
   Role role() const { return set->view(0)->picture.mirrors[0].role; }
 
   Loops loops;  // none: what is found out is known at once
@@ -70,6 +75,52 @@ TEST(Pings, ComeOneAfterTheOtherOnAConnectionOfTheirOwn) {  // SD-002, SD-003, S
   EXPECT_EQ(pinged.role(), Role::router);
   EXPECT_TRUE(pinged.set->view(0)->picture.mirrors[0].rtt);  // SS-150, SD-006
   EXPECT_EQ(pinged.agent->counters.in_flight, 0u);           // no operation of a query
+}
+
+/// A mirror that holds back the rest of its answer to the ping, behind `held_from` bytes.
+struct SlowToFinish {
+  explicit SlowToFinish(std::size_t held_from) : sent_at_once(held_from) {}
+
+  /// Lets the whole ping happen; returns how long the rest was held back, and at most how much time
+  /// had passed when the first part had arrived.
+  std::pair<Micros, Micros> ping() {
+    const auto began = Loop::now();
+    pinged.pinger->start();
+    EXPECT_TRUE(pinged.until([&] { return mirror.sent() >= sent_at_once; }));
+    const auto sent = Loop::now();
+    for (int i = 0; i < 10; ++i) pinged.turn();
+    const auto read_by = Loop::now();
+    EXPECT_TRUE(pinged.until([&] { return Loop::now() >= read_by + 100ms; }));
+    const auto held = Loop::now() - sent;
+    mirror.send_rest();
+    EXPECT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+    return {std::chrono::duration_cast<Micros>(held),
+            std::chrono::duration_cast<Micros>(read_by - began)};
+  }
+  Micros of_set() const { return *pinged.set->view(0)->picture.mirrors[0].rtt; }
+  Micros of_agent() const { return Micros{pinged.agent->counters.ping_trip}; }
+
+  std::size_t sent_at_once;
+  FakeMirror mirror{[this](const std::string&) {
+                      auto answer = json("{}");
+                      answer.held_from = sent_at_once;
+                      return answer;
+                    },
+                    true};
+  Pinged pinged{mirror, 1h, 5s, false};
+};
+
+TEST(Pings, TheRoundTripEndsWithTheLastByteOfTheHead) {  // SD-006
+  SlowToFinish body(json("{}").bytes.size() - 2);
+  const auto [held, read_by] = body.ping();
+  EXPECT_LE(body.of_set(), read_by);
+  EXPECT_LE(body.of_agent(), read_by);
+  EXPECT_LT(read_by, held);
+
+  SlowToFinish head(std::string_view("HTTP/1.1 200 OK\r\nCont").size());
+  const auto head_held = head.ping().first;
+  EXPECT_GE(head.of_set(), head_held);
+  EXPECT_GE(head.of_agent(), head_held);
 }
 
 TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
