@@ -6,6 +6,7 @@
 
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_head.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/load_report.hpp"
 
 namespace karmad {
@@ -175,6 +176,8 @@ class ReplyReader {
       reply_.type_size = type.size();
     }
     if (const auto load = head.find(kLoadMetrics); !load.empty()) reply_.load = reported_load(load);
+    if (const auto told = head.find(kGeneration); !told.empty())
+      reply_.generation = wire::whole_number(told);
     if (limits_.fields || head.status >= 400)
       reply_.fields = std::make_unique<ReplyFields>(head, reply_.bytes);
   }

@@ -18,8 +18,9 @@ struct Reply {
   std::size_t head_size = 0;
   std::uint64_t left = 0;  ///< bytes of the body still to be read from the connection
   int status = 0;
-  std::optional<double> load;  ///< of the server, if the head reports it
-  std::size_t type_begin = 0;  ///< position of Content-Type's value in `bytes`
+  std::optional<double> load;               ///< of the server, if the head reports it
+  std::optional<std::uint64_t> generation;  ///< of the data, likewise (X-Generation)
+  std::size_t type_begin = 0;               ///< position of Content-Type's value in `bytes`
   std::size_t type_size = 0;
   std::unique_ptr<ReplyFields> fields;  ///< of the head: of errors, and where they are asked for
   MemoryReservation memory;             ///< of `bytes`
@@ -33,6 +34,7 @@ struct Reply {
     left = 0;
     status = 0;
     load.reset();
+    generation.reset();
   }
   std::string_view body() const { return std::string_view(bytes).substr(head_size); }
   std::string_view content_type() const {

@@ -161,6 +161,7 @@ struct Answer {
   bool overloaded = false;               ///< both labels in X-Error-Labels
   std::span<const Field> fields;         ///< further ones, at most kMaxAnswerFields; static
   std::unique_ptr<BodySource> source;    ///< sends more after `body`; the length is unknown
+  std::string generations;               ///< value of X-Generation; empty: none
   std::string trace;                     ///< value of X-Karmad-Trace; empty: none
   std::string explanation;               ///< value of X-Karmad-Explain; empty: none
 

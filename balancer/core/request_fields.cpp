@@ -31,8 +31,9 @@ constexpr std::array kFields{
                  "`?read_preference=…`, which is removed before the request is passed on."},
     RequestField{kHedge, "a time, `p95`, `p99`, `off`", "`hedge` of the table or instance",
                  "When a second mirror is asked for this search ([overload.md](overload.md))."},
-    RequestField{kMinGeneration, "a number", "any generation",
-                 "Only mirrors that have this update, as far as they report it, are asked."},
+    RequestField{kMinGeneration, "a number, or `X-Generation` of an answer", "any generation",
+                 "Only mirrors that have this update, as far as they report it, are asked "
+                 "([overload.md](overload.md#reading-your-own-writes))."},
     RequestField{kConsistency, "`any`, `quorum`", "`consistency` of the table",
                  "Whether several mirrors of each shard must agree."},
     RequestField{kPartialResults, "`allow`, `deny`", "`partial_results` of the table or instance",
@@ -74,6 +75,24 @@ std::optional<FieldMistake> read_hops(const RequestHead& head, unsigned& hops) {
     hops = passed;
   }
   return std::nullopt;
+}
+
+/// False: the text is neither a number nor a list `SHARD=NUMBER,…`.
+bool read_generations(std::string_view text, SeenGenerations& into) {
+  into.of_all = wire::whole_number(text);
+  if (into.of_all) return true;
+  bool valid = true;
+  wire::for_each_element(text, [&](std::string_view element) {
+    const auto equals = std::min(element.find('='), element.size());
+    const auto shard = wire::whole_number(element.substr(0, equals));
+    const auto generation =
+        wire::whole_number(element.substr(std::min(equals + 1, element.size())));
+    if (shard > 0u && generation)
+      into.of_shards.emplace_back(*shard, *generation);
+    else
+      valid = false;
+  });
+  return valid && !into.of_shards.empty();
 }
 
 std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,
@@ -120,6 +139,13 @@ std::optional<FieldMistake> read_preference(const RequestHead& head, std::string
 
 }  // namespace
 
+std::optional<std::uint64_t> SeenGenerations::at(std::size_t shard_at) const {
+  auto newest = of_all;
+  for (const auto& [shard, generation] : of_shards)
+    if (shard == shard_at + 1) newest = std::max(newest, std::optional(generation));
+  return newest;
+}
+
 std::string request_fields_reference() {
   std::string out = "| header | value | without it | |\n|---|---|---|---|\n";
   for (const auto& field : kFields)
@@ -144,13 +170,10 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
     if (!read) return mistake(fmt::format("{}: {}", kHedge, read.error()));
     into.hedge = *read;
   }
-  if (const auto generation = head.find(kMinGeneration); !generation.empty()) {
-    std::uint64_t least = 0;
-    const auto* end = generation.data() + generation.size();
-    const auto [stop, error] = std::from_chars(generation.data(), end, least);
-    if (error != std::errc{} || stop != end)
-      return mistake(fmt::format("{} is a number, not '{}'", kMinGeneration, generation));
-    into.min_generation = least;
+  if (const auto seen = head.find(kMinGeneration); !seen.empty()) {
+    if (!read_generations(seen, into.seen_generations))
+      return mistake(
+          fmt::format("{} is a number, or SHARD=NUMBER,…, not '{}'", kMinGeneration, seen));
   }
   if (const auto consistency = head.find(kConsistency); !consistency.empty()) {
     into.consistency = kWords<Consistency>.find(consistency);

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_head.hpp"
@@ -33,12 +35,22 @@ inline constexpr std::string_view kLoopDetected = "loop_detected";
 /// All of them as a table in Markdown, for the manual.
 std::string request_fields_reference();
 
+/// The newest data that a client has seen (CO-077): of each shard, as X-Generation of an answer
+/// told, or one number for all shards.
+struct SeenGenerations {
+  std::optional<std::uint64_t> of_all;
+  std::vector<std::pair<std::size_t, std::uint64_t>> of_shards;  ///< with their numbers, from 1
+
+  /// That of the shard at this place in its table, from 0; none: any data will do.
+  std::optional<std::uint64_t> at(std::size_t shard_at) const;
+};
+
 /// The options of one request about its mirrors.
 struct RequestFields {
   std::optional<ReadPreference> preference;
   std::optional<HedgeSetting> hedge;
-  std::optional<std::uint64_t> min_generation;  ///< newest data the client has seen (CO-077)
-  std::optional<Consistency> consistency;       ///< CO-070
+  SeenGenerations seen_generations;
+  std::optional<Consistency> consistency;  ///< CO-070
   std::optional<PartialResults> partial_results;
   unsigned hops = 0;  ///< karmads that the request has passed
 };

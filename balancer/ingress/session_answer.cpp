@@ -164,7 +164,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 6 + kMaxAnswerFields> fields;
+  std::array<Field, 7 + kMaxAnswerFields> fields;
   std::size_t count = 0;
   std::array<char, 12> seconds;
   if (!id.empty()) fields[count++] = {kRequestId, id};
@@ -174,6 +174,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
     const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
     fields[count++] = {kRetryAfter, {seconds.data(), end}};
   }
+  if (!answer.generations.empty()) fields[count++] = {kGeneration, answer.generations};
   if (!answer.trace.empty()) fields[count++] = {kTraceField, answer.trace};
   if (!answer.explanation.empty()) fields[count++] = {kExplainField, answer.explanation};
   for (const auto& field : answer.fields) fields[count++] = field;

@@ -1,20 +1,8 @@
 #include "balancer/rules/generation.hpp"
 
 #include <algorithm>
-#include <charconv>
-
-#include "agent/transport/http/field_names.hpp"
 
 namespace karmad {
-
-Generation generation_in(const Reply& reply) {
-  const auto text = reply.field(kGeneration);
-  std::uint64_t generation = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, generation);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return generation;
-}
 
 void ToldGenerations::add(std::size_t mirror, Generation generation) {
   if (generation) told_.emplace_back(mirror, *generation);

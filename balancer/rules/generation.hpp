@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "agent/mirrors/mirror_set.hpp"
-#include "agent/transport/exchange.hpp"
 
 namespace karmad {
 
 /// A generation that is not known is less than any other.
 using Generation = std::optional<std::uint64_t>;
-
-/// The generation that an answer, or an error answer, tells in its head, if its fields are kept.
-Generation generation_in(const Reply& reply);
 
 /// The generations that mirrors of a set reported in answers to one query.
 class ToldGenerations {

@@ -1,7 +1,11 @@
 #include "balancer/search/scatter_gather.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -119,7 +123,20 @@ class ScatterGather {
     return true;
   }
 
+  /// The value of X-Generation: a number if the table has one shard, else `SHARD=NUMBER,…` with
+  /// those that told one (CO-077).
+  std::string generations() const {
+    if (generations_.empty()) return {};
+    if (shard_query_.table.shards.size() == 1) return fmt::to_string(generations_.begin()->second);
+    std::string text;
+    for (const auto& [shard, generation] : generations_)
+      fmt::format_to(std::back_inserter(text), "{}{}={}", text.empty() ? "" : ",", shard + 1,
+                     generation);
+    return text;
+  }
+
   void record_and_release_all() {
+    note_generations();
     if (!query_.complaints.empty()) give_up_complaints(query_, shard_query_);
     for (auto& part : parts_) part->record_and_release();
   }
@@ -328,6 +345,21 @@ class ScatterGather {
     (*found)->take_as_mistake();
   }
 
+  /// Notes what the parts that answered told of their data. Of several rounds the newest counts,
+  /// and of copies that got the same change the oldest: each of them has the change.
+  void note_generations() {
+    std::map<std::size_t, std::uint64_t> now;
+    for (auto& part : parts_) {
+      if (!part->answered()) continue;
+      const auto told = part->reply().generation;
+      if (!told) continue;
+      const auto [place, is_first] = now.emplace(part->shard_at(), *told);
+      if (!is_first) place->second = std::min(place->second, *told);
+    }
+    for (const auto& [shard, generation] : now)
+      generations_[shard] = std::max(generations_[shard], generation);
+  }
+
   bool may_be_partial() const {
     if (plan_ != nullptr && !plan_->may_be_partial()) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
@@ -346,6 +378,7 @@ class ScatterGather {
   std::unique_ptr<FanOut> plan_;
   ShardParts parts_;
   UnmergedAnswers unmerged_{query_, shard_query_, parts_};
+  std::map<std::size_t, std::uint64_t> generations_;  ///< by place of the shard; of all rounds
   bool has_mistake_ = false;
   bool needs_next_round_ = false;
   std::optional<ClientError> mistake_;  ///< shown by the replies of a round
@@ -387,6 +420,7 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     }
   }
   run.record_and_release_all();
+  answer.generations = run.generations();
   co_return InPlace{};
 }
 

@@ -17,7 +17,7 @@ void explain_shard(const Query& query, const Selection& selection, const Shard& 
   rules.any_mirror = selection.at(shard) == nullptr;
   rules.any_takes_updates = selection.any_takes_updates();
   rules.window = selection.window();
-  rules.min_generation = query.min_generation;
+  rules.min_generation = query.seen_generations.at(choice.shard_number - 1);
   rules.pings_describe = shard.pings.kind != nullptr && shard.pings.kind->describes;
   const LineMemory line;
   const ShardMoment moment{.now = Loop::now(),

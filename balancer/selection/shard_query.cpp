@@ -92,7 +92,7 @@ ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Sh
   fill_common(*query.topology, shard_query.table, shard, shard_query.selection, rules);
   fill_subject(query, shard_query, shard, rules.subject);
   if (query.selection_left) rules.selection_timeout = *query.selection_left;
-  rules.min_generation = query.min_generation;
+  rules.min_generation = query.seen_generations.at(shard_at);
   rules.quorum = by_quorum(query, shard_query);
   rules.hedging = hedging_of(query, shard_query);
   rules.deadline = query.deadline;

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <ranges>
 #include <vector>
@@ -109,13 +110,13 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                      .whole = shard_query.plan == nullptr && shard_query.parsed.read
                                   ? settings.reply_buffer_size.value
                                   : settings.max_packet_size.value,
-                     .fields = passes_fields || by_quorum(query, shard_query),
+                     .fields = passes_fields,
                      .memory = query.memory}};
 }
 
 }  // namespace
 
-ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
+ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std::size_t shard_at,
                          std::string&& preference) {
   add(kBackpressure, "1");
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
@@ -124,7 +125,10 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
     add(kForwardedFor, from_);
   }
   if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
-  if (query.min_generation) add(kMinGeneration, query.head.find(kMinGeneration));
+  if (const auto seen = query.seen_generations.at(shard_at)) {
+    auto* const begin = generation_.data();
+    add(kMinGeneration, {begin, std::to_chars(begin, begin + generation_.size(), *seen).ptr});
+  }
   if (!query.request_id.empty()) add(kRequestId, query.request_id.text());
   if (const auto& context = query.trace_context; !context.empty()) {
     span_ = random_id(query.worker.loop.random);
@@ -153,7 +157,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       worked_(!place.shard.protection->standings.of(mirror).failing()),
       written_(query_.worker.loop.buffers),
       extra_(
-          query_, shard_query_,
+          query_, shard_query_, place.shard_number - 1,
           shard_query_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
       attempt_(
           order_of(query_, shard_query_, send, began,
@@ -434,7 +438,7 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
     report.why = std::move(result_.why);
   }
   if (by_quorum(query_, shard_query_) || report.hint.kind == ErrorHint::Kind::generation_low)
-    report.generation = generation_in(result_.reply);
+    report.generation = result_.reply.generation;
   return report;
 }
 

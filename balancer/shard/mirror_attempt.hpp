@@ -14,7 +14,9 @@ namespace karmad {
 /// The header fields that karmad adds to one attempt.
 class ExtraFields {
  public:
-  ExtraFields(const Query& query, const ShardQuery& shard_query, std::string&& preference);
+  /// `shard_at`: the place of the shard in its table, from 0.
+  ExtraFields(const Query& query, const ShardQuery& shard_query, std::size_t shard_at,
+              std::string&& preference);
   ExtraFields(const ExtraFields&) = delete;
   ExtraFields& operator=(const ExtraFields&) = delete;
   std::span<const Field> all() const { return {fields_.data(), count_}; }
@@ -26,6 +28,7 @@ class ExtraFields {
 
   std::string from_;
   std::string preference_;
+  std::array<char, 20> generation_;
   std::uint64_t span_ = 0;
   Traceparent traceparent_;
   std::array<Field, kMaxExtraFields> fields_;

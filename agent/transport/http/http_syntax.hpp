@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -119,6 +121,15 @@ constexpr void for_each_element(std::string_view list, Each each) {
     if (const auto element = trimmed(list.substr(0, comma)); !element.empty()) each(element);
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
+}
+
+/// A decimal number without other characters; nothing if it is none or too large.
+inline std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace karmad::wire

@@ -63,9 +63,26 @@ TEST(RequestFields, AreTakenFromTheHeadAndTheUrl) {
   EXPECT_EQ(parameters, "a=1&read_preferences=2&b") << "ours is taken out, and nothing else";
   ASSERT_TRUE(fields.preference);
   EXPECT_EQ(fields.hedge->after, 20ms);
-  EXPECT_EQ(fields.min_generation, 7u);
+  EXPECT_EQ(fields.seen_generations.at(0), 7u);
+  EXPECT_EQ(fields.seen_generations.at(99), 7u);
   EXPECT_EQ(fields.consistency, Consistency::quorum);
   EXPECT_EQ(fields.partial_results, PartialResults::deny);
+}
+
+TEST(RequestFields, HaveTheGenerationsOfEachShard) {  // CO-077
+  std::string_view parameters;
+  std::string rest;
+  RequestFields fields;
+  EXPECT_FALSE(read_request_fields(head_with("X-Min-Generation: 1=17, 3=4,1=19,3=2\r\n"),
+                                   parameters, rest, fields));
+  EXPECT_EQ(fields.seen_generations.at(0), 19u) << "the newest of two";
+  EXPECT_EQ(fields.seen_generations.at(1), std::nullopt);
+  EXPECT_EQ(fields.seen_generations.at(2), 4u);
+  for (const auto* const wrong : {"0=1", "1=", "=1", "1=1=1", "1=-1", "1=1,2", "1,2", ",", "1=x",
+                                  "18446744073709551616", "1=18446744073709551616"}) {
+    const auto head = head_with(fmt::format("X-Min-Generation: {}\r\n", wrong));
+    EXPECT_TRUE(read_request_fields(head, parameters, rest, fields)) << wrong;
+  }
 }
 
 TEST(RequestFields, SayWhatIsWrongWithThem) {
@@ -73,7 +90,7 @@ TEST(RequestFields, SayWhatIsWrongWithThem) {
     std::string_view fields, parameters, why;
   } cases[] = {
       {"X-Hedge: never\r\n", "", "X-Hedge: "},
-      {"X-Min-Generation: -1\r\n", "", "X-Min-Generation is a number, not '-1'"},
+      {"X-Min-Generation: -1\r\n", "", "X-Min-Generation is a number, or SHARD=NUMBER,…, not '-1'"},
       {"X-Consistency: some\r\n", "", "X-Consistency is either any or quorum, not 'some'"},
       {"X-Partial-Results: maybe\r\n", "", "X-Partial-Results is either allow or deny"},
       {"X-Read-Preference: nearest\r\nX-Read-Preference: primary\r\n", "",
