@@ -28,6 +28,29 @@ void expect_loads_without_a_notice(const std::string& text, const std::string& w
   EXPECT_EQ(lines(loaded.settings->notices), Lines{}) << what;
 }
 
+/// The text of one section, up to the next heading, with single spaces.
+std::string section(const std::string& path, const std::string& heading) {
+  const auto text = file_text(path);
+  const auto begin = text.find("\n" + heading + "\n");
+  EXPECT_NE(begin, std::string::npos) << path << ": " << heading;
+  if (begin == std::string::npos) return {};
+  const auto end = text.find("\n#", begin + 2);
+  return std::regex_replace(text.substr(begin, end - begin), std::regex("\\s+"), " ");
+}
+
+TEST(Documents, TellClientsWhatRetriesOnOverloadChangeForThem) {  // BP-033
+  const auto changes = section("docs/overload.md", "## What changes for clients");
+  for (const auto* const told :
+       {"**Every command is retried on overload**",
+        "**Retry loops of clients may have to change.**",
+        "**Clients that do not handle these errors may see more of them.**"})
+    EXPECT_NE(changes.find(told), std::string::npos) << told;
+  const auto readme = section("README.md", "## What it does");
+  EXPECT_NE(readme.find("Clients that retry themselves may need changes: "
+                        "[docs/overload.md](docs/overload.md)"),
+            std::string::npos);
+}
+
 TEST(PackagedConfigurations, LoadWithoutANotice) {
   for (const std::string path : {"packaging/karmad.conf", "packaging/docker/karmad.conf"})
     expect_loads_without_a_notice(file_text(path), path);

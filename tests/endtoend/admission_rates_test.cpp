@@ -173,6 +173,28 @@ TEST_F(Rates, RequestsOverTheRateGetRetryAfter) {  // AC-050, AC-054, BP-015
   EXPECT_EQ(mirrors.requests(), 8u);
 }
 
+// AC-051: what is over the rate is refused at once, and the queue for tickets stays short.
+TEST_F(Rates, RequestsOverTheRateDoNotQueueForATicket) {
+  mirrors[0].hold();
+  const LimitedMaster master(
+      taking_turns("ingress_request_rate = 3/h\n ingress_request_burst = 1h\n"
+                   " ingress_request_exempt = 127.0.0.2\n search_tickets = 1\n"
+                   " ticket_queue_depth = 100"),
+      mirrors.table());
+  const auto control = client_at(master, "127.0.0.2");
+  std::vector<Pending> admitted;
+  for (int i = 0; i < 3; ++i) admitted.emplace_back(master, "/search", kFindAll);
+  ASSERT_TRUE(eventually([&] { return count_by(*control, "search_tickets_queued") == 2; }));
+  const auto client = client_at(master);
+  for (int i = 0; i < 5; ++i)
+    expect_over_rate(client->request("POST", "/search", kFindAll), "ingress_request_rate");
+  EXPECT_EQ(count_by(*control, "search_tickets_queued"), 2);
+  EXPECT_EQ(mirrors.requests(), 1U);
+  mirrors[0].release();
+  for (auto& search : admitted) EXPECT_EQ(search.answer().status, 200);
+  EXPECT_EQ(mirrors.requests(), 3U);
+}
+
 TEST_F(Rates, TheBodyOfARefusedRequestIsDroppedOrTheConnectionClosed) {  // AC-050
   const LimitedMaster master(
       taking_turns("ingress_request_rate = 1/h\n ingress_request_burst = 1h"), mirrors.table());

@@ -72,7 +72,7 @@ TEST(Tickets, SearchesBeyondTheTicketsWaitAndBeyondTheQueueAreRefused) {
   EXPECT_EQ(busy.master.count("tickets_waited"), 2);
 }
 
-TEST(Tickets, AClientThatLeavesTheQueueFreesItsPlace) {
+TEST(Tickets, AClientThatLeavesTheQueueFreesItsPlace) {  // AC-010
   Busy busy(tickets(1, 1), 1);
   {
     const Pending leaves = search(busy.master);
@@ -86,7 +86,7 @@ TEST(Tickets, AClientThatLeavesTheQueueFreesItsPlace) {
   EXPECT_EQ(busy.mirrors.requests(), 2u);
 }
 
-TEST(Tickets, ARequestThatWaitsUntilItsDeadlineGetsTheLengthOfItsWait) {
+TEST(Tickets, ARequestThatWaitsUntilItsDeadlineGetsTheLengthOfItsWait) {  // AC-010
   Busy busy(tickets(1, 1), 1);
   const auto late = busy.master.find("", "X-Timeout-Ms: 50\r\nX-Karmad-Trace: 1\r\n");
   EXPECT_EQ(late.status, 429);

@@ -45,6 +45,43 @@ TEST(Refused, AnotherMirrorIsAskedHoweverTheRefusalIsWorded) {
   }
 }
 
+TEST(Refused, EveryRequestToAMirrorIsRetried) {  // BP-001, BP-002
+  const auto rows = json(
+      R"([{"columns":[{"id":{"type":"long long"}}],"data":[],"total":0,"error":"","warning":""}])");
+  const auto changed = json(R"([{"total":1,"error":"","warning":""}])");
+  const auto bulk =
+      json(R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false,"error":""})");
+  const auto updated = json(R"({"table":"t","id":1,"updated":1,"result":"updated"})");
+  const auto deleted = json(R"({"table":"t","id":1,"found":true,"deleted":1,"result":"deleted"})");
+  constexpr std::string_view document = R"({"table":"t","id":1,"doc":{"title":"lamp"}})";
+  const struct {
+    std::string_view path, body;
+    Reaction reaction;
+  } cases[] = {
+      {"/search", R"({"table":"t"})", nothing_found()},
+      {"/json/search", R"({"table":"t"})", nothing_found()},
+      {"/t/_search", "{}", nothing_found()},
+      {"/sql?mode=raw", "SELECT id FROM t", rows},
+      {"/sql?mode=raw", "DELETE FROM t WHERE id = 1", changed},
+      {"/insert", document, inserted()},
+      {"/replace", document, inserted()},
+      {"/update", document, updated},
+      {"/delete", R"({"table":"t","id":1})", deleted},
+      {"/bulk", "{\"insert\":{\"table\":\"t\",\"id\":1,\"doc\":{}}}\n", bulk},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.path, c.body));
+    FakeSet mirrors(2, c.reaction);
+    mirrors[0].react(always(refused(429, "")));
+    const RestingMaster master(taking_turns(), mirrors.table("updates = any"));
+    const auto answer = post(master.port(), c.path, c.body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(mirrors[0].requests(), 1U);
+    EXPECT_EQ(mirrors[1].requests(), 1U);
+    EXPECT_EQ(master.count("overload_retries"), 1);
+  }
+}
+
 // BP-013: only one of the two labels; 503 without Retry-After.
 TEST(Refused, OverloadWithoutBothLabelsOrADelayIsNotRetried) {
   const struct {

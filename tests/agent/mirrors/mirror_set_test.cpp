@@ -71,6 +71,35 @@ TEST(MirrorSet, WeighsByTheLatenciesOfTheClosedPeriod) {  // HA-005, HA-006
   }
 }
 
+TEST(MirrorSet, AnOperationThatBeginsOrEndsWakesNoWaitingSelection) {  // SS-115
+  Cluster cluster(2);
+  Loop loop(0, 1 << 20, 1);
+  Stop stop(loop);
+  bool woken = false;
+  spawn([](MirrorSet& set, Loop& on, Stop& until, bool& told) -> Task<void> {
+    co_await set.news(on, Loop::now() + 1h, until);
+    told = true;
+  }(*cluster.set, loop, stop, woken));
+  const auto turn = [&] {
+    loop.io.restart();
+    loop.io.poll();
+  };
+  for (const auto& agent : cluster.agents) {
+    auto slot = agent->slots.try_take();
+    ASSERT_TRUE(slot);
+    EXPECT_EQ(agent->counters.in_flight, 1U);
+    turn();
+    EXPECT_FALSE(woken) << "it began";
+    slot.reset();
+    EXPECT_EQ(agent->counters.in_flight, 0U);
+    turn();
+    EXPECT_FALSE(woken) << "it ended";
+  }
+  cluster.set->wake_waiters();
+  turn();
+  EXPECT_TRUE(woken);
+}
+
 TEST(MirrorSet, CountsPingsAsSuccessesAndErrorsButNeverAsLatency) {  // X-7, HA-025
   Cluster cluster(2);
   AttemptResult ping;

@@ -121,7 +121,7 @@ TEST_F(AdmitHandle, WaitsInTurn) {  // AC-065
   EXPECT_EQ(counted(Count::tickets_waited), 2U);
 }
 
-TEST_F(AdmitHandle, AClientThatLeavesFreesItsPlace) {
+TEST_F(AdmitHandle, AClientThatLeavesFreesItsPlace) {  // AC-010
   admit("search_tickets = 1\n ticket_queue_depth = 1");
   std::optional<Request> first(std::in_place, *this, kSearch);
   Request gone(*this, kSearch);
@@ -147,6 +147,24 @@ TEST_F(AdmitHandle, ReportsTheWaitOfARefusedRequest) {
   EXPECT_GT(second.query->trace.queued, 0us);
   EXPECT_EQ(counted(Count::tickets_expired), 1U);
   EXPECT_EQ(counted(Count::tickets_refused), 1U);
+}
+
+// AC-010: the deadline matters to a request that waits, not to a free ticket.
+TEST_F(AdmitHandle, AFreeTicketIsGivenEvenAfterTheDeadline) {
+  admit("search_tickets = 1");
+  const auto late = std::string(kSearch).append("X-Timeout-Ms: 0\r\n");
+  {
+    const Request request(*this, late);
+    ASSERT_TRUE(request.answer);
+    EXPECT_LE(request.query->deadline, Loop::now());
+    EXPECT_EQ(request.answer->status, 200);
+    EXPECT_EQ(out(admission->searches), 1U);
+  }
+  const Request first(*this, kSearch);
+  const Request second(*this, late);
+  while (!second.answer) worker.loop.io.run_one();
+  EXPECT_EQ(second.answer->status, 429);
+  EXPECT_EQ(asked, 2);
 }
 
 TEST_F(AdmitHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
