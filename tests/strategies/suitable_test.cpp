@@ -89,7 +89,7 @@ TEST(Suitable, ModesTakeRolesAsTheyPromiseAndOtherRolesNever) {  // SS-031 … S
   const auto set = one_of_each(SetKind::roles);
   EXPECT_EQ(suitable(reading(Mode::primary), set), set_of({1}));
   EXPECT_EQ(suitable(reading(Mode::primary_preferred), set), set_of({1}));
-  EXPECT_EQ(suitable(reading(Mode::secondary), set), set_of({2}));
+  EXPECT_EQ(suitable(reading(Mode::secondary), set), set_of({2}));  // SS-033
   EXPECT_EQ(suitable(reading(Mode::secondary_preferred), set), set_of({2}));
   EXPECT_EQ(suitable(reading(Mode::nearest), set), set_of({1, 2}));
 }
