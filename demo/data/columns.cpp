@@ -38,6 +38,7 @@ Value member_of(const Document& document, std::string_view key) {
     if (member.key != key) continue;
     if (const auto* number = std::get_if<std::int64_t>(&member.value)) return *number;
     if (const auto* real = std::get_if<double>(&member.value)) return *real;
+    if (const auto* is = std::get_if<bool>(&member.value)) return *is;
     return std::string_view(std::get<std::string>(member.value));
   }
   return {};
@@ -51,6 +52,7 @@ int order(T a, T b) {
 
 long double exact_number(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
+  if (const auto* is = std::get_if<bool>(&value)) return *is ? 1 : 0;
   return std::get<double>(value);
 }
 
@@ -95,6 +97,7 @@ Value view(const Literal& literal) {
   if (const auto* text = std::get_if<std::string>(&literal)) return std::string_view(*text);
   if (const auto* whole = std::get_if<std::int64_t>(&literal)) return *whole;
   if (const auto* real = std::get_if<double>(&literal)) return *real;
+  if (const auto* is = std::get_if<bool>(&literal)) return *is;
   return {};
 }
 
@@ -102,6 +105,7 @@ Literal to_literal(const Value& value) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
   if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* is = std::get_if<bool>(&value)) return *is;
   return {};
 }
 
@@ -115,7 +119,7 @@ int compare(const Value& a, const Value& b) {
 }
 
 int sort_order(const Column& column, const Value& a, const Value& b) {
-  if (column.type != Type::json || rank(a) == 0 || rank(b) == 0) return compare(a, b);
+  if (column.type != Type::json) return compare(a, b);
   std::array<char, 512> left;
   std::array<char, 512> right;
   return collate(sort_text(a, left), sort_text(b, right));
@@ -184,6 +188,8 @@ void append_json(std::string& out, const Value& value) {
     fmt::format_to(std::back_inserter(out), "{}", *whole);
   } else if (const auto* real = std::get_if<double>(&value)) {
     fmt::format_to(std::back_inserter(out), "{:.6f}", *real);
+  } else if (const auto* is = std::get_if<bool>(&value)) {
+    out += *is ? "true" : "false";
   } else {
     out += "null";
   }

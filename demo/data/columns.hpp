@@ -45,9 +45,10 @@ std::span<const Column> all_columns();
 std::optional<Column> column_named(std::string_view name);
 
 /// A single value; nothing if a document has none. The text lives as long as its document.
-using Value = std::variant<std::monostate, std::int64_t, double, std::string_view>;
+/// Booleans are only in JSON.
+using Value = std::variant<std::monostate, std::int64_t, double, std::string_view, bool>;
 /// A value that owns its text.
-using Literal = std::variant<std::monostate, std::int64_t, double, std::string>;
+using Literal = std::variant<std::monostate, std::int64_t, double, std::string, bool>;
 
 Value view(const Literal& literal);
 Literal to_literal(const Value& value);
@@ -55,8 +56,8 @@ Literal to_literal(const Value& value);
 /// Order: nothing, numbers, strings. Numbers compare exactly, strings by `collate`.
 int compare(const Value& a, const Value& b);
 
-/// The sort order of `column`: like `compare`, but JSON values sort as text (10, 11, 6), a missing
-/// one first.
+/// The sort order of `column`: like `compare`, but JSON values sort as text (10, 11, 6); booleans
+/// and missing values are an empty text.
 int sort_order(const Column& column, const Value& a, const Value& b);
 /// Zero for values of the same group, otherwise any total order. String columns are grouped by
 /// `collate`; in JSON "Red" and "red" are two keys, and so are 5 and "5".

@@ -106,6 +106,8 @@ void add_numbers(Document& out) {
   Dice dice{out.id ^ 0x6b61726d6164ULL};
   constexpr std::int64_t kSizes[] = {6, 9, 10, 11, 50, 100, 250, 1000};
   if (dice.below(8) != 0) out.meta.push_back({"s", favour(dice, kSizes)});
+  if (const auto flag = Dice{out.id ^ 0x666c6167ULL}.below(3); flag != 0)
+    out.meta.push_back({"flag", flag == 1});
   out.meta.push_back({"size.w", static_cast<std::int64_t>(5 + dice.below(1200))});
   out.meta.push_back({"size.h", static_cast<double>(dice.below(4000)) / 100});
   out.stock = static_cast<std::int64_t>(dice.next() >> 1);

@@ -12,7 +12,7 @@ namespace karmad {
 /// One value in a document's JSON attribute. Members of an inner object are adjacent.
 struct MetaMember {
   std::string key;  ///< its path: "color", "size.w"
-  std::variant<std::int64_t, double, std::string> value;
+  std::variant<std::int64_t, double, std::string, bool> value;
 };
 
 /// A catalogue entry: two text fields, and attributes of every type that answers have.

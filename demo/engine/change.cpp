@@ -30,6 +30,7 @@ float as_real(const Literal& literal) {
 
 std::string as_text(const Literal& literal) {
   if (const auto* text = std::get_if<std::string>(&literal)) return *text;
+  if (const auto* is = std::get_if<bool>(&literal)) return *is ? "1" : "0";
   if (const auto* whole = std::get_if<std::int64_t>(&literal)) return fmt::to_string(*whole);
   if (const auto* real = std::get_if<double>(&literal)) return fmt::format("{:.6f}", *real);
   return {};
@@ -50,6 +51,7 @@ void put_member(Document& document, const std::string& key, const Literal& liter
   if (const auto* whole = std::get_if<std::int64_t>(&literal)) member.value = *whole;
   if (const auto* real = std::get_if<double>(&literal)) member.value = *real;
   if (const auto* text = std::get_if<std::string>(&literal)) member.value = *text;
+  if (const auto* is = std::get_if<bool>(&literal)) member.value = *is;
   // Behind the last member of the same inner object.
   const auto within = key.substr(0, key.find('.') + 1);
   const auto is_sibling = [&](const MetaMember& other) {
@@ -249,7 +251,8 @@ std::optional<std::vector<MetaMember>> read_members(std::string_view json) {
                                                                                   json.size());
   if (read.HasParseError() || !read.IsObject()) return std::nullopt;
   const auto append = [&](std::string key, const Json& value) {
-    const auto literal = literal_of(value);
+    const auto literal = value.IsBool() ? Literal{value.GetBool()} : literal_of(value);
+    if (const auto* is = std::get_if<bool>(&literal)) out.push_back({key, *is});
     if (const auto* whole = std::get_if<std::int64_t>(&literal)) out.push_back({key, *whole});
     if (const auto* real = std::get_if<double>(&literal)) out.push_back({key, *real});
     if (const auto* text = std::get_if<std::string>(&literal)) out.push_back({key, *text});

@@ -13,12 +13,17 @@ std::string plain_text(const Cell& cell, CellType type) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* tags = std::get_if<Tags>(&cell)) return fmt::format("{}", fmt::join(*tags, ","));
   if (const auto* json = std::get_if<JsonText>(&cell)) return json->text;
+  if (const auto* is = std::get_if<bool>(&cell)) return *is ? "1" : "0";
   return {};
 }
 
 void append_cell(std::string& out, const Cell& cell, CellType type, Layout layout) {
   if (std::holds_alternative<std::monostate>(cell)) {
     out += "null";
+    return;
+  }
+  if (const auto* is = std::get_if<bool>(&cell); is != nullptr && layout == Layout::hit) {
+    out += *is ? "true" : "false";
     return;
   }
   const bool list = std::holds_alternative<Tags>(cell);

@@ -205,6 +205,7 @@ bool is_true(const Cell& cell) {
 double number_of_cell(const Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
   if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (const auto* is = std::get_if<bool>(&cell)) return *is ? 1 : 0;
   return 0;
 }
 
@@ -213,6 +214,7 @@ Value to_value(const Cell& cell) {
   if (const auto* real = std::get_if<double>(&cell)) return *real;
   if (const auto* text = std::get_if<std::string>(&cell)) return std::string_view(*text);
   if (const auto* json = std::get_if<JsonText>(&cell)) return std::string_view(json->text);
+  if (const auto* is = std::get_if<bool>(&cell)) return *is;
   return {};
 }
 
@@ -220,6 +222,7 @@ Cell to_cell(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
   if (const auto* real = std::get_if<double>(&value)) return *real;
   if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
+  if (const auto* is = std::get_if<bool>(&value)) return *is;
   return {};
 }
 

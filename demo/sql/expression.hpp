@@ -31,7 +31,7 @@ struct JsonText {
 };
 using Tags = std::vector<std::int64_t>;
 /// One value of a result.
-using Cell = std::variant<std::monostate, std::int64_t, double, std::string, Tags, JsonText>;
+using Cell = std::variant<std::monostate, std::int64_t, double, std::string, Tags, JsonText, bool>;
 
 /// An expression of SQL, with aliases replaced by what they stand for.
 struct Expression {

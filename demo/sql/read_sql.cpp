@@ -101,16 +101,9 @@ class SelectReader {
       select.within = read_order(scope());
     }
     if (cursor_.take_word("having")) select.having = read_expression(cursor_, scope());
-    if (cursor_.take_word("order")) {
-      select.order = read_order(scope());
-    } else if (select.knn && !select.groups()) {
-      select.order.push_back({{.kind = Expression::Kind::function,
-                               .type = CellType::real,
-                               .name = "knn_dist",
-                               .literal = {},
-                               .column = {},
-                               .arguments = {}}});
-    }
+    const auto begin = cursor_.begin();
+    if (cursor_.take_word("order")) select.order = read_order(scope());
+    if (select.knn && !select.groups()) sort_by_distance(cursor_.text_from(begin));
     read_limit(select);
     read_option();
     while (cursor_.take_word("facet")) read_facet();
@@ -138,6 +131,18 @@ class SelectReader {
       out.push_back(std::move(key));
     } while (cursor_.take_sign(","));
     return out;
+  }
+
+  /// What KNN() finds is sorted by the distance first, unless ORDER BY names it.
+  void sort_by_distance(std::string_view order) {
+    auto& keys = out_.select.order;
+    if (!keys.empty() && order.find("knn_dist") != order.npos) return;
+    keys.insert(keys.begin(), OrderKey{{.kind = Expression::Kind::function,
+                                        .type = CellType::real,
+                                        .name = "knn_dist",
+                                        .literal = {},
+                                        .column = {},
+                                        .arguments = {}}});
   }
 
   void read_limit(Select& select) {

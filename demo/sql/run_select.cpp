@@ -20,20 +20,9 @@ std::int64_t whole_weight(double score) {
   return std::max<std::int64_t>(1, std::llround(1000 * score));
 }
 
-bool needs_weights(const Select& select) {
-  const auto in = [](const Expression& part) { return has_function(part, "weight"); };
-  const auto in_keys = [&](const std::vector<OrderKey>& keys) {
-    return std::ranges::any_of(keys, [&](const OrderKey& key) { return in(key.expression); });
-  };
-  return select.order.empty() || in_keys(select.order) || in_keys(select.within) ||
-         (select.groups() && select.within.empty()) ||
-         std::ranges::any_of(select.items, [&](auto& item) { return in(item.expression); }) ||
-         (select.where && in(*select.where));
-}
-
 std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
   const auto matches = evaluate(index, select.match);
-  const bool ranked = needs_weights(select) && ranks(select.match);
+  const bool ranked = ranks(select.match);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;

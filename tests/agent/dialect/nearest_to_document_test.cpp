@@ -274,36 +274,61 @@ TEST(NearestToDocument, SortsOnlyTheNearestOfAllShards) {
   EXPECT_EQ(rounds.merged({answer(3, hit(9, "0.9", 1) + ",7"), ""}), "bad: a hit is malformed");
 }
 
-TEST(NearestToDocument, InSqlSortsOnlyTheNearestOfAllShards) {
+std::string near_row(int id, int price, std::string_view distance) {
+  return fmt::format(R"({{"id":{},"price":{},"karmad_0":{}}})", id, price, distance);
+}
+
+std::string near_reply(const std::vector<std::string>& rows) {
+  return raw_reply(
+      {raw_set({"id:long long", "price:uint", "karmad_0:float"}, rows), meta_set(rows.size())});
+}
+
+// SS-104: ORDER BY decides between equal distances only, as on one server.
+TEST(NearestToDocument, InSqlSortsTheNearestOfAllShardsByTheDistanceFirst) {
   const Rounds rounds("SELECT id, price FROM t WHERE KNN(v,3,(1,2)) ORDER BY price DESC LIMIT 1,9");
   EXPECT_EQ(rounds.asked(),
-            "SELECT id, price, knn_dist() AS karmad_0 FROM s WHERE KNN(v,3,(1,2)) ORDER BY price "
-            "DESC, id ASC LIMIT 0,3; SHOW META");
-  const auto row = [](int id, int price, std::string_view distance) {
-    return fmt::format(R"({{"id":{},"price":{},"karmad_0":{}}})", id, price, distance);
-  };
-  const auto reply = [](const std::vector<std::string>& rows) {
-    return raw_reply(
-        {raw_set({"id:long long", "price:uint", "karmad_0:float"}, rows), meta_set(rows.size())});
-  };
+            "SELECT id, price, knn_dist() AS karmad_0 FROM s WHERE KNN(v,3,(1,2)) ORDER BY "
+            "knn_dist() ASC, price DESC, id ASC LIMIT 0,10; SHOW META");
   const std::vector<std::string> found{
-      reply({row(9, 90, "0.9"), row(1, 20, "0.1"), row(4, 10, "0.3")}),
-      reply({row(3, 80, "0.3"), row(8, 70, "0.8"), row(2, 30, "0.2")})};
-  EXPECT_EQ(rows_in(rounds.merged(found)), "{\"id\":2,\"price\":30},\n{\"id\":1,\"price\":20}\n");
-  EXPECT_EQ(rounds.merged({reply({row(9, 90, "0.9"), "{}"}), ""}), "bad: a row is malformed");
+      near_reply({near_row(1, 20, "0.1"), near_row(4, 10, "0.3"), near_row(9, 90, "0.9")}),
+      near_reply({near_row(2, 30, "0.2"), near_row(3, 80, "0.3"), near_row(8, 99, "0.8")})};
+  EXPECT_EQ(rows_in(rounds.merged(found)), "{\"id\":2,\"price\":30},\n{\"id\":3,\"price\":80}\n");
   const auto asked = [](std::string_view rest) {
     return Rounds(fmt::format("SELECT id, KNN_DIST() d FROM t WHERE KNN(v,{}", rest)).asked();
   };
-  // The nearest are the first rows of a shard; more than 10000 are not asked for.
-  EXPECT_TRUE(asked("30,(1)) ORDER BY d ASC LIMIT 4").contains("LIMIT 0,4;"));
-  EXPECT_TRUE(asked("30,(1)) ORDER BY d DESC LIMIT 4").contains("LIMIT 0,30;"));
+  EXPECT_TRUE(asked("30,(1)) ORDER BY d DESC LIMIT 4").contains("LIMIT 0,4;"));
   EXPECT_TRUE(asked("30000,(1)) ORDER BY id DESC LIMIT 4").contains("LIMIT 0,4;"));
-  EXPECT_TRUE(asked("3000,(1)) ORDER BY id LIMIT 4").contains("LIMIT 0,3000 OPTION max_matches=3"));
-  // The filter leaves out one of the four that a shard finds.
   Rounds by_document("SELECT id FROM t WHERE KNN(v,3,7) ORDER BY price LIMIT 2");
   EXPECT_EQ(by_document.told({row_of("[1]"), ""}), "next");
-  EXPECT_TRUE(by_document.asked().contains("KNN(v,4,(1)) AND id<>7 ORDER BY"))
+  EXPECT_TRUE(by_document.asked().contains(
+      "KNN(v,4,(1)) AND id<>7 ORDER BY knn_dist() ASC, price ASC, id ASC LIMIT 0,2;"))
       << by_document.asked();
+}
+
+TEST(NearestToDocument, InSqlSortsOnlyTheNearestOfAllShardsByAnOrderThatNamesTheDistance) {
+  const Rounds rounds(
+      "SELECT id, price FROM t WHERE KNN(v,3,(1,2)) ORDER BY price DESC, knn_dist() LIMIT 1,9");
+  EXPECT_EQ(rounds.asked(),
+            "SELECT id, price, knn_dist() AS karmad_0 FROM s WHERE KNN(v,3,(1,2)) ORDER BY price "
+            "DESC, knn_dist() ASC, id ASC LIMIT 0,3; SHOW META");
+  const std::vector<std::string> found{
+      near_reply({near_row(9, 90, "0.9"), near_row(1, 20, "0.1"), near_row(4, 10, "0.3")}),
+      near_reply({near_row(3, 80, "0.3"), near_row(8, 70, "0.8"), near_row(2, 30, "0.2")})};
+  EXPECT_EQ(rows_in(rounds.merged(found)), "{\"id\":2,\"price\":30},\n{\"id\":1,\"price\":20}\n");
+  EXPECT_EQ(rounds.merged({near_reply({near_row(9, 90, "0.9"), "{}"}), ""}),
+            "bad: a row is malformed");
+  const auto asked = [](std::string_view rest) {
+    return Rounds(fmt::format("SELECT id FROM t WHERE KNN(v,{}", rest)).asked();
+  };
+  // The nearest are the first rows of a shard; more than 10000 are not asked for.
+  EXPECT_TRUE(asked("30,(1)) ORDER BY knn_dist() ASC LIMIT 4").contains("LIMIT 0,4;"));
+  EXPECT_TRUE(asked("30,(1)) ORDER BY knn_dist() DESC LIMIT 4").contains("LIMIT 0,30;"));
+  EXPECT_TRUE(asked("30000,(1)) ORDER BY a, knn_dist() LIMIT 4").contains("LIMIT 0,4;"));
+  EXPECT_TRUE(asked("3000,(1)) ORDER BY a, knn_dist() LIMIT 4")
+                  .contains("LIMIT 0,3000 OPTION max_matches=3"));
+  // The filter leaves out one of the four that a shard finds.
+  Rounds by_document("SELECT id FROM t WHERE KNN(v,3,7) ORDER BY price, knn_dist() LIMIT 2");
+  EXPECT_EQ(by_document.told({row_of("[1]"), ""}), "next");
   EXPECT_TRUE(by_document.asked().contains("LIMIT 0,4;")) << by_document.asked();
 }
 

@@ -86,6 +86,69 @@ TEST(SelectMerge, ComparesStringsByTheCollationAndValuesInsideJsonAsTexts) {
   EXPECT_TRUE(rows_in(select_merged(plan, {nine, ten})).starts_with(R"({"id":10)"));
 }
 
+// SS-104: one server orders booleans, arrays and objects inside JSON like missing values, though
+// rows show `true` as 1. Shards sort so, and pages lose no row.
+TEST(SelectMerge, BooleansInsideJsonAreInTheOrderOfOneServer) {
+  SelectPlan plan;
+  auto& rows = plan.rows;
+  rows.order = {{.column = {1},
+                 .descending = true,
+                 .as_text = true,
+                 .attribute = ColumnAt{2},
+                 .steps = {{.member = "f"}}},
+                {{0}}};
+  rows.hidden = 1;
+  rows.id = ColumnAt{0};
+  const std::vector<std::string> columns = {"id:long long", "m.f:string", "karmad_0:json"};
+  const auto row = [](int id, std::string_view shown, std::string_view value) {
+    return fmt::format(R"({{"id":{},"m.f":{},"karmad_0":"{{\"n\":1{}}}"}})", id, shown, value);
+  };
+  const auto of = [](std::string_view value) { return fmt::format(R"(,\"f\":{})", value); };
+  const auto one =
+      raw_reply({raw_set(columns, {row(10, R"("1")", of(R"(\"1\")")), row(1, R"("1")", of("true")),
+                                   row(4, "null", ""), row(6, R"("0")", of("false"))}),
+                 meta_set(4)});
+  const auto two =
+      raw_reply({raw_set(columns, {row(11, R"("1")", of("1")), row(12, R"("0")", of("0")),
+                                   row(2, R"("0")", of("false")), row(3, R"("1")", of("true")),
+                                   row(5, R"("[1]")", of("[1]"))}),
+                 meta_set(5)});
+  const auto ids = [&] {
+    std::string found;
+    const auto text = rows_in(select_merged(plan, {one, two}));
+    for (auto at = text.find("\"id\":"); at != text.npos; at = text.find("\"id\":", at + 1))
+      found += text.substr(at + 5, text.find(',', at) - at - 5) + " ";
+    return found;
+  };
+  EXPECT_EQ(ids(), "10 11 12 1 2 3 4 5 6 ");
+  rows.limit = 2;
+  std::string pages;
+  for (rows.offset = 0; rows.offset < 10; rows.offset += 2) pages += ids();
+  EXPECT_EQ(pages, "10 11 12 1 2 3 4 5 6 ");
+}
+
+TEST(SelectMerge, GroupsAreInTheOrderOfBooleansInsideJsonToo) {
+  SelectPlan plan;
+  auto& rows = plan.rows;
+  rows.grouped = true;
+  rows.group = {{0}, {1}};
+  rows.exact = true;
+  rows.order = {
+      {.column = {0}, .as_text = true, .attribute = ColumnAt{2}, .steps = {{.member = "f"}}},
+      {{1}}};
+  rows.hidden = 1;
+  const std::vector<std::string> columns = {"m.f:string", "n:long", "karmad_0:json"};
+  const auto one = raw_reply({raw_set(columns, {R"({"m.f":"1","n":1,"karmad_0":"{\"f\":true}"})",
+                                                R"({"m.f":"0","n":2,"karmad_0":"{\"f\":false}"})"}),
+                              meta_set(2)});
+  const auto two = raw_reply({raw_set(columns, {R"({"m.f":null,"n":3,"karmad_0":"{}"})",
+                                                R"({"m.f":"0","n":0,"karmad_0":"{\"f\":0}"})"}),
+                              meta_set(2)});
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"m.f\":\"1\",\"n\":1},\n{\"m.f\":\"0\",\"n\":2},\n{\"m.f\":null,\"n\":3},\n"
+            "{\"m.f\":\"0\",\"n\":0}\n");
+}
+
 TEST(SelectMerge, ShowsTheColumnsThatAllShardsHave) {
   SelectPlan plan;
   plan.rows.order = {{kLast}};

@@ -21,8 +21,9 @@ std::string place(const ColumnAt& column) {
 std::string keys(const std::vector<RowKey>& order) {
   std::string text;
   for (const auto& key : order)
-    text += fmt::format("{}{}{}{}", text.empty() ? "" : ",", place(key.column),
-                        key.descending ? " desc" : "", key.as_text ? " text" : "");
+    text += fmt::format("{}{}{}{}{}", text.empty() ? "" : ",", place(key.column),
+                        key.descending ? " desc" : "", key.as_text ? " text" : "",
+                        key.attribute ? " " + place(*key.attribute) : "");
   return text;
 }
 
@@ -55,13 +56,15 @@ TEST(SelectPlan, AsksDocumentsWithAllThatTheirOrderNeeds) {
       {"select id from p limit 10 offset 5", "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,15",
        "1 desc,0"},
       {"select id, *, a from p order by A desc, meta.x asc, geodist(b,c,1,2)",
-       "SELECT id, *, a, meta.x AS karmad_0, geodist(b,c,1,2) AS karmad_1 FROM T ORDER BY A DESC, "
-       "meta.x ASC, karmad_1 ASC, id ASC LIMIT 0,20",
-       "-2 desc,-1 text,-0,0"},
+       "SELECT id, *, a, meta.x AS karmad_0, meta AS karmad_1, geodist(b,c,1,2) AS karmad_2 FROM T "
+       "ORDER BY A DESC, meta.x ASC, karmad_2 ASC, id ASC LIMIT 0,20",
+       "-3 desc,-2 text -1,-0,0"},
       {"select id, j['k'] as k from p order by k desc, least(tags)",
-       "SELECT id, j['k'] as k, least(tags) AS karmad_0 FROM T ORDER BY k DESC, karmad_0 ASC, id "
-       "ASC LIMIT 0,20",
-       "1 desc text,2,0"},
+       "SELECT id, j['k'] as k, j AS karmad_0, least(tags) AS karmad_1 FROM T ORDER BY k DESC, "
+       "karmad_1 ASC, id ASC LIMIT 0,20",
+       "1 desc text 2,3,0"},
+      {"select id from p order by p.c",
+       "SELECT id, p.c AS karmad_0 FROM T ORDER BY p.c ASC, id ASC LIMIT 0,20", "1 text,0"},
       {"select id from p order by a, b, c, d, e",
        "SELECT id, a AS karmad_0, b AS karmad_1, c AS karmad_2, d AS karmad_3, e AS karmad_4 FROM "
        "T ORDER BY a ASC, b ASC, c ASC, d ASC, e ASC LIMIT 0,20",
@@ -97,14 +100,61 @@ TEST(SelectPlan, CutsThePageAtMaxMatchesLikeTheServer) {
   EXPECT_EQ(planned("select id from p limit 3000, 20").plan.rows.limit, 0u);
 }
 
-TEST(SelectPlan, AHitHasAScoreWhereTheServerComputesOne) {
-  const auto scored = [](std::string_view statement) {
-    return planned(statement, RowForm::hits).plan.rows.score.has_value();
+// SS-104: one server sorts so, too.
+TEST(SelectPlan, WhatKnnFindsIsSortedByTheDistanceFirst) {
+  const Case cases[] = {
+      {"select id from p where knn(v, 5, (1,2)) order by a desc",
+       "SELECT id, a AS karmad_0, knn_dist() AS karmad_1 FROM T WHERE knn(v, 5, (1,2)) ORDER BY "
+       "knn_dist() ASC, a DESC, id ASC LIMIT 0,20",
+       "2,1 desc,0"},
+      {"select id, knn_dist() d from p where knn(v, 5, (1,2)) order by d desc, id limit 2",
+       "SELECT id, knn_dist() d FROM T WHERE knn(v, 5, (1,2)) ORDER BY knn_dist() ASC, d DESC, id "
+       "ASC LIMIT 0,2",
+       "1,1 desc,0"},
+      {"select id from p where knn(v, 5, (1,2)) order by a, b, c, d",
+       "SELECT id, a AS karmad_0, b AS karmad_1, c AS karmad_2, d AS karmad_3, knn_dist() AS "
+       "karmad_4 FROM T WHERE knn(v, 5, (1,2)) ORDER BY knn_dist() ASC, a ASC, b ASC, c ASC, d ASC "
+       "LIMIT 0,20",
+       "5,1,2,3,4,0"},
+      {"select id from p where knn(v, 30000, (1,2)) order by a limit 7",
+       "SELECT id, a AS karmad_0, knn_dist() AS karmad_1 FROM T WHERE knn(v, 30000, (1,2)) ORDER "
+       "BY knn_dist() ASC, a ASC, id ASC LIMIT 0,7",
+       "2,1,0"},
+  };
+  for (const auto& [statement, text, order, form] : cases) {
+    EXPECT_EQ(asked(statement, form), std::string(text) + "; SHOW META");
+    const auto rows = planned(statement, form).plan.rows;
+    EXPECT_EQ(keys(rows.order), order) << statement;
+    EXPECT_FALSE(rows.distance) << statement;
+  }
+}
+
+TEST(SelectPlan, AnotherOrderThatNamesTheDistanceIsThatOfTheNearestOfAllShards) {
+  const std::string_view statement =
+      "select id from p where knn(v, 5, (1,2)) order by a, knn_dist() limit 2";
+  EXPECT_EQ(asked(statement),
+            "SELECT id, a AS karmad_0, knn_dist() AS karmad_1 FROM T WHERE knn(v, 5, (1,2)) ORDER "
+            "BY a ASC, knn_dist() ASC, id ASC LIMIT 0,5; SHOW META");
+  const auto rows = planned(statement).plan.rows;
+  EXPECT_EQ(rows.distance, ColumnAt{2});
+  EXPECT_EQ(rows.nearest, 5u);
+  EXPECT_TRUE(planned("select id from p where knn(v, 5, (1,2)) order by knn_dist() desc")
+                  .plan.rows.distance);
+}
+
+// SS-104: the score of one server is the same whatever the order is.
+TEST(SelectPlan, AHitHasAScoreWhereItMatchesWords) {
+  const auto scored = [](std::string_view statement, RowForm form = RowForm::hits) {
+    return planned(statement, form).plan.rows.score.has_value();
   };
   EXPECT_TRUE(scored("select id from p where match('a')"));
   EXPECT_TRUE(scored("select id from p where match('a') order by a, weight() desc"));
   EXPECT_TRUE(scored("select id, weight() w from p where match('a') order by a"));
-  EXPECT_FALSE(scored("select id from p where match('a') order by a"));
+  EXPECT_TRUE(scored("select id from p where match('a') order by a"));
+  EXPECT_TRUE(scored("select * from p where a>1 and MATCH ('a') and b<2 order by j.k limit 1"));
+  EXPECT_FALSE(scored("select id from p where match('a') order by a", RowForm::raw));
+  EXPECT_FALSE(scored("select id from p where a='match(' order by a"));
+  EXPECT_FALSE(scored("select id from p where a>1"));
 }
 
 struct GroupCase {

@@ -56,7 +56,7 @@ constexpr std::string_view kExpression[] = {"price*2+1 AS e1",
                                             "SNIPPET(title,'lamp') AS e26"};
 constexpr std::string_view kSortColumn[] = {"price",  "rating", "brand", "ts",      "stock",
                                             "seller", "title",  "id",    "WEIGHT()"};
-constexpr std::string_view kJsonKey[] = {"meta.n",      "meta.color",  "meta.s",
+constexpr std::string_view kJsonKey[] = {"meta.n",      "meta.color",  "meta.s",       "meta.flag",
                                          "meta.size.w", "meta.size.h", "meta['color']"};
 constexpr std::string_view kGroup[] = {"brand", "rating", "seller", "price", "ts"};
 constexpr std::string_view kAggregate[] = {
@@ -271,10 +271,11 @@ std::string StatementGenerator::documents(StatementKind kind) {
                         : fmt::to_string(position % 16 == 0 ? position + (1ULL << 53) : position);
     filter = fmt::format(" WHERE KNN(embedding, {}, {})", 1 + below(40), of);
     if (one_in(2)) filter += " AND " + condition();
-    if (one_in(3)) by(pick(kSortColumn));
+    if (one_in(2)) by(pick(kSortColumn));
     if (one_in(4)) by("d");
   }
   if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
+    if (one_in(6)) by("knn_dist()");
     by(pick(kSortColumn));
     for (auto more = 1 + below(3); more > 0; --more)
       behind += facet(kind == StatementKind::facet_options);

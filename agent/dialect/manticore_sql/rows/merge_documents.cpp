@@ -5,6 +5,7 @@
 
 #include "agent/dialect/manticore_json/sort_value.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "agent/dialect/manticore_sql/rows/row_order.hpp"
 #include "agent/dialect/merge/lane_heap.hpp"
 #include "agent/dialect/merge/seen_ids.hpp"
 
@@ -149,8 +150,13 @@ class DocumentMerge {
     const auto keys = plan_.order.size();
     for (std::size_t k = shard * keys; k < (shard + 1) * keys; ++k) {
       const auto cell = cells[keys_[k]];
-      values_[k] = plan_.order[k - shard * keys].as_text ? json_sort_value(cell, texts_[k])
-                                                         : sort_value(cell);
+      const auto& key = plan_.order[k - shard * keys];
+      const auto attribute =
+          key.attribute ? position(*key.attribute, lane.columns.size()) : std::nullopt;
+      values_[k] = key.as_text
+                       ? path_sort_value(cell, attribute ? cells[*attribute] : std::string_view(),
+                                         key.steps, texts_[k])
+                       : sort_value(cell);
     }
     return step;
   }

@@ -3,15 +3,39 @@
 #include <algorithm>
 #include <numeric>
 
-#include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
+
+namespace {
+
+/// Whether the cell may show a boolean, an array or an object.
+bool hides_type(std::string_view cell) {
+  if (!is_string(cell) || cell.size() < 3) return false;
+  const char first = cell[1];
+  return first == '{' || first == '[' || (cell.size() == 3 && (first == '0' || first == '1'));
+}
+
+}  // namespace
+
+SortValue path_sort_value(std::string_view cell, std::string_view attribute,
+                          std::span<const JsonStep> steps, SortText& room) {
+  auto sorted = json_sort_value(cell, room);
+  if (!hides_type(cell) || !is_string(attribute)) return sorted;
+  const auto whole = json_unescaped(without_quotes(attribute));
+  const auto value = whole_value(whole) ? value_at(whole, steps) : std::string_view();
+  if (!value.empty() && std::string_view("tf[{").find(value.front()) != std::string_view::npos)
+    sorted.text = {};
+  return sorted;
+}
 
 bool RowOrder::add(std::span<const RowKey> keys, std::size_t columns) {
   for (const auto& key : keys) {
     const auto at = position(key.column, columns);
     if (!at) return false;
-    keys_.push_back({*at, key.descending, key.as_text});
+    keys_.push_back({*at, key.descending, key.as_text, {}, key.steps});
+    if (key.attribute) keys_.back().attribute = position(*key.attribute, columns);
   }
   return true;
 }
@@ -35,8 +59,10 @@ void RowOrder::sort_by(const MergedRows& rows, Collation collation,
       std::ranges::any_of(keys_, [](const Key& key) { return key.as_text; }) ? values.size() : 0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& key = keys_[i % keys];
-    const auto cell = rows.row(rows_of[i / keys])[key.column];
-    values[i] = key.as_text ? json_sort_value(cell, texts[i]) : sort_value(cell);
+    const auto row = rows.row(rows_of[i / keys]);
+    const auto attribute = key.attribute ? row[*key.attribute] : std::string_view();
+    values[i] = key.as_text ? path_sort_value(row[key.column], attribute, key.steps, texts[i])
+                            : sort_value(row[key.column]);
   }
   std::ranges::stable_sort(places, [&](std::uint32_t a, std::uint32_t b) {
     for (std::size_t k = 0; k < keys; ++k) {

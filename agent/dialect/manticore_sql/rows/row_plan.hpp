@@ -44,6 +44,10 @@ struct RowKey {
   ColumnAt column;
   bool descending = false;
   bool as_text = false;  ///< a value inside JSON: the server compares values as texts
+  /// Where `as_text`: the whole attribute and the place of the value in it, which tell the types
+  /// that rows do not.
+  std::optional<ColumnAt> attribute{};
+  std::vector<JsonStep> steps{};
 };
 
 /// How the values of one column become one when groups of several shards are the same group.

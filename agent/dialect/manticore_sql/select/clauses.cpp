@@ -194,6 +194,7 @@ class ClauseReader {
       if (out_.where.empty()) out_.where = token_.text;
       const auto begin = static_cast<std::size_t>(out_.where.data() - statement_.data());
       out_.where = statement_.substr(begin, token_.at + token_.text.size() - begin);
+      out_.match = out_.match || (token_.is_sign('(') && before_.is_word("match"));
       read_knn();
       before_ = token_;
       return check_vector();

@@ -52,7 +52,8 @@ struct SelectClauses {
   SqlSpan items;
   SqlSpan tables;
   std::string_view where;
-  bool knn = false;  ///< WHERE has a KNN()
+  bool match = false;  ///< WHERE has a MATCH()
+  bool knn = false;    ///< WHERE has a KNN()
   /// How many documents it finds in each shard, up to kLargestRowCount; 0: unknown.
   std::size_t nearest = 0;
   std::optional<KnnByDocument> knn_document;  ///< KNN() names a document in place of a vector

@@ -17,13 +17,6 @@ void add_default_order(const SelectDraft& draft, ShardColumns& columns, RowPlan&
     rows.order.push_back({columns.of("weight()", "weight()"), true, false});
 }
 
-/// Whether the server computes scores: only then `_score` is one.
-bool shows_score(const SelectDraft& draft) {
-  if (draft.order.empty()) return !draft.clauses.knn;
-  return std::ranges::any_of(draft.items, uses_weight) ||
-         std::ranges::any_of(draft.order, [](const auto& key) { return uses_weight(key.by); });
-}
-
 /// A scroll needs a total order that the shards sort by, as names and values of columns.
 std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out) {
   auto& rows = out.rows;
@@ -54,20 +47,19 @@ bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) 
     const auto name = columns.name_of(key.by);
     append_key(out.order, name, key.descending);
     if (draft.options.scroll) out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
-    out.rows.order.push_back({columns.of(key.by), key.descending, columns.holds_path(key.by)});
+    out.rows.order.push_back(draft.row_key(columns, key));
     const auto* const item = columns.item(key.by);
     if ((item != nullptr ? item->canonical : key.by.canonical) == "id") return true;
   }
   return false;
 }
 
-/// Whether the shards' first rows are the nearest ones.
-bool begins_with_nearest(const SelectDraft& draft, const ShardColumns& columns) {
-  if (draft.order.empty()) return true;
-  const auto& first = draft.order.front();
-  const auto* const item = columns.item(first.by);
-  return !first.descending &&
-         (item != nullptr ? item->canonical : first.by.canonical) == "knn_dist()";
+/// The server sorts what KNN() finds by the distance first, unless ORDER BY names the distance.
+void sort_by_distance_first(ShardColumns& columns, RowsDraft& out) {
+  if (out.order.empty() || out.order.find("knn_dist") != std::string::npos) return;
+  out.rows.order.insert(out.rows.order.begin(),
+                        {columns.of("knn_dist()", "knn_dist()"), false, false});
+  out.order.insert(0, "knn_dist() ASC, ");
 }
 
 /// Bounds the rows by the `k` of KNN(). In another order than that of the distance each shard gives
@@ -75,11 +67,14 @@ bool begins_with_nearest(const SelectDraft& draft, const ShardColumns& columns) 
 void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
   auto& rows = out.rows;
   const auto k = draft.clauses.nearest;
-  if (k > kMostNearest && !begins_with_nearest(draft, columns)) return;
+  const auto distance = columns.of("knn_dist()", "knn_dist()");
+  const auto& first = rows.order.front();
+  const bool nearest_first = first.column == distance && !first.descending;
+  if (k > kMostNearest && !nearest_first) return;
   rows.nearest = k;
   rows.limit = std::min(rows.limit, k - std::min(rows.offset, k));
-  if (rows.limit == 0 || begins_with_nearest(draft, columns)) return;
-  rows.distance = columns.of("knn_dist()", "knn_dist()");
+  if (rows.limit == 0 || nearest_first) return;
+  rows.distance = distance;
   out.asked = k + (draft.clauses.knn_document ? 1 : 0);
 }
 
@@ -96,13 +91,14 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
 
   const bool by_id = add_order(draft, columns, out);
   if (draft.order.empty()) add_default_order(draft, columns, rows);
+  if (draft.clauses.knn) sort_by_distance_first(columns, out);
   rows.id = columns.of("id", "id");
   if (draft.clauses.nearest != 0) plan_nearest(draft, columns, out);
-  if (!by_id) rows.order.push_back({*rows.id, false, false});
   // Without ORDER BY the server may stop early; another key would prevent it.
-  if (!by_id && !draft.order.empty() && draft.order.size() < kMostSqlServerKeys)
+  if (!by_id && !draft.order.empty() && rows.order.size() < kMostSqlServerKeys)
     append_key(out.order, "id", false);
-  if (draft.form == RowForm::hits && shows_score(draft))
+  if (!by_id) rows.order.push_back({*rows.id, false, false});
+  if (draft.form == RowForm::hits && draft.clauses.match)
     rows.score = columns.of("weight()", "weight()");
 
   draft.add_json(columns, rows);
@@ -111,7 +107,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
 
   rows.hidden = columns.hidden();
   rows.hidden_names = columns.hidden_names();
-  for (auto& key : rows.order) columns.settle(key.column);
+  for (auto& key : rows.order) columns.settle(key);
   for (auto& json : rows.json) {
     columns.settle(json.column);
     columns.settle(json.attribute);

@@ -189,11 +189,13 @@ class FacetPlanner {
     return false;
   }
 
-  /// Whether the order is that of the keys, all of them.
+  /// Whether the order is that of the keys, all of them. Not of values inside JSON: different ones
+  /// may be equal in that order.
   bool keys_lead() const {
     std::vector<ColumnAt> seen;
     for (const auto& key : out_.rows.order) {
-      if (std::ranges::find(out_.rows.group, key.column) == out_.rows.group.end()) return false;
+      if (key.as_text || std::ranges::find(out_.rows.group, key.column) == out_.rows.group.end())
+        return false;
       if (std::ranges::find(seen, key.column) == seen.end()) seen.push_back(key.column);
       if (seen.size() == out_.rows.group.size()) return true;
     }

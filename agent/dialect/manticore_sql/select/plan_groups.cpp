@@ -149,7 +149,7 @@ class GroupPlanner {
       if (key.by.aggregate)
         return wrong_at(key.by.expression.front().at, "WITHIN GROUP ORDER BY takes no aggregate");
       append_key(out_.within, columns_.name_of(key.by), key.descending);
-      rows_.within.push_back({columns_.of(key.by), key.descending, columns_.holds_path(key.by)});
+      rows_.within.push_back(draft_.row_key(columns_, key));
       by_id = by_id || key.by.canonical == "id";
     }
     if (given->empty()) {
@@ -180,7 +180,7 @@ class GroupPlanner {
                         "give COUNT(DISTINCT …) an alias and order by that");
       append_key(out_.order, columns_.name_of(key.by), key.descending);
       if (draft_.group.empty()) continue;
-      rows_.order.push_back({columns_.of(key.by), key.descending, columns_.holds_path(key.by)});
+      rows_.order.push_back(draft_.row_key(columns_, key));
     }
     if (!draft_.order.empty() || draft_.group.empty()) return std::nullopt;
     rows_.order.push_back({columns_.of("weight()", "weight()"), true, false});
@@ -198,13 +198,14 @@ class GroupPlanner {
   }
 
   /// In the order of the keys, each shard's first groups include all candidates for the first ones.
+  /// Not of values inside JSON: different ones may be equal in that order.
   bool is_in_order_of_keys() const {
     std::vector<bool> seen(draft_.group.size());
     for (const auto& key : draft_.order) {
       const auto* const item = columns_.item(key.by);
       if ((item != nullptr ? item->canonical : key.by.canonical) == "groupby()") return true;
       const auto number = key_number(key.by);
-      if (!number) return false;
+      if (!number || columns_.holds_path(key.by)) return false;
       seen[*number] = true;
       if (std::ranges::all_of(seen, [](bool yes) { return yes; })) return true;
     }
@@ -271,7 +272,7 @@ class GroupPlanner {
 
   void settle() {
     const auto all = [&](auto& keys) {
-      for (auto& key : keys) columns_.settle(key.column);
+      for (auto& key : keys) columns_.settle(key);
     };
     all(rows_.order);
     all(rows_.within);

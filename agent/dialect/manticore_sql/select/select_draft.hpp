@@ -45,6 +45,9 @@ struct SelectDraft {
   std::string list() const;
   /// The path of an item whose value needs its JSON attribute beside it: that of hits have types.
   std::optional<JsonPath> json_path(const SelectItem& item) const;
+  /// The key by which rows with these columns are sorted. That of a value inside JSON needs the
+  /// attribute beside it: rows show `true` as 1, and the server does not order it like a 1.
+  RowKey row_key(ShardColumns& columns, const OrderKey& key) const;
   /// Adds the JSON attributes of all such items.
   void add_json(ShardColumns& columns, RowPlan& rows) const;
   /// Number of groups to request of a shard in an order that is not that of their keys, since a

@@ -102,10 +102,6 @@ bool ends_with_alias(SqlSpan tokens) {
 
 }  // namespace
 
-bool uses_weight(const SelectItem& item) {
-  return item.canonical.find("weight()") != std::string::npos;
-}
-
 std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
   SelectItem item{tokens, canonical(tokens)};
   if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count

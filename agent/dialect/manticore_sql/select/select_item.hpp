@@ -30,9 +30,6 @@ struct SelectItem {
   bool is_star() const { return canonical == "*"; }
 };
 
-/// Whether the expression, or the item of which it is the name, contains a call of WEIGHT().
-bool uses_weight(const SelectItem& item);
-
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
 std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens);

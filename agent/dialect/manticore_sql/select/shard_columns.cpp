@@ -109,6 +109,11 @@ void ShardColumns::settle(ColumnAt& column) const {
   if (column.from_right) column.at = items_.size() + hidden_.size() - 1 - column.at;
 }
 
+void ShardColumns::settle(RowKey& key) const {
+  settle(key.column);
+  if (key.attribute) settle(*key.attribute);
+}
+
 ColumnAt ShardColumns::settled(std::size_t item) const {
   auto column = column_at(item);
   settle(column);

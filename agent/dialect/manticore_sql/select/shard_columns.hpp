@@ -57,6 +57,7 @@ class ShardColumns {
 
   /// Replaces the position by the final one. Call it when all columns are known.
   void settle(ColumnAt& column) const;
+  void settle(RowKey& key) const;
   /// The final position of the client's item of that number.
   ColumnAt settled(std::size_t item) const;
 
