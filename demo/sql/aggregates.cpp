@@ -31,13 +31,9 @@ void add_values(const Cell& cell, std::vector<Cell>& out) {
   }
 }
 
-std::int64_t distinct_count(const std::vector<Cell>& cells, CellType type) {
-  const auto less = [&](const Cell& a, const Cell& b) {
-    if (a.index() != b.index()) return a.index() < b.index();
-    return type == CellType::member
-               ? plain_text(a, CellType::exact) < plain_text(b, CellType::exact)
-               : cell_order(a, b, type) < 0;
-  };
+/// Texts count by their bytes, whatever the collation, and floats by their value.
+std::int64_t distinct_count(const std::vector<Cell>& cells) {
+  const auto less = [](const Cell& a, const Cell& b) { return to_value(a) < to_value(b); };
   const std::set<Cell, decltype(less)> different(cells.begin(), cells.end(), less);
   return static_cast<std::int64_t>(different.size());
 }
@@ -78,7 +74,7 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
     add_values(cell, cells);
   }
   const auto type = expression.arguments[0].type;
-  if (name == "count distinct") return distinct_count(cells, type);
+  if (name == "count distinct") return distinct_count(cells);
   if (name == "sum") return sum_of_cells(cells, expression.type);
   if (name == "group_concat") return joined(cells, type);
   if (name == "avg")

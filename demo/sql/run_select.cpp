@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -57,6 +58,8 @@ std::int64_t number_of_key(const Literal& literal, CellType type) {
   std::uint64_t hash = 0xcbf29ce484222325U + literal.index();
   auto text = plain_text(to_cell(view(literal)));
   if (type != CellType::member) text = lower_case(text);
+  if (const auto* real = std::get_if<double>(&literal))
+    text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return static_cast<std::int64_t>(hash);
 }

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "demo/data/corpus.hpp"
+#include "demo/data/text.hpp"
 #include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
@@ -59,6 +63,79 @@ TEST(SqlStatements, GroupsAddUpToTheWhole) {
             4000);
   EXPECT_EQ(rows("select count(*) c, sum(price) s, max(price) m from products where price<0"),
             "{\"c\":0,\"s\":null,\"m\":null}\n--\n");
+}
+
+/// The values of `name` in the rows.
+std::vector<std::string> values_in(const std::string& statement, const std::string& name) {
+  std::vector<std::string> out;
+  const auto text = rows(statement);
+  const auto key = fmt::format("\"{}\":", name);
+  for (std::size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += key.size()) {
+    const auto begin = at + key.size();
+    out.push_back(text.substr(begin, text.find_first_of(",}", begin) - begin));
+  }
+  return out;
+}
+
+TEST(SqlStatements, TextsAreGroupsByTheCollationAndDifferentByTheirBytes) {
+  std::set<std::string> sellers;
+  std::set<std::string> folded;
+  std::set<float> weights;
+  for (const auto& document : invent_corpus(4000)) {
+    sellers.insert(document.seller);
+    folded.insert(lower_case(document.seller));
+    weights.insert(document.weight);
+  }
+  EXPECT_LT(folded.size(), sellers.size());
+  EXPECT_EQ(rows("select count(distinct seller) n, count(distinct weight) w from products"),
+            fmt::format("{{\"n\":{},\"w\":{}}}\n--\n", sellers.size(), weights.size()));
+  EXPECT_EQ(values_in("select seller from products group by seller limit 1000", "seller").size(),
+            folded.size());
+  EXPECT_EQ(values_in("select weight from products group by weight limit 9999 option "
+                      "max_matches=9999",
+                      "weight")
+                .size(),
+            weights.size());
+}
+
+TEST(SqlStatements, BooleansInJsonAreWrittenAsNumbersAndOrderedAsMissing) {
+  const std::string order = " from products order by meta.flag desc, id asc limit 9";
+  EXPECT_EQ(values_in("select id" + order, "id"),
+            (std::vector<std::string>{"1", "2", "3", "4", "5", "6", "7", "8", "9"}));
+  auto flags = values_in("select meta.flag" + order, "meta.flag");
+  std::ranges::sort(flags);
+  flags.erase(std::ranges::unique(flags).begin(), flags.end());
+  EXPECT_EQ(flags, (std::vector<std::string>{R"("0")", R"("1")", "null"}));
+  EXPECT_EQ(values_in("select meta.flag from products group by meta.flag", "meta.flag").size(), 3u);
+  EXPECT_NE(rows("select meta from products where meta.flag=1 limit 1").find(R"(\"flag\":true)"),
+            std::string::npos);
+}
+
+TEST(SqlStatements, WhatKnnFindsIsSortedByTheDistanceFirst) {
+  const auto ids = [](const std::string& order) {
+    return values_in(
+        "select id from products where knn(embedding, 9, (0.1,0.2,0.3,0.4)) order by " + order,
+        "id");
+  };
+  EXPECT_EQ(ids("price desc"), ids("knn_dist() asc"));
+  auto turned = ids("knn_dist() desc");
+  EXPECT_NE(turned, ids("id asc"));
+  std::ranges::reverse(turned);
+  EXPECT_EQ(turned, ids("id desc"));
+  EXPECT_NE(ids("price asc, knn_dist() asc"), ids("knn_dist() asc"));
+}
+
+TEST(SqlStatements, WeightsAreTheSameInAnyOrder) {
+  const auto score = [](const std::string& order) {
+    const auto body = post(whole_shop(), "/sql",
+                           "select id from products where match('lamp') and id=" + order, "")
+                          .body;
+    const auto begin = body.find("\"_score\":");
+    return body.substr(begin, body.find(',', begin) - begin);
+  };
+  const auto first = values_in("select id from products where match('lamp') limit 1", "id").at(0);
+  EXPECT_EQ(score(first), score(first + " order by price asc"));
+  EXPECT_NE(score(first), "\"_score\":1");
 }
 
 TEST(SqlStatements, FacetsAreResultSetsOfTheirOwn) {

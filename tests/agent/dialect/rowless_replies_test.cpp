@@ -107,7 +107,9 @@ TEST(RowlessReplies, LeaveTheDistinctValuesOfOtherShardsAlone) {
                                             "karmad_2:long"};
   const auto with_rows = raw_reply(
       {raw_set(columns, {R"({"n":5,"d":2,"karmad_0":1,"karmad_1":3,"karmad_2":5})"}), meta_set(1),
-       raw_set({"n:long", "brand:string"}, {R"({"n":5,"brand":"a"})", R"({"n":5,"brand":"b"})"})});
+       raw_set({"n:long", "brand:string", "karmad_3:long", "karmad_4:long"},
+               {R"({"n":5,"brand":"a","karmad_3":0,"karmad_4":7})",
+                R"({"n":5,"brand":"b","karmad_3":0,"karmad_4":8})"})});
   const auto expected = raw_reply({raw_set({"n:long", "d:long"}, {R"({"n":5,"d":2})"})});
   EXPECT_EQ(select_merged(plan, {without, with_rows}), expected);
   EXPECT_EQ(select_merged(plan, {with_rows, without, without}), expected);

@@ -49,8 +49,9 @@ TEST(SelectAlias, AnAggregateCalledLikeWhatItReadsIsSentWithAHiddenAlias) {
        "LIMIT 0,1000; SHOW META",
        "1=price "},
       {"select count(distinct brand) brand from p",
-       "SELECT count(distinct brand) AS karmad_0 FROM T LIMIT 0,1; SHOW META; SELECT brand FROM T "
-       "GROUP BY brand LIMIT 0,100000 OPTION max_matches=100000",
+       "SELECT count(distinct brand) AS karmad_0 FROM T LIMIT 0,1; SHOW META; SELECT brand, "
+       "CRC32(TO_STRING(brand))-CRC32(LOWER(TO_STRING(brand))) AS karmad_1, GROUPBY() AS karmad_2 "
+       "FROM T GROUP BY brand, karmad_1 LIMIT 0,100000 OPTION max_matches=100000",
        "0=brand "},
       {"select *, max(price) price from p group by price order by groupby() asc",
        "SELECT *, max(price) AS karmad_0, weight() AS karmad_1, id AS karmad_2, groupby() AS "

@@ -90,7 +90,7 @@ TEST(SelectFold, AGroupOfAColumnOfSeveralValuesIsOneOverAllShards) {
   EXPECT_EQ(
       select_merged(by_tag(), {one, two}),
       raw_reply({raw_set({"tags:multi", "n:long long", "d:long long"},
-                         {R"({"tags":"1,2","n":3,"d":2})", R"({"tags":"1,2","n":5,"d":2})"})}));
+                         {R"({"tags":"1,2","n":3,"d":2})", R"({"tags":"1,2","n":5,"d":3})"})}));
 }
 
 TEST(SelectFold, TheDifferentValuesOfAColumnOfSeveralValuesAreThoseInItsLists) {

@@ -260,6 +260,57 @@ TEST(SelectMerge, CountsDistinctValuesInThePairsOfAllShards) {
             std::string::npos);
 }
 
+/// `SELECT COUNT(DISTINCT v) d`
+SelectPlan distinct_of_all() {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.folded = {{.column = {0}, .fold = Fold::distinct}};
+  plan.pairs = {{.keys = 0, .number = 2}};
+  return plan;
+}
+
+// SS-104: one server counts texts by their bytes, whatever the collation groups them by.
+TEST(SelectMerge, CountsDifferentTextsByTheirBytes) {
+  auto plan = distinct_of_all();
+  const std::vector<std::string> pairs = {"v:string", "karmad_0:long long", "karmad_1:long long"};
+  const auto shard = [&](const std::vector<std::string>& rows) {
+    return raw_reply({raw_set({"d:long"}, {R"({"d":2})"}), meta_set(1), raw_set(pairs, rows)});
+  };
+  const auto one = shard({R"({"v":"Acme","karmad_0":5,"karmad_1":7})",
+                          R"({"v":"acme","karmad_0":0,"karmad_1":8})",
+                          R"({"v":"É","karmad_0":0,"karmad_1":9})"});
+  const auto two = shard({R"({"v":"ACME","karmad_0":6,"karmad_1":70})",
+                          R"({"v":"acme","karmad_0":0,"karmad_1":80})",
+                          R"({"v":"\u00c9","karmad_0":0,"karmad_1":90})"});
+  for (const auto collation : {Collation::libc_ci, Collation::binary}) {
+    plan.collation = collation;
+    EXPECT_EQ(rows_in(select_merged(plan, {one, two})), "{\"d\":4}\n");
+  }
+  plan.pairs[0].number.reset();
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})), "{\"d\":4}\n");
+}
+
+// SS-104: of floats the value counts, of which rows show six digits.
+TEST(SelectMerge, CountsDifferentFloatsThatAreWrittenAlike) {
+  auto plan = distinct_of_all();
+  const auto shard = [&](std::string_view type, const std::vector<int>& numbers) {
+    std::vector<std::string> rows;
+    for (const auto number : numbers)
+      rows.push_back(fmt::format(R"({{"v":0.250000,"karmad_0":0,"karmad_1":{}}})", number));
+    return raw_reply(
+        {raw_set({"d:long"}, {R"({"d":2})"}), meta_set(1),
+         raw_set({fmt::format("v:{}", type), "karmad_0:long", "karmad_1:long long"}, rows)});
+  };
+  const auto counted = [&](std::string_view type) {
+    return rows_in(select_merged(plan, {shard(type, {1, 2}), shard(type, {2, 3})}));
+  };
+  EXPECT_EQ(counted("float"), "{\"d\":3}\n");
+  EXPECT_EQ(counted("double"), "{\"d\":3}\n");
+  EXPECT_EQ(counted("long"), "{\"d\":1}\n");
+  plan.pairs[0].number = 3;
+  EXPECT_TRUE(counted("float").starts_with("bad shard 0")) << counted("float");
+}
+
 TEST(SelectMerge, SaysWhichColumnsAreEstimates) {
   auto plan = by_price();
   plan.rows = {.order = {{{1}, true}, {{0}}},

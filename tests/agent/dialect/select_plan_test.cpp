@@ -281,8 +281,9 @@ TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
             "GROUPBY() AS karmad_2, meta.x AS karmad_3 FROM T WHERE a2 > 3 GROUP BY brand, meta.x "
             "WITHIN GROUP ORDER BY "
             "weight() DESC, id ASC ORDER BY d DESC LIMIT 0,1000 OPTION ranker=none; SHOW META; "
-            "SELECT brand, meta.x, u, a*2 AS a2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x, u "
-            "LIMIT 0,100000 OPTION max_matches=100000,ranker=none");
+            "SELECT brand, meta.x, u, CRC32(TO_STRING(u))-CRC32(LOWER(TO_STRING(u))) AS karmad_4, "
+            "GROUPBY() AS karmad_5, a*2 AS a2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x, u, "
+            "karmad_4 LIMIT 0,100000 OPTION max_matches=100000,ranker=none");
   const auto plan = planned(statement).plan;
   EXPECT_EQ(folds(plan.rows), "2 distinct of 0");
   EXPECT_EQ(keys(plan.rows.order), "2 desc,5");
@@ -291,6 +292,30 @@ TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
   ASSERT_EQ(plan.pairs.size(), 1u);
   EXPECT_EQ(plan.pairs[0].keys, 2u);
   EXPECT_EQ(plan.pairs[0].asked, 100'000u);
+  EXPECT_EQ(plan.pairs[0].number, 4u);
+}
+
+// Texts inside JSON are groups by their bytes.
+TEST(SelectPlan, DistinctValuesOfAnAliasAreThoseOfItsExpression) {
+  EXPECT_NE(asked("select concat(a,b) as x, count(distinct x) from p group by c")
+                .find("SELECT c, concat(a,b) AS x, CRC32(TO_STRING(concat(a,b)))-"
+                      "CRC32(LOWER(TO_STRING(concat(a,b)))) AS karmad_"),
+            std::string::npos);
+  for (const auto* const statement : {"select count(distinct m.c) from p",
+                                      "select m.c as x, count(distinct x) from p group by a"}) {
+    EXPECT_EQ(asked(statement).find("CRC32"), std::string::npos) << statement;
+    EXPECT_FALSE(planned(statement).plan.pairs[0].number) << statement;
+  }
+}
+
+TEST(SelectPlan, GroupsOfValuesInsideJsonMayBeEqualInTheOrderOfTheirKeys) {
+  const auto plan = planned(
+                        "select m.c, a from p group by m.c, a order by m.c, a limit 5 facet m.c "
+                        "order by m.c limit 5 facet a order by a limit 5")
+                        .plan;
+  EXPECT_EQ(plan.rows.asked, 1000u);
+  EXPECT_EQ(plan.facets[0].asked, 1000u);
+  EXPECT_EQ(plan.facets[1].asked, 0u);
 }
 
 TEST(SelectPlan, HavingBecomesAConditionOnTheMergedGroups) {
@@ -330,8 +355,9 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
       "LIMIT 0,1000 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1, "
       "weight() AS karmad_2, id AS karmad_3 BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET "
       "meta.c as m, d DISTINCT u ORDER BY "
-      "COUNT(*) DESC LIMIT 0,1000; SHOW META; SELECT meta.c AS m, d, u FROM T GROUP BY m, d, "
-      "u LIMIT 0,100000 OPTION max_matches=100000");
+      "COUNT(*) DESC LIMIT 0,1000; SHOW META; SELECT meta.c AS m, d, u, CRC32(TO_STRING(u))-"
+      "CRC32(LOWER(TO_STRING(u))) AS karmad_4, GROUPBY() AS karmad_5 FROM T GROUP BY m, d, u, "
+      "karmad_4 LIMIT 0,100000 OPTION max_matches=100000");
   const auto facets = planned(statement).plan.facets;
   ASSERT_EQ(facets.size(), 4u);
   EXPECT_EQ(keys(facets[0].order), "1 desc,0");
@@ -381,8 +407,9 @@ TEST(SelectPlan, PutsAMirrorsTablesIntoEachPlace) {
   const std::vector<std::string> tables{"a", "b c"};
   append_statements(text, planned("select count(distinct x) from p"), tables);
   EXPECT_EQ(text,
-            "SELECT count(distinct x) FROM a,`b c` LIMIT 0,1; SHOW META; SELECT x FROM a,`b c` "
-            "GROUP BY x LIMIT 0,100000 OPTION max_matches=100000");
+            "SELECT count(distinct x) FROM a,`b c` LIMIT 0,1; SHOW META; SELECT x, "
+            "CRC32(TO_STRING(x))-CRC32(LOWER(TO_STRING(x))) AS karmad_0, GROUPBY() AS karmad_1 "
+            "FROM a,`b c` GROUP BY x, karmad_0 LIMIT 0,100000 OPTION max_matches=100000");
 }
 
 }  // namespace

@@ -151,6 +151,7 @@ class Server {
     if (text == "price*2") return static_cast<double>(doc.price) * 2;
     if (text == "user") return static_cast<double>(doc.user);
     if (text == "weight()") return static_cast<double>(doc.weight);
+    if (text.starts_with("CRC32(")) return 0.0;  // of what has no capitals
     EXPECT_EQ(text, "brand");
     return doc.brand;
   }

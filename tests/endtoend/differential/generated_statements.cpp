@@ -59,6 +59,8 @@ constexpr std::string_view kSortColumn[] = {"price",  "rating", "brand", "ts",  
 constexpr std::string_view kJsonKey[] = {"meta.n",      "meta.color",  "meta.s",       "meta.flag",
                                          "meta.size.w", "meta.size.h", "meta['color']"};
 constexpr std::string_view kGroup[] = {"brand", "rating", "seller", "price", "ts"};
+/// Sellers differ in capitals only, weights in digits that are not shown.
+constexpr std::string_view kCounted[] = {"seller", "weight", "brand", "rating", "meta.color"};
 constexpr std::string_view kAggregate[] = {
     "COUNT(*) AS n",    "SUM(price) AS sp",  "MIN(price) AS lp",    "MAX(rating) AS hr",
     "AVG(price) AS ap", "AVG(rating) AS ar", "SUM(rating) AS sr",   "MIN(ts) AS lt",
@@ -273,9 +275,9 @@ std::string StatementGenerator::documents(StatementKind kind) {
     if (one_in(2)) filter += " AND " + condition();
     if (one_in(2)) by(pick(kSortColumn));
     if (one_in(4)) by("d");
+    if (one_in(6)) by("knn_dist()");
   }
   if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
-    if (one_in(6)) by("knn_dist()");
     by(pick(kSortColumn));
     for (auto more = 1 + below(3); more > 0; --more)
       behind += facet(kind == StatementKind::facet_options);
@@ -343,9 +345,10 @@ std::string StatementGenerator::groups(StatementKind kind) {
   if (kind == StatementKind::one_group)
     return "SELECT COUNT(*) AS n, " + aggregates() + " FROM $T" + where();
   if (kind == StatementKind::distinct) {
-    if (one_in(3)) return "SELECT COUNT(DISTINCT brand) AS d, COUNT(*) FROM $T" + where();
+    if (one_in(2))
+      return "SELECT COUNT(DISTINCT " + pick(kCounted) + ") AS d, COUNT(*) FROM $T" + where();
     key = pick(kGroup);
-    columns = "COUNT(DISTINCT " + pick(kGroup) + ") AS d, COUNT(*) AS n";
+    columns = "COUNT(DISTINCT " + pick(kCounted) + ") AS d, COUNT(*) AS n";
     order = " ORDER BY " + key + direction();
   }
   if (kind == StatementKind::concat) columns = "COUNT(*) AS n, GROUP_CONCAT(id) AS ids";

@@ -75,7 +75,9 @@ std::expected<DistinctPairs, FanOut::BadReply> DistinctPairs::read(const RawRepl
                                                                    const PairsPlan& plan,
                                                                    Collation collation) {
   std::vector<KeyKind> kinds(plan.keys + 1, KeyKind::attribute);
+  kinds.back() = KeyKind::json_path;  // values differ by capitals, unlike the keys of groups
   std::vector<bool> several(kinds.size());
+  bool real = false;
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     const auto columns = replies.columns_of(replies.set(s, set));
     if (columns.empty()) continue;
@@ -84,7 +86,12 @@ std::expected<DistinctPairs, FanOut::BadReply> DistinctPairs::read(const RawRepl
       if (RowKeyText::kind_of(columns[p]) == KeyKind::json_path) kinds[p] = KeyKind::json_path;
       if (columns[p].has_several_values()) several[p] = true;
     }
+    const auto type = columns[plan.keys].type;
+    real = real || equals_literal(type, "float") || equals_literal(type, "double");
+    if (plan.number && *plan.number >= columns.size())
+      return bad_pairs(s, "its distinct values lack a column");
   }
+  const bool by_number = real && plan.number && std::ranges::find(several, true) == several.end();
   DistinctPairs found(std::move(kinds), collation);
   const auto keys_end = several.begin() + static_cast<std::ptrdiff_t>(plan.keys);
   if (plan.numbered && plan.keys > 1 && std::find(several.begin(), keys_end, true) != keys_end) {
@@ -113,7 +120,7 @@ std::expected<DistinctPairs, FanOut::BadReply> DistinctPairs::read(const RawRepl
         for (std::size_t p = 0; p < keys; ++p) key.add(values[p], found.kinds_[p]);
         Pair pair{.group = KeyedHash{}(key.text())};
         for (auto& half : pair.pair) {
-          key.add(values[plan.keys], found.kinds_[plan.keys]);
+          key.add(by_number ? cells[*plan.number] : values[plan.keys], found.kinds_.back());
           half = KeyedHash{}(key.text());
         }
         pairs.push_back(pair);

@@ -134,6 +134,9 @@ struct PairsPlan {
   bool numbered = false;  ///< the groups have a RowPlan::group_number
   std::size_t asked =
       0;  ///< pairs requested of a shard; as many in a reply: the count is an estimate
+  /// The column with a number that equal pairs have on all shards, unless a column has several
+  /// values. Tells floats apart that are written alike.
+  std::optional<std::size_t> number{};
 };
 
 /// How the replies of shards to a SELECT become one. A reply is an array of result sets in the form

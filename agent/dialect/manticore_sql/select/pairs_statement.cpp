@@ -20,13 +20,29 @@ class PairsWriter {
       : items_(items), known_(aliases), names_(names) {}
 
   void add(const SelectItem& column) {
-    for (const auto& item : items_)
-      if (is_of_row(item) && item.alias == column.canonical) return add_alias(item);
+    if (const auto* const item = named_by(column)) return add_alias(*item);
     if (!column.alias.empty()) return add_alias(column);
     const std::string text(text_of(column.expression));
     if (is_plain_key(column.expression)) return append(text, text);
     const auto name = names_.next();
     append(fmt::format("{} AS {}", text, name), name);
+  }
+
+  /// Adds the value, and what tells its variants apart. The server groups texts that differ only in
+  /// capitals as one, but counts them as different; so it also groups by a number that is 0 for
+  /// numbers and lists of them. GROUPBY() then is a number of the pair, also of floats that are
+  /// written alike. Texts inside JSON are grouped as they are.
+  bool add_value(const SelectItem& value) {
+    add(value);
+    const auto* const item = named_by(value);
+    const auto& expression = item == nullptr ? value.expression : item->expression;
+    if (is_path(expression)) return false;
+    const auto capitals = names_.next();
+    append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
+                       text_of(expression), capitals),
+           capitals);
+    out_.list += fmt::format(", GROUPBY() AS {}", names_.next());
+    return true;
   }
 
   /// The aliases that are not columns already.
@@ -42,6 +58,14 @@ class PairsWriter {
   PairsText take() { return std::move(out_); }
 
  private:
+  /// The item of which the column is the alias.
+  const SelectItem* named_by(const SelectItem& column) const {
+    const auto found = std::ranges::find_if(items_, [&](const SelectItem& item) {
+      return is_of_row(item) && item.alias == column.canonical;
+    });
+    return found == items_.end() ? nullptr : &*found;
+  }
+
   void add_alias(const SelectItem& item) {
     aliases_.push_back(item.alias);
     uses_alias_ = uses_alias_ || known_.are_in(text_of(item.expression));
@@ -86,9 +110,11 @@ PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& val
                       HiddenNames& names) {
   PairsWriter writer(items, aliases, names);
   for (const auto& key : keys) writer.add(key);
-  writer.add(value);
+  const bool numbered = writer.add_value(value);
   if (writer.uses_alias() || aliases.are_in_where()) writer.add_other_aliases();
-  return writer.take();
+  auto text = writer.take();
+  text.numbered = numbered;
+  return text;
 }
 
 }  // namespace karmad

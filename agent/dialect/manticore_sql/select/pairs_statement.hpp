@@ -12,7 +12,7 @@
 namespace karmad {
 
 /// Most pairs of a group's key and a value that a shard is asked for. Below it COUNT(DISTINCT …) is
-/// exact; 100 000 rows of two numbers are about 4 MB of reply.
+/// exact; 100 000 rows of two numbers are about 9 MB of reply.
 inline constexpr std::size_t kMostPairs = 100'000;
 
 /// The statement whose rows are the keys of a group and one value, each pair once: `SELECT keys,
@@ -20,6 +20,7 @@ inline constexpr std::size_t kMostPairs = 100'000;
 struct PairsText {
   std::string list;
   std::string group;
+  bool numbered = false;  ///< the second column behind the value is a number of the pair
 
   std::size_t size() const { return list.size() + group.size(); }
 };

@@ -95,6 +95,7 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
                         "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
                         pairs_size, kLongestPairsTexts)));
   pairs.push_back({.keys = keys.size(), .asked = kMostPairs});
+  if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
   return pairs.size() - 1;
 }
 
