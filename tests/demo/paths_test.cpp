@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "demo/data/corpus.hpp"
+#include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad {
