@@ -9,6 +9,17 @@ bool route_covers(std::string_view route, std::string_view path) {
   return route.ends_with('/') || path.size() == route.size() || path[route.size()] == '/';
 }
 
+void append_moved(std::string& out, std::string_view path, std::string_view route,
+                  std::string_view prefix) {
+  // Exactly one slash between the new prefix and the rest.
+  const auto rest = path.substr(std::min(route.size(), path.size()));
+  out.append(prefix);
+  if (out.ends_with('/') && rest.starts_with('/')) out.pop_back();
+  if (!out.ends_with('/') && !rest.empty() && !rest.starts_with('/')) out.push_back('/');
+  out.append(rest);
+  if (out.empty()) out.push_back('/');
+}
+
 const DialectKind* find_dialect(Dialects known, std::string_view name) {
   const auto found = std::ranges::find(known, name, &DialectKind::name);
   return found == known.end() ? nullptr : *found;

@@ -22,6 +22,10 @@ struct TableRoute {
 /// True when `path` is the prefix itself or below it.
 bool route_covers(std::string_view route, std::string_view path);
 
+/// Appends `path`, which the route covers, to `out`, with `prefix` in place of the route.
+void append_moved(std::string& out, std::string_view path, std::string_view route,
+                  std::string_view prefix);
+
 /// Properties of a dialect that hold for its tables and their agents.
 struct DialectCapabilities {
   /// Passes end-to-end header fields of requests to the agents, and those of answers to the client.

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "agent/dialect/update_paths.hpp"
 #include "config/check.hpp"
 #include "config/text/source_text.hpp"
 
@@ -76,6 +77,25 @@ class Judge {
       problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
                                           "below its route {}",
                                           in_quotes(pattern), in_quotes(route)));
+    else
+      judge_updates(pattern, table);
+  }
+
+  /// Warns of a pattern that makes updates reads, which are sent again after a broken connection.
+  void judge_updates(const std::string& pattern, const TableSettings& table) {
+    std::string path;
+    if (table.path && route_covers(table.route.value, pattern))
+      append_moved(path, pattern, table.route.value, table.path->value);
+    else
+      path = pattern;
+    if (const auto update = update_path_in(path); !update.empty())
+      notices_.push_back(
+          {table.reads_at,
+           fmt::format(
+               "reads: {} covers updates such as POST {}, which are then sent again after a "
+               "broken connection; name only paths that read",
+               in_quotes(pattern), update),
+           Problem::Severity::warning});
   }
 
   bool judge_path(std::string_view key, const std::string& path, const Place& at) {

@@ -41,18 +41,10 @@ class OpaqueHttp final : public Dialect {
   AgentRequest write(const ClientRequest& request, const Parsed&, PlanPart,
                      std::span<const std::string>, std::string& buffer) const override {
     buffer.clear();
-    if (route_.path) {
-      // Exactly one slash between the new prefix and the rest.
-      const auto cut = std::min(route_.route.size(), request.path.size());
-      const auto rest = request.path.substr(cut);
-      buffer.append(*route_.path);
-      if (buffer.ends_with('/') && rest.starts_with('/')) buffer.pop_back();
-      if (!buffer.ends_with('/') && !rest.empty() && !rest.starts_with('/')) buffer.push_back('/');
-      buffer.append(rest);
-      if (buffer.empty()) buffer.push_back('/');
-    } else {
+    if (route_.path)
+      append_moved(buffer, request.path, route_.route, *route_.path);
+    else
       buffer.append(request.path);
-    }
     if (!request.query.empty()) {
       buffer.push_back('?');
       buffer.append(request.query);

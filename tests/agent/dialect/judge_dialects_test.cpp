@@ -76,6 +76,52 @@ TEST(JudgeDialects, RefusesReadsThatMatchNothing) {
         << c.reads;
 }
 
+/// The update that the warning about `reads` names; empty: there is no warning.
+std::string warned_of(const std::string& route, const std::string& reads) {
+  const auto loaded = judged(
+      table(" dialect = http\n route = " + route + "\n reads = " + reads + "\n agent = a:1"));
+  EXPECT_EQ(lines(loaded.problems), Lines{}) << reads;
+  if (!loaded.settings || loaded.settings->notices.empty()) return {};
+  const auto& notices = loaded.settings->notices;
+  EXPECT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].severity, Problem::Severity::warning);
+  const std::string_view message = notices[0].message;
+  const auto begin = message.find("POST ") + 5;
+  return std::string(message.substr(begin, message.find(',', begin) - begin));
+}
+
+TEST(JudgeDialects, WarnsOfReadsThatCoverUpdates) {  // BP-010
+  const struct {
+    const char* route;
+    const char* reads;
+    const char* update;
+  } cases[] = {
+      {"/solr", "/solr/*", "/solr/{core}/update"},
+      {"/solr", "/solr/books/*", "/solr/{core}/update"},
+      {"/solr", "/solr/books/up*", "/solr/{core}/update"},
+      {"/solr", "/solr/books/update", "/solr/{core}/update"},
+      {"/solr", "/solr/books/update/json", "/solr/{core}/update"},
+      {"/solr", "/solr*", "/solr/{core}/update"},
+      {"/", "/*", "/solr/{core}/update"},
+      {"/find\n path = /solr/books", "/find/*", "/solr/{core}/update"},
+      {"/find/\n path = /", "/find/*", "/solr/{core}/update"},
+      {"/logs", "/logs/*", "/{index}/_doc"},
+      {"/logs", "/logs/_doc/1", "/{index}/_doc"},
+      {"/logs", "/logs/_delete*", "/{index}/_delete_by_query"},
+      {"/", "/_b*", "/_bulk"},
+      {"/", "/_re*", "/_reindex"},
+      {"/solr", "/solr/books/select, /solr/books/query", ""},
+      {"/solr", "/solr/books/select*", ""},
+      {"/solr", "/solr/books/query/*", ""},
+      {"/logs", "/logs/_search, /logs/_count, /logs/_msearch", ""},
+      {"/logs", "/logs/_search*, /logs/_search/*", ""},
+      {"/", "/_search/*, /_msearch", ""},
+      {"/web", "/web/find, /web/views/*", ""},
+      {"/solr\n path = /", "/solr/find/*", "/{index}/_doc"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(warned_of(c.route, c.reads), c.update) << c.reads;
+}
+
 TEST(JudgeDialects, RefusesARouteThatIsTaken) {
   EXPECT_EQ(judged_problems(
                 "table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"

@@ -1,0 +1,52 @@
+#include "agent/dialect/update_paths.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace karmad {
+namespace {
+
+/// Where Solr, Elasticsearch and OpenSearch take updates, also below these paths.
+constexpr std::array<std::string_view, 9> kUpdatePaths{
+    "/solr/{core}/update",
+    "/{index}/_doc",
+    "/{index}/_update",
+    "/{index}/_create",
+    "/{index}/_bulk",
+    "/_bulk",
+    "/{index}/_update_by_query",
+    "/{index}/_delete_by_query",
+    "/_reindex",
+};
+
+/// Removes the first segment with the slash before it and returns it.
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(1);
+  const auto segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
+
+bool covers(std::string_view pattern, std::string_view known) {
+  while (!pattern.empty() && !known.empty()) {
+    auto segment = take_segment(pattern);
+    const auto wanted = take_segment(known);
+    const bool any = wanted.starts_with('{');
+    if (segment.ends_with('*')) {
+      segment.remove_suffix(1);
+      return any ? !segment.starts_with('_') : wanted.starts_with(segment);
+    }
+    if (any ? segment.starts_with('_') : segment != wanted) return false;
+  }
+  return known.empty();
+}
+
+}  // namespace
+
+std::string_view update_path_in(std::string_view pattern) {
+  const auto found = std::ranges::find_if(
+      kUpdatePaths, [pattern](std::string_view known) { return covers(pattern, known); });
+  return found == kUpdatePaths.end() ? std::string_view() : *found;
+}
+
+}  // namespace karmad
