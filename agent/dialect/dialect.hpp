@@ -56,6 +56,16 @@ struct QueryOptions {
   std::optional<Micros> retry_delay;
 };
 
+/// Which mirrors a request may use, and whether it takes a read preference (SS-107). In the order
+/// of what several in one request need together.
+enum class SelectionClass : std::uint8_t {
+  none,                ///< asks no mirror; a preference has no effect
+  may_use_secondary,   ///< takes a preference, else the configured one is used (SS-105)
+  should_use_primary,  ///< a read of the primary that takes none (SS-104)
+  unclassified,        ///< goes to the primary, unless it has a preference itself (SS-101, SS-102)
+  must_use_primary     ///< an update: takes none (SS-100, SS-103)
+};
+
 /// What the balancer must know of a query to route it and to retry it.
 struct Parsed {
   std::string table;  ///< empty: the first table of the dialect, for requests that name none
@@ -64,8 +74,9 @@ struct Parsed {
   /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
   std::size_t other_begin = 0;
   std::size_t other_end = 0;
-  bool read = true;           ///< may be sent more than once
-  bool unclassified = false;  ///< not known to be a read: treated as an update
+  bool read = true;                 ///< may be sent more than once
+  bool unclassified = false;        ///< not known to be a read: treated as an update
+  bool should_use_primary = false;  ///< a read that replicas answer, but maybe with old data
   /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
   /// task): is sent once, and to no other mirror.
   bool follow_up = false;
@@ -76,6 +87,13 @@ struct Parsed {
   /// does not.
   std::uint64_t last_insert_id = 0;
   QueryOptions options;
+
+  SelectionClass selection_class() const {
+    if (!read)
+      return unclassified ? SelectionClass::unclassified : SelectionClass::must_use_primary;
+    return should_use_primary ? SelectionClass::should_use_primary
+                              : SelectionClass::may_use_secondary;
+  }
 };
 
 /// Appends `body`; in each place that names the table, `name` appends the text instead.
@@ -293,6 +311,12 @@ class Dialect {
   /// The class of a request whose path does not decide it: called before parse() for requests to a
   /// route and to an endpoint of statements. Allocates little, even for a long request.
   virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
+
+  /// The highest class of the statements of a request to an endpoint of statements; none if there
+  /// are none. Allocates little, as ticket_class().
+  virtual SelectionClass selection_class(const ClientRequest&) const {
+    return SelectionClass::none;
+  }
 
   /// The statement of a request to an endpoint of statements, or why there is none.
   virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;

@@ -54,12 +54,19 @@ struct DialectEndpoint {
   /// where the path names a configured table of the dialect, or a list with one.
   std::string_view path;
   std::string_view methods;  ///< in the form of the Allow field: `GET, POST`
-  /// An update goes to the primary and takes no read preference (SS-100, SS-103); a search takes
-  /// one (SS-105). For statements an upper bound; Dialect::ticket_class() decides for each.
+  /// For statements an upper bound; Dialect::ticket_class() decides for each.
   TicketClass ticket_class = TicketClass::search;
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
   bool several = false;  ///< its requests hold several (Dialect::parts)
+
+  /// The class of its requests, `none` for statements: Dialect::selection_class() decides for each.
+  /// docs/read-preference.md has the table of all.
+  constexpr SelectionClass selection_class() const {
+    if (statements != Statements::none) return SelectionClass::none;
+    return ticket_class == TicketClass::update ? SelectionClass::must_use_primary
+                                               : SelectionClass::may_use_secondary;
+  }
 
   /// Other engines have the path too (`/_search`): without a table of the dialect it is not served,
   /// and a route may have it.

@@ -1,23 +1,9 @@
 #include "agent/dialect/update_paths.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace karmad {
 namespace {
-
-/// Where Solr, Elasticsearch and OpenSearch take updates, also below these paths.
-constexpr std::array<std::string_view, 9> kUpdatePaths{
-    "/solr/{core}/update",
-    "/{index}/_doc",
-    "/{index}/_update",
-    "/{index}/_create",
-    "/{index}/_bulk",
-    "/_bulk",
-    "/{index}/_update_by_query",
-    "/{index}/_delete_by_query",
-    "/_reindex",
-};
 
 /// Removes the first segment with the slash before it and returns it.
 std::string_view take_segment(std::string_view& path) {

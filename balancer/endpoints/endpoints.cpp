@@ -95,20 +95,27 @@ const OwnEndpoint* own_endpoint(const Query& query) {
   return gives_way ? nullptr : found;
 }
 
-Answer preference_refusal(Query& query) {
+/// The refusal of a read preference by a request of a class that takes none; nothing if it has none
+/// or takes one.
+std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
+  const bool updates = is == SelectionClass::must_use_primary;
+  if (!query.preference || (!updates && is != SelectionClass::should_use_primary))
+    return std::nullopt;
   return bad_request(query, 400,
-                     fmt::format("an update goes to the primary and takes no read preference; "
-                                 "leave out {} and the parameter {}",
+                     fmt::format("{} the primary and takes no read preference; leave out {} and "
+                                 "the parameter {}",
+                                 updates ? "an update goes to"
+                                         : "what lists or describes tables and servers is asked of",
                                  kReadPreference, kPreferenceParameter));
 }
 
-/// Whether the request is an update with a read preference. A compressed statement is not known.
-bool prefers_for_update(const Query& query, const ServedPath& served) {
-  if (!query.preference) return false;
+/// The same for an endpoint. The class of a compressed statement is not known.
+std::optional<Answer> refuse_preference(Query& query, const ServedPath& served) {
   const auto& endpoint = served.endpoint;
   const bool asks = endpoint.statements != Statements::none && !is_packed(query);
-  const auto is = asks ? served.dialect->ticket_class(query.request) : endpoint.ticket_class;
-  return is == TicketClass::update;
+  return refuse_preference(query, query.preference && asks
+                                      ? served.dialect->selection_class(query.request)
+                                      : endpoint.selection_class());
 }
 
 /// Notes the table in the path of the request, if the endpoint's pattern has one.
@@ -137,7 +144,8 @@ Answer no_such_path(Query& query) {
 Task<Answer> unpack_and_answer(Query& query, const ServedPath& served, Scatter scatter) {
   auto refused = co_await unpack_body(query);
   if (refused) co_return *std::move(refused);
-  if (prefers_for_update(query, served)) co_return preference_refusal(query);
+  refused = refuse_preference(query, served);
+  if (refused) co_return *std::move(refused);
   auto answer = co_await answer_served(query, served, scatter);
   co_return answer;
 }
@@ -168,7 +176,8 @@ Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   auto parsed = table.routed->parse(query.request);
   if (!parsed)
     return completed_task(bad_request(query, parsed.error().status, parsed.error().reason));
-  if (query.preference && !parsed->read) return completed_task(preference_refusal(query));
+  if (auto refused = refuse_preference(query, parsed->selection_class()))
+    return completed_task(*std::move(refused));
   query.parsed = *std::move(parsed);
   return scatter(query, table, *table.routed);
 }
@@ -233,9 +242,9 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
 
 Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& endpoint = served.endpoint;
-  if (prefers_for_update(query, served)) {
+  if (auto refused = refuse_preference(query, served)) {
     query.operation = endpoint.path.substr(1);
-    return completed_task(preference_refusal(query));
+    return completed_task(*std::move(refused));
   }
   if (auto answer = answer_to_method(query, endpoint.path, endpoint.methods))
     return completed_task(*std::move(answer));

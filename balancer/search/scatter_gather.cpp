@@ -29,7 +29,7 @@ class ScatterGather {
   ScatterGather(Query& query, const Table& table, const Dialect& dialect)
       : query_(query),
         selection_(query.preference, table, query.topology->settings,
-                   query.parsed.read ? Operation::read : Operation::write),
+                   query.parsed.selection_class()),
         shard_query_{table, dialect, query.parsed, nullptr, selection_} {}
 
   bool is_long_to_plan() const {

@@ -38,7 +38,9 @@ void explain_shard(const Query& query, const Selection& selection, const Shard& 
 
 void explain_now(const Query& query, const Table& table, Operation operation,
                  ExplainRecord& record) {
-  const Selection selection(query.preference, table, query.topology->settings, operation);
+  const Selection selection(query.preference, table, query.topology->settings,
+                            operation == Operation::read ? SelectionClass::may_use_secondary
+                                                         : SelectionClass::must_use_primary);
   record.table = &table;
   record.need = selection.need();
   record.began = query.began;

@@ -76,7 +76,7 @@ Candidates MirrorChoice::taken_out() const {
   const auto out = moment_.mirrors.out_of_service();
   if (rules_.only) return out.maint;  // a drained mirror stays as new as the others
   auto drained = out.drained;
-  if (!rules_.reads() && !rules_.any_takes_updates) {
+  if (rules_.need->operation == Operation::write && !rules_.any_takes_updates) {
     Candidates primary;
     if (view_.primary) primary.insert(*view_.primary);
     if (view_.mirrors.size() == 1) primary.insert(0);

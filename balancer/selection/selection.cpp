@@ -11,10 +11,17 @@
 namespace karmad {
 
 Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
-                     const InstanceSettings& settings, Operation operation) {
-  need_.operation = operation;
+                     const InstanceSettings& settings, SelectionClass of) {
   any_takes_updates_ = table.updates != Updates::primary;
-  if (operation == Operation::write) return;
+  if (of == SelectionClass::must_use_primary ||
+      (of == SelectionClass::unclassified && !of_request)) {
+    need_.operation = Operation::write;
+    return;
+  }
+  if (of == SelectionClass::should_use_primary) {
+    need_.preference.mode = Mode::primary;
+    return;
+  }
   need_.preference.mode = Mode::nearest;  // SS-030: any mirror may answer searches
   const auto& preference = of_request ? of_request : table.preference;
   if (!preference) return;

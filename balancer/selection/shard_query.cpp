@@ -55,6 +55,8 @@ Hedging hedging_of(const Query& query, const ShardQuery& shard_query) {
   if (!shard_query.parsed.read || shard_query.parsed.follow_up ||
       topology.settings.hedge_disabled.value)
     return {};
+  if (shard_query.parsed.should_use_primary)
+    return hedging_of(topology, table, query.hedge, std::nullopt);
   return hedging_of(topology, table, query.hedge,
                     query.preference ? query.preference : table.preference);
 }

@@ -18,7 +18,8 @@ struct ShardQuery {
 
 /// Whether the mirrors of a shard must agree on the answer; searches only (CO-070).
 inline bool by_quorum(const Query& query, const ShardQuery& shard_query) {
-  return shard_query.parsed.read && !shard_query.parsed.follow_up &&
+  return shard_query.parsed.selection_class() == SelectionClass::may_use_secondary &&
+         !shard_query.parsed.follow_up &&
          query.consistency.value_or(shard_query.table.consistency) == Consistency::quorum;
 }
 

@@ -44,7 +44,11 @@ struct ShardRules {
   std::uint32_t max_waiting_selections = 0;
   unsigned worker = 0;  ///< counts the live request in the retry budget
 
-  bool reads() const { return need->operation == Operation::read; }
+  /// Whether it may be asked more than once. An unclassified request may not, also where its own
+  /// read preference selects the mirror.
+  bool reads() const {
+    return need->operation == Operation::read && subject.kind == RequestClass::read;
+  }
   /// The requirements for a mirror; null: none.
   const Need* needed() const { return any_mirror ? nullptr : need; }
 };

@@ -86,7 +86,8 @@ class Collector {
   ShardStatus shard_status(const Table& table, const Shard& shard) {
     const auto& set = *shard.mirrors;
     const auto& view = *set.view(worker_);
-    const Selection selection(std::nullopt, table, topology_.settings, Operation::read);
+    const Selection selection(std::nullopt, table, topology_.settings,
+                              SelectionClass::may_use_secondary);
     ShardStatus status{.strategy = set.strategy_name(),
                        .kind = std::string(name(view.picture.kind)),
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",

@@ -23,7 +23,7 @@ namespace {
 bool serves(const Table& table, const Shard& shard, const InstanceSettings& settings,
             unsigned worker) {
   const auto& mirrors = *shard.mirrors;
-  const Selection selection(std::nullopt, table, settings, Operation::read);
+  const Selection selection(std::nullopt, table, settings, SelectionClass::may_use_secondary);
   const auto in_service = Candidates::first(mirrors.size()) - mirrors.out_of_service().all();
   if (const auto* need = selection.at(shard))
     return !suitable_for(*need, mirrors.view(worker)->picture, in_service).empty();

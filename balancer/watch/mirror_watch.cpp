@@ -272,7 +272,8 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
   }
   sample.attempts = attempts_of(windows);
   sample.all_attempts = std::reduce(sample.attempts.begin(), sample.attempts.end());
-  const Selection selection(std::nullopt, place.table, place.topology.settings, Operation::read);
+  const Selection selection(std::nullopt, place.table, place.topology.settings,
+                            SelectionClass::may_use_secondary);
   sample.need = selection.at(shard);
   if (sample.need != nullptr)
     sample.may_serve =

@@ -4,9 +4,16 @@
 #include <rapidjson/document.h>
 
 #include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/dialect/opaque_http/schema_read.hpp"
+#include "agent/dialect/update_paths.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/topology/topology.hpp"
@@ -161,13 +168,116 @@ TEST(ReadPreferenceDocument, NamesWhatThereIs) {  // SS-107
   for (const auto& each : names) EXPECT_NE(text.find("`" + each + "`"), std::string::npos) << each;
 }
 
-TEST(ReadPreferenceDocument, ListsEndpointsThatThereAre) {  // SS-107
-  for (const auto* path :
-       {"/healthz", "/readyz", "/agents", "/hello", "/search", "/json/search", "/sql", "/cli_json",
-        "/cli", "/insert", "/replace", "/update", "/delete", "/bulk"}) {
-    EXPECT_TRUE(is_own_path(path)) << path;
-    EXPECT_NE(document().find(fmt::format("`{}`", path)), std::string::npos) << path;
+/// A row of the table of classes, without the name of its class.
+struct ClassRow {
+  std::set<std::string> endpoints;
+  std::set<std::string> statements;
+  std::set<std::string> routed;  ///< in a table of dialect `http`
+};
+
+std::set<std::string> code_in(const std::string& cell) {
+  std::set<std::string> spans;
+  for (auto at = cell.find('`'); at != cell.npos; at = cell.find('`', at + 1)) {
+    const auto end = cell.find('`', at + 1);
+    EXPECT_TRUE(spans.insert(cell.substr(at + 1, end - at - 1)).second) << cell.substr(at, 40);
+    at = end;
   }
+  return spans;
+}
+
+/// The first table below the heading `Classes of requests`.
+std::map<std::string, ClassRow> class_rows() {
+  std::map<std::string, ClassRow> rows;
+  bool inside = false;
+  for (const auto& line : document_lines()) {
+    if (line.starts_with("| Class | Endpoints |")) inside = true;
+    if (inside && !line.starts_with("|")) break;
+    if (!inside || line.starts_with("| Class") || line.starts_with("|--")) continue;
+    std::vector<std::string> cells;
+    std::istringstream text(line.substr(1));
+    for (std::string cell; std::getline(text, cell, '|');) cells.push_back(cell);
+    if (cells.size() != 4) {
+      ADD_FAILURE() << line;
+      continue;
+    }
+    const auto name = cells[0].substr(1, cells[0].size() - 2);
+    rows[name] = {code_in(cells[1]), code_in(cells[2]), code_in(cells[3])};
+  }
+  return rows;
+}
+
+std::string name_of(SelectionClass is) {
+  switch (is) {
+    case SelectionClass::none:
+      return "karmad's own";
+    case SelectionClass::may_use_secondary:
+      return "may use a secondary";
+    case SelectionClass::should_use_primary:
+      return "should use the primary";
+    case SelectionClass::unclassified:
+      return "unclassified";
+    case SelectionClass::must_use_primary:
+      break;
+  }
+  return "must use the primary";
+}
+
+TEST(ReadPreferenceDocument, ListsEveryEndpointInItsClass) {  // SS-105, SS-107
+  std::map<std::string, std::set<std::string>> there;
+  for (auto& path : own_paths()) there[name_of(SelectionClass::none)].insert(std::move(path));
+  for (const auto* kind : dialects())
+    for (const auto& endpoint : kind->endpoints) {
+      const bool asks = endpoint.statements != Statements::none;
+      there[asks ? "by its statements" : name_of(endpoint.selection_class())].emplace(
+          endpoint.path);
+    }
+  std::map<std::string, std::set<std::string>> listed;
+  for (const auto& [name, row] : class_rows())
+    if (!row.endpoints.empty()) listed[name] = row.endpoints;
+  EXPECT_EQ(listed, there);
+}
+
+TEST(ReadPreferenceDocument, ListsStatementsInTheirClass) {  // SS-103, SS-104, SS-107
+  const auto dialect = make_manticore_sql({});
+  for (const auto& [name, row] : class_rows())
+    for (auto statement : row.statements)
+      for (const std::string_view before : {"", " \n", "/* SELECT */", "/* INSERT */ \t"}) {
+        const auto written = fmt::format("{}{}", before, statement);
+        const ClientRequest request{.method = "POST",
+                                    .path = "/sql",
+                                    .query = "mode=raw",
+                                    .content_type = "text/plain",
+                                    .body = written};
+        EXPECT_EQ(name_of(dialect->selection_class(request)), name) << written;
+      }
+}
+
+TEST(ReadPreferenceDocument, ListsRequestsOfTheDialectHttpInTheirClass) {  // SS-101 … SS-105
+  const auto dialect = make_opaque_http({.table = "t", .route = "/", .path = {}, .reads = {}});
+  std::map<std::string, std::set<std::string>> listed;
+  for (const auto& [name, row] : class_rows()) {
+    for (const auto& each : row.routed) {
+      const auto space = each.find(' ');
+      if (space == each.npos) continue;  // a name of a setting
+      const auto method = each.substr(0, space);
+      auto path = each.substr(space + 1);
+      if (path.starts_with("…")) path.replace(0, std::string_view("…").size(), "/x");
+      for (const std::string_view any : {"*", "{core}", "{index}"})
+        if (const auto at = path.find(any); at != path.npos) path.replace(at, any.size(), "y");
+      if (method == "POST" && name == name_of(SelectionClass::may_use_secondary)) continue;
+      const auto parsed = dialect->parse(
+          {.method = method, .path = path, .query = {}, .content_type = {}, .body = {}});
+      ASSERT_TRUE(parsed);
+      EXPECT_EQ(name_of(parsed->selection_class()), name) << each;
+    }
+    listed[name] = row.routed;
+  }
+  for (const auto& each : kSchemaReads)
+    EXPECT_TRUE(
+        listed["should use the primary"].contains(fmt::format("{} …/{}", each.methods, each.tail)))
+        << each.tail;
+  for (const auto path : kUpdatePaths)
+    EXPECT_TRUE(listed["must use the primary"].contains(fmt::format("POST {}", path))) << path;
 }
 
 }  // namespace

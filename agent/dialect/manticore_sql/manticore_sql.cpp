@@ -72,6 +72,16 @@ TicketClass ticket_class_of(StatementKind kind) {
   }
 }
 
+/// The highest class of the statements of a request; `lowest` without any.
+template <class Class, class ClassOf>
+Class highest_of(const ClientRequest& request, Class lowest, ClassOf class_of) {
+  const auto statement = statement_of(request);
+  const auto list = statement ? split_statements(*statement) : std::unexpected(ClientError{});
+  if (!list) return lowest;
+  for (const auto one : *list) lowest = std::max(lowest, class_of(one));
+  return lowest;
+}
+
 /// Whether the client wants the hits of a SELECT without FROM: the mirror is asked for them.
 bool is_as_hits(const ClientRequest& request, const Parsed& parsed) {
   if (!parsed.table.empty() || form_of(request) != RowForm::hits) return false;
@@ -146,12 +156,12 @@ bool begins_like_hits(std::string_view body) {
 }  // namespace
 
 TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
-  const auto statement = statement_of(request);
-  const auto list = statement ? split_statements(*statement) : std::unexpected(ClientError{});
-  auto highest = TicketClass::exempt;
-  if (!list) return highest;
-  for (const auto one : *list) highest = std::max(highest, ticket_class_of(kind_of(one)));
-  return highest;
+  return highest_of(request, TicketClass::exempt,
+                    [](std::string_view one) { return ticket_class_of(kind_of(one)); });
+}
+
+SelectionClass ManticoreSql::selection_class(const ClientRequest& request) const {
+  return highest_of(request, SelectionClass::none, selection_class_of);
 }
 
 std::expected<std::string, ClientError> ManticoreSql::statement(
@@ -183,7 +193,9 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   const auto statement = statement_of(request);
   if (!statement) return std::unexpected(statement.error());
   auto parsed = read_statement(*statement);
-  if (parsed && request.in_session) parsed->planned = true;
+  if (!parsed) return parsed;
+  if (request.in_session) parsed->planned = true;
+  parsed->should_use_primary = selection_class_of(*statement) == SelectionClass::should_use_primary;
   return parsed;
 }
 

@@ -14,6 +14,7 @@ class ManticoreSql final : public Dialect {
   /// The highest class of the statements: changes are updates; SELECT, CALL and some of SHOW are
   /// searches; other statements are not sent to agents.
   TicketClass ticket_class(const ClientRequest& request) const override;
+  SelectionClass selection_class(const ClientRequest& request) const override;
   std::expected<std::string, ClientError> statement(const ClientRequest& request) const override;
   std::expected<std::vector<std::string_view>, ClientError> split(
       std::string_view statements) const override;

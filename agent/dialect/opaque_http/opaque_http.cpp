@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "agent/dialect/opaque_http/follow_up.hpp"
+#include "agent/dialect/opaque_http/schema_read.hpp"
+#include "agent/dialect/update_paths.hpp"
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
@@ -34,17 +36,15 @@ class OpaqueHttp final : public Dialect {
     // A follow-up may go wherever its search could go.
     parsed.follow_up = is_follow_up(request.method, request.path);
     parsed.read = parsed.follow_up || reads(request);
-    parsed.unclassified = !parsed.read && request.method == "POST";
+    parsed.unclassified = !parsed.read && request.method == "POST" && !is_known_update(request);
+    parsed.should_use_primary = !parsed.follow_up && is_schema_read(request.method, request.path);
     return parsed;
   }
 
   AgentRequest write(const ClientRequest& request, const Parsed&, PlanPart,
                      std::span<const std::string>, std::string& buffer) const override {
     buffer.clear();
-    if (route_.path)
-      append_moved(buffer, request.path, route_.route, *route_.path);
-    else
-      buffer.append(request.path);
+    append_mirrors_path(buffer, request);
     if (!request.query.empty()) {
       buffer.push_back('?');
       buffer.append(request.query);
@@ -74,6 +74,19 @@ class OpaqueHttp final : public Dialect {
   bool reads(const ClientRequest& request) const {
     return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS" ||
            (request.method == "POST" && covered(route_.reads, request.path));
+  }
+
+  void append_mirrors_path(std::string& out, const ClientRequest& request) const {
+    if (route_.path)
+      append_moved(out, request.path, route_.route, *route_.path);
+    else
+      out.append(request.path);
+  }
+
+  bool is_known_update(const ClientRequest& request) const {
+    std::string path;
+    append_mirrors_path(path, request);
+    return !update_path_in(path).empty();
   }
 
   TableRoute route_;

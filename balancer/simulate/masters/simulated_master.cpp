@@ -29,7 +29,7 @@ SimulatedSet::SimulatedSet(const Topology& topology, const Table& of, unsigned f
       table(of),
       shard(*of.shards.front()),
       first_mirror(first),
-      selection(std::nullopt, of, topology.settings, Operation::read),
+      selection(std::nullopt, of, topology.settings, SelectionClass::may_use_secondary),
       tracks_state(selection.at(shard) != nullptr),
       connections(set_.size()) {
   fill_search_rules(topology, table, shard, selection, rules);

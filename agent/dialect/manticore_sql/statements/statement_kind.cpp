@@ -34,4 +34,22 @@ StatementKind kind_of(std::string_view statement) {
   return StatementKind::other;
 }
 
+SelectionClass selection_class_of(std::string_view statement) {
+  switch (kind_of(statement)) {
+    case StatementKind::change:
+      return SelectionClass::must_use_primary;
+    case StatementKind::show:
+      return SelectionClass::should_use_primary;
+    case StatementKind::other:
+      break;
+    default:
+      return SelectionClass::may_use_secondary;
+  }
+  SqlTokens tokens(statement);
+  const auto first = tokens.next();
+  const bool describes = first.is_word("desc") || first.is_word("describe") ||
+                         (first.is_word("show") && tokens.next().is_word("tables"));
+  return describes ? SelectionClass::should_use_primary : SelectionClass::none;
+}
+
 }  // namespace karmad

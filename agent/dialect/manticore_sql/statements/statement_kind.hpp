@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/dialect/dialect.hpp"
+
 namespace karmad {
 
 /// What a statement asks for, by its first words.
@@ -17,5 +19,9 @@ enum class StatementKind : std::uint8_t {
 
 /// Reads a few words of a text of any length.
 StatementKind kind_of(std::string_view statement);
+
+/// Which mirrors the statement may use. What lists or describes tables and servers should use the
+/// primary and takes no read preference, also where karmad answers it itself.
+SelectionClass selection_class_of(std::string_view statement);
 
 }  // namespace karmad
