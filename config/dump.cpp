@@ -36,9 +36,8 @@ void dump(const std::vector<SettingRow>& rows, std::string& out) {
 void dump_attempts(const InstanceSettings& searchd, const TableSettings& table,
                    const ShardSettings& shard, std::string& out) {
   const auto counts = retry_counts(searchd, table, shard);
-  const auto most =
-      most_attempts(table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt,
-                    counts);
+  const auto most = most_attempts(
+      table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt, counts);
   const auto left = [&](unsigned count) { return std::min(count, most - 1); };
   out += fmt::format(
       "  # at most {} attempts of a request at the shard in {}; retries: {} ordinary, {} after "
@@ -56,8 +55,7 @@ std::string dump(const Settings& settings) {
   for (const auto& table : settings.tables) {
     out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
     dump(setting_rows(table, settings.searchd), out);
-    for (const auto& shard : table.shards)
-      dump_attempts(settings.searchd, table, shard, out);
+    for (const auto& shard : table.shards) dump_attempts(settings.searchd, table, shard, out);
     out += "}\n";
   }
   return out;

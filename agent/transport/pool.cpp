@@ -178,9 +178,8 @@ NoConnection Pool::no_turn(StopReason why) const {
   if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
   if (why != StopReason::connect_timeout) return {Outcome::cancelled, "cancelled"};
   if (!short_of_.empty())
-    return {Outcome::local_error,
-            "karmad could open no connection in time: " + short_of_ +
-                " (see ulimit -n, net.ipv4.ip_local_port_range)"};
+    return {Outcome::local_error, "karmad could open no connection in time: " + short_of_ +
+                                      " (see ulimit -n, net.ipv4.ip_local_port_range)"};
   return {Outcome::local_error,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
 }

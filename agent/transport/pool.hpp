@@ -162,10 +162,10 @@ class Pool final : ConnectionLimits::Member {
   std::deque<Watched> watched_;  ///< ordered by end
   asio::steady_timer watch_ends_{loop_.io};
   bool keeps_ = true;
-  bool timing_ = false;         ///< the timer runs
+  bool timing_ = false;  ///< the timer runs
   asio::steady_timer shortage_ends_{loop_.io};
-  bool short_ = false;        ///< that timer runs: no connect is tried
-  std::string short_of_;      ///< error text of the last shortage; empty: the last connect had none
+  bool short_ = false;    ///< that timer runs: no connect is tried
+  std::string short_of_;  ///< error text of the last shortage; empty: the last connect had none
   std::deque<Place*> waiting_;  ///< the oldest first
   std::uint64_t places_ = 0;    ///< number of requests queued so far
   std::optional<Refusal> refusal_;

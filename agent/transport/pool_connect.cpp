@@ -140,8 +140,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   }
   if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
   if (ours) co_return Result(std::unexpected(NoConnection{Outcome::local_error, error.message()}));
-  co_return Result(
-      std::unexpected(opening.failed({Outcome::connect_failed, error.message()})));
+  co_return Result(std::unexpected(opening.failed({Outcome::connect_failed, error.message()})));
 }
 
 Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop) {

@@ -248,7 +248,8 @@ Task<error_code> Stream::write(Outgoing out) {
 
 std::uint64_t Stream::acknowledged() const {
   int held = 0;  // for unix sockets more than the bytes
-  if (::ioctl(const_cast<WatchedSocket&>(socket_).native_handle(), SIOCOUTQ, &held) != 0 || held < 0)
+  if (::ioctl(const_cast<WatchedSocket&>(socket_).native_handle(), SIOCOUTQ, &held) != 0 ||
+      held < 0)
     return written_;
   return written_ - std::min(written_, static_cast<std::uint64_t>(held));
 }

@@ -97,7 +97,8 @@ class Stream : public TurnPeer {
   /// Sends all of `out`; waits for the peer as long as the socket is open.
   Task<error_code> write(Outgoing out);
 
-  /// Bytes that the peer's system has acknowledged since the connection was opened; one system call.
+  /// Bytes that the peer's system has acknowledged since the connection was opened; one system
+  /// call.
   std::uint64_t acknowledged() const;
 
   /// Ends outstanding operations with an error; the socket stays open.

@@ -36,8 +36,7 @@ Task<bool> Session::send_rest(Outgoing out) {
       co_return false;
     }
     const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
-    start_phase(Phase::writing,
-                std::chrono::duration_cast<Micros>(patience.until() - Loop::now()));
+    start_phase(Phase::writing, std::chrono::duration_cast<Micros>(patience.until() - Loop::now()));
     error = co_await write(piece);
     if (error) break;
     out.consume(piece.head.size() + piece.body.size());

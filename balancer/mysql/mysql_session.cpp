@@ -10,7 +10,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kMysqlLinger = 16 << 20;      // most bytes that are read of a refused command
+constexpr std::size_t kMysqlLinger = 16 << 20;  // most bytes that are read of a refused command
 
 }  // namespace
 

@@ -95,8 +95,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(HelperPool::En
     const auto outcome = co_await refuse(mysql_error(why.status, why.reason));
     co_return outcome;
   }
-  const auto outcome = co_await refuse(
-      mysql_error(504, "request_timeout has passed before its long work was done"));
+  const auto outcome =
+      co_await refuse(mysql_error(504, "request_timeout has passed before its long work was done"));
   co_return outcome;
 }
 

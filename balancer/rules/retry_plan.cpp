@@ -78,11 +78,11 @@ LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint) {
 }
 
 unsigned RetryLoop::most_attempts() const {
-  return karmad::most_attempts(
-      rules_.max_attempts, {.ordinary = retries_allowed(subject_.ordinary, subject_.mirrors),
-                            .overload = rules_.overload_max_retries,
-                            .throttled = rules_.throttle_max_retries,
-                            .timeouts = std::max(rules_.timeout_steps, 1U) - 1});
+  return karmad::most_attempts(rules_.max_attempts,
+                               {.ordinary = retries_allowed(subject_.ordinary, subject_.mirrors),
+                                .overload = rules_.overload_max_retries,
+                                .throttled = rules_.throttle_max_retries,
+                                .timeouts = std::max(rules_.timeout_steps, 1U) - 1});
 }
 
 bool RetryLoop::switched_on() const {

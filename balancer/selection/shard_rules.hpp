@@ -26,7 +26,7 @@ struct ShardRules {
   std::optional<std::uint64_t> min_generation;  ///< newest data the client has seen (CO-034)
 
   const RetryRules* retry = nullptr;
-  RetrySubject subject;           ///< the request's properties for its retries
+  RetrySubject subject;  ///< the request's properties for its retries
   /// Asked first, as long as one of them is suitable and nothing speaks against it.
   Candidates preferred;
   bool quorum = false;  ///< several mirrors must agree on the answer (CO-070)

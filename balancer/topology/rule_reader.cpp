@@ -50,9 +50,8 @@ RetryRules RuleReader::retries(const TableSettings& table) const {
       .throttle_max_wait = searchd_.throttle_max_wait.value,
       .zone_max_retries = searchd_.zone_max_retries.value,
       .max_attempts = table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt,
-      .timeout_steps = table.search_timeouts
-                           ? static_cast<unsigned>(table.search_timeouts->value.size())
-                           : 0,
+      .timeout_steps =
+          table.search_timeouts ? static_cast<unsigned>(table.search_timeouts->value.size()) : 0,
       .unavailable_mark = searchd_.unavailable_for.value};
 }
 

@@ -8,11 +8,12 @@ RetryCounts retry_counts(const InstanceSettings& searchd, const TableSettings& t
                          const ShardSettings& shard) {
   const auto& per_mirror = table.agent_retry_count;
   const auto& steps = table.search_timeouts;
-  return {.ordinary = configured_retries(per_mirror ? std::optional(per_mirror->value) : std::nullopt,
-                                         shard.retry_count, shard.mirrors.size()),
-          .overload = searchd.overload_max_retries.value,
-          .throttled = searchd.throttle_max_retries.value,
-          .timeouts = steps ? static_cast<unsigned>(steps->value.size()) - 1 : 0};
+  return {
+      .ordinary = configured_retries(per_mirror ? std::optional(per_mirror->value) : std::nullopt,
+                                     shard.retry_count, shard.mirrors.size()),
+      .overload = searchd.overload_max_retries.value,
+      .throttled = searchd.throttle_max_retries.value,
+      .timeouts = steps ? static_cast<unsigned>(steps->value.size()) - 1 : 0};
 }
 
 Problems cut_off(const InstanceSettings& searchd, const TableSettings& table,

@@ -82,8 +82,8 @@ TEST_P(GoneMirror, HasNoConnectionsWhenAReloadRemovesIt) {
   RestingMaster master(settings(), table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));
   open_connections(master);
-  ASSERT_TRUE(master.reload(
-      settings(), table_of({line_of({primary.address()})}, "ping_type = native")));
+  ASSERT_TRUE(
+      master.reload(settings(), table_of({line_of({primary.address()})}, "ping_type = native")));
   EXPECT_TRUE(eventually([&] { return replica.open_connections() == 0; }))
       << replica.open_connections();
 }

@@ -170,7 +170,8 @@ TEST(AMysqlClient, GetsTheRowsOfAnotherMirrorInPlaceOfHits) {
 
 TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHolds) {
   FakeMirror mirror([](const std::string&) {
-    return json(R"({"error":"P01: syntax error near ')" + std::string(1'000'000, 'x') + "'\"}", 500);
+    return json(R"({"error":"P01: syntax error near ')" + std::string(1'000'000, 'x') + "'\"}",
+                500);
   });
   const MysqlMaster karmad(mirror);
   MysqlClient client(karmad.port());

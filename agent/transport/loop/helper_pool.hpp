@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "agent/stats/stats_writer.hpp"
 #include "agent/json/work_over.hpp"
+#include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/long_work_queue.hpp"
 #include "agent/transport/loop/loop.hpp"
 

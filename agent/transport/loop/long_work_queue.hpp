@@ -76,9 +76,9 @@ class LongWorkQueue {
     return a.start < b.start;
   }
 
-  std::vector<Item> items_;  ///< as they came
+  std::vector<Item> items_;                      ///< as they came
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< of each client's last work
-  std::uint64_t now_ = 0;  ///< start of the work that began last
+  std::uint64_t now_ = 0;                        ///< start of the work that began last
 };
 
 }  // namespace karmad

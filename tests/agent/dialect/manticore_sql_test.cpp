@@ -391,8 +391,7 @@ TEST(SqlJudgement, TakesNoHitsForRows) {
   EXPECT_EQ(outcome(raw_too, std::string(" ") + std::string(hits), false), Outcome::wrong_reply);
   EXPECT_EQ(outcome(plain, hits, false), Outcome::answered);
   EXPECT_EQ(outcome(raw, R"([{"total":0,"error":"","warning":""}])", false), Outcome::answered);
-  EXPECT_EQ(outcome(raw, R"({"error":"unknown column: 'hits'"})", false),
-            Outcome::client_mistake);
+  EXPECT_EQ(outcome(raw, R"({"error":"unknown column: 'hits'"})", false), Outcome::client_mistake);
 }
 
 }  // namespace

@@ -36,21 +36,24 @@ TEST(ReaderPatience, GivesUpAClientThatReadsNothing) {
 
 TEST(ReaderPatience, NeverEndsForAClientThatReadsAsFastAsPromised) {  // 64 KB per network_timeout
   for (const std::uint64_t rate : {13'200, 20'000, 41'000, 150'000, 5'000'000})
-    for (const std::uint64_t step : {1, 1448, 32'768, 65'483}) 
+    for (const std::uint64_t step : {1, 1448, 32'768, 65'483})
       EXPECT_EQ(ends(5s, steadily(rate, step)), 1h) << rate << " " << step;
 }
 
 TEST(ReaderPatience, WaitsForRareStepsOfALargeBuffer) {
   EXPECT_EQ(ends(5s, [](Micros t) { return 3'000'000 + steadily(20'000, 384 << 10)(t); }), 5s)
       << "before the first step nothing is known";
-  EXPECT_EQ(ends(5s, [](Micros t) {
-              return t < 2s ? t.count() : 2'000'000 + steadily(20'000, 384 << 10)(t);
-            }),
+  EXPECT_EQ(ends(5s,
+                 [](Micros t) {
+                   return t < 2s ? t.count() : 2'000'000 + steadily(20'000, 384 << 10)(t);
+                 }),
             1h);
 }
 
 TEST(ReaderPatience, EndsSoonAfterAFastClientStops) {
-  const auto stops = [](Micros t) { return static_cast<std::uint64_t>(std::min<Micros>(t, 20s).count()) * 10; };
+  const auto stops = [](Micros t) {
+    return static_cast<std::uint64_t>(std::min<Micros>(t, 20s).count()) * 10;
+  };
   EXPECT_GT(ends(5s, stops), 20s);
   EXPECT_LE(ends(5s, stops), 20s + 2 * ReaderPatience::kMost * 5s);
 }

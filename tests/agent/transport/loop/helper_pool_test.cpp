@@ -31,8 +31,7 @@ class Helpers : public testing::Test {
   void release() { may_end.set_value(); }
 
   template <class Work>
-  void ask(Stop& stop, Work work, std::optional<End>& end,
-           HelperPool::Subject of = kLarge) {
+  void ask(Stop& stop, Work work, std::optional<End>& end, HelperPool::Subject of = kLarge) {
     spawn([](Helpers& self, Stop& with, Work own, HelperPool::Subject subject,
              std::optional<End>& into) -> Task<void> {
       into = co_await self.pool.run(self.loop, with, subject, own);
@@ -128,8 +127,7 @@ TEST_F(Helpers, DoSmallWorkBesideLargeWork) {
   std::optional<End> small;
   ask(
       query_stop, [] {}, large);
-  ask(
-      query_stop, [] {}, small, {.bytes = 300'000, .client = 1});
+  ask(query_stop, [] {}, small, {.bytes = 300'000, .client = 1});
   EXPECT_TRUE(turn_until(loop, [&] { return small.has_value(); }));
   EXPECT_EQ(small, End::done);
   EXPECT_FALSE(large);
