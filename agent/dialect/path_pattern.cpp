@@ -7,14 +7,6 @@
 namespace karmad {
 namespace {
 
-/// Takes the first segment off a path; `path` must not be empty.
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(1);  // the slash
-  const auto segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
-
 bool is_in_name(char c) {
   constexpr std::string_view kOthers = "_-.,*";
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -22,6 +14,13 @@ bool is_in_name(char c) {
 }
 
 }  // namespace
+
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(1);  // the slash
+  const auto segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
 
 bool matches_pattern(std::string_view pattern, std::string_view path) {
   while (pattern.starts_with('/') && path.starts_with('/')) {

@@ -19,6 +19,9 @@ constexpr bool is_pattern(std::string_view path) {
   return path.find('{') != std::string_view::npos;
 }
 
+/// Takes the first segment, and the slash before it, off a path, which must not be empty.
+std::string_view take_segment(std::string_view& path);
+
 /// Whether `path` has as many segments as `pattern` and the same ones, `{name}` left aside.
 bool matches_pattern(std::string_view pattern, std::string_view path);
 

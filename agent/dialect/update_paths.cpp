@@ -2,16 +2,10 @@
 
 #include <algorithm>
 
+#include "agent/dialect/path_pattern.hpp"
+
 namespace karmad {
 namespace {
-
-/// Removes the first segment with the slash before it and returns it.
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(1);
-  const auto segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
 
 bool covers(std::string_view pattern, std::string_view known) {
   while (!pattern.empty() && !known.empty()) {

@@ -173,7 +173,7 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
   if (const auto seen = head.find(kMinGeneration); !seen.empty()) {
     if (!read_generations(seen, into.seen_generations))
       return mistake(
-          fmt::format("{} is a number, or SHARD=NUMBER,…, not '{}'", kMinGeneration, seen));
+          fmt::format("{} is a number, or a list of SHARD=NUMBER, not '{}'", kMinGeneration, seen));
   }
   if (const auto consistency = head.find(kConsistency); !consistency.empty()) {
     into.consistency = kWords<Consistency>.find(consistency);

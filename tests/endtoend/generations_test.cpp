@@ -28,7 +28,7 @@ std::string generations(const Response& answer) {
 }
 
 /// The value of X-Min-Generation in the last request of this mirror; empty: it had none.
-std::string asked_for(const FakeMirror& mirror) {
+std::string generation_asked_of(const FakeMirror& mirror) {
   const auto request = mirror.seen().back();
   constexpr std::string_view name = "X-Min-Generation: ";
   const auto at = request.find(name);
@@ -52,37 +52,38 @@ struct Shards {
   FakeSet mirrors;
 };
 
-Response search(const Master& master, std::string_view fields = {}) {
+/// Searches the table `t`.
+Response search_t(const Master& master, std::string_view fields = {}) {
   return ask(master.port(), "POST", "/search", R"({"table":"t"})", fields);
 }
 
 TEST(Generations, OfEachShardAreInTheAnswerAndCanBeGivenBackAsTheyStand) {  // CO-077
   Shards shards({found_at(17), found_at(4), found_at(1)});
   const Master master(taking_turns(), shards.table());
-  const auto seen = generations(search(master));
+  const auto seen = generations(search_t(master));
   EXPECT_EQ(seen, "1=17,2=4,3=1");
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "");
-  const auto again = search(master, "X-Min-Generation: " + seen + "\r\n");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "");
+  const auto again = search_t(master, "X-Min-Generation: " + seen + "\r\n");
   EXPECT_EQ(again.status, 200) << again.body;
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "17");
-  EXPECT_EQ(asked_for(shards.mirrors[1]), "4");
-  EXPECT_EQ(asked_for(shards.mirrors[2]), "1");
-  search(master, "X-Min-Generation: 2=9\r\n");
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "");
-  EXPECT_EQ(asked_for(shards.mirrors[1]), "9");
-  search(master, "X-Min-Generation: 5\r\n");
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "5");
-  EXPECT_EQ(asked_for(shards.mirrors[2]), "5");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "17");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[1]), "4");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[2]), "1");
+  search_t(master, "X-Min-Generation: 2=9\r\n");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[1]), "9");
+  search_t(master, "X-Min-Generation: 5\r\n");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "5");
+  EXPECT_EQ(generation_asked_of(shards.mirrors[2]), "5");
 }
 
 TEST(Generations, OfATableWithOneShardAreANumber) {  // CO-077
   Shards shards({found_at(17)});
   const Master master(taking_turns(), shards.table());
-  EXPECT_EQ(generations(search(master)), "17");
-  EXPECT_EQ(search(master, "X-Min-Generation: 17\r\n").status, 200);
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "17");
-  EXPECT_EQ(search(master, "X-Min-Generation: 1=18\r\n").status, 200);
-  EXPECT_EQ(asked_for(shards.mirrors[0]), "18");
+  EXPECT_EQ(generations(search_t(master)), "17");
+  EXPECT_EQ(search_t(master, "X-Min-Generation: 17\r\n").status, 200);
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "17");
+  EXPECT_EQ(search_t(master, "X-Min-Generation: 1=18\r\n").status, 200);
+  EXPECT_EQ(generation_asked_of(shards.mirrors[0]), "18");
 }
 
 TEST(Generations, OfShardsThatToldNoneOrHaveNoAnswerAreLeftOut) {  // CO-077
@@ -92,35 +93,35 @@ TEST(Generations, OfShardsThatToldNoneOrHaveNoAnswerAreLeftOut) {  // CO-077
     SCOPED_TRACE(missing.bytes);
     Shards shards({found_at(3), missing, found_at(8)});
     const Master master(taking_turns("partial_results = allow"), shards.table());
-    const auto answer = search(master);
+    const auto answer = search_t(master);
     EXPECT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(generations(answer), "1=3,3=8");
   }
   Shards silent({json(kFound), json(kFound)});
   const Master master(taking_turns(), silent.table());
-  EXPECT_EQ(generations(search(master)), "");
+  EXPECT_EQ(generations(search_t(master)), "");
 }
 
 TEST(Generations, OfARepeatedAnswerAreThoseOfTheMirrorThatGaveIt) {  // CO-077
   FakeSet set(2, found_at(6));
   set[0].react(always(refused(503, "X-Generation: 2\r\n")));
   const Master master(taking_turns(), set.table());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(generations(search(master)), "6");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(generations(search_t(master)), "6");
 }
 
 TEST(Generations, OfAHedgedSearchAreThoseOfTheFasterMirror) {  // CO-077
   FakeSet set(2, silence());
   set[1].react(always(found_at(6)));
   const Master master(taking_turns("hedge = 10ms"), set.table());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(generations(search(master)), "6");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(generations(search_t(master)), "6");
 }
 
 TEST(Generations, OfAQuorumReadAreTheNewest) {  // CO-077
   FakeSet set(3, found_at(6));
   set[1].react(always(found_at(5)));
-  const Master master(taking_turns("consistency = quorum"), set.table());
+  const Master master(taking_turns(), set.table("consistency = quorum"));
   for (int i = 0; i < 6; ++i) {
-    const auto answer = search(master);
+    const auto answer = search_t(master);
     EXPECT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(generations(answer), "6");
   }
@@ -135,7 +136,7 @@ TEST(Generations, OfAnUpdateAreThoseOfTheShardsThatItChanged) {  // CO-077
     const auto answer =
         post(master.port(), "/insert",
              fmt::format(R"({{"table":"t","id":{},"doc":{{"title":"lamp"}}}})", id));
-    EXPECT_EQ(answer.status, 201) << answer.body;
+    EXPECT_LT(answer.status, 300) << answer.body;
     EXPECT_EQ(generations(answer), shards.mirrors[0].requests() > before ? "1=5" : "2=7");
     seen += generations(answer) + " ";
   }
@@ -171,8 +172,8 @@ TEST(Generations, AWriterReadsItsOwnWriteInTheShardThatItChanged) {  // CO-077
   const auto seen = generations(insert(master));
   ASSERT_TRUE(seen == "1=7" || seen == "2=7") << seen;
   const auto prefers = preferring("secondaryPreferred");
-  EXPECT_EQ(generations(search(master, prefers)), "1=6,2=6");
-  EXPECT_EQ(generations(search(master, prefers + "X-Min-Generation: " + seen + "\r\n")),
+  EXPECT_EQ(generations(search_t(master, prefers)), "1=6,2=6");
+  EXPECT_EQ(generations(search_t(master, prefers + "X-Min-Generation: " + seen + "\r\n")),
             seen == "1=7" ? "1=7,2=6" : "1=6,2=7");
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::size_t pings(const FakeMirror& mirror) {
+std::size_t pings_seen_by(const FakeMirror& mirror) {
   std::size_t count = 0;
   for (const auto& request : mirror.seen()) count += request.starts_with("GET ") ? 1 : 0;
   return count;
@@ -28,8 +28,8 @@ TEST(Pings, OfASilentMirrorDelayNoOther) {  // SD-001
       taking_turns("ha_ping_interval = 500ms\n ping_timeout = 1m\n read_preference = nearest"),
       table_of({line_of({silent.address(), first.address()}), line_of({second.address()})},
                "ping_type = native"));
-  EXPECT_TRUE(eventually([&] { return pings(first) >= 3 && pings(second) >= 3; }));
-  EXPECT_EQ(pings(silent), 1U) << "its first ping still waits for the answer";
+  EXPECT_TRUE(eventually([&] { return pings_seen_by(first) >= 3 && pings_seen_by(second) >= 3; }));
+  EXPECT_EQ(pings_seen_by(silent), 1U) << "its first ping still waits for the answer";
   EXPECT_TRUE(master.shows({"unknown", "router"}));
 }
 
@@ -38,8 +38,8 @@ TEST(Pings, AskMirrorsThatAreIdle) {  // HA-013
   const FakeMirror mirror(hello_or_found, true);
   const RestingMaster master(taking_turns("ha_ping_interval = 300ms"),
                              table_of({line_of({mirror.address()})}));
-  EXPECT_TRUE(eventually([&] { return pings(mirror) >= 3; }));
-  const auto before = pings(mirror);
+  EXPECT_TRUE(eventually([&] { return pings_seen_by(mirror) >= 3; }));
+  const auto before = pings_seen_by(mirror);
   std::size_t long_gaps = 0;  // of a slow machine: then the mirror was idle
   auto last = Clock::now();
   for (const auto end = last + 5 * kInterval; last < end;) {
@@ -48,16 +48,16 @@ TEST(Pings, AskMirrorsThatAreIdle) {  // HA-013
     if (now - last > kInterval / 2) ++long_gaps;
     last = now;
   }
-  const auto after = pings(mirror);
+  const auto after = pings_seen_by(mirror);
   EXPECT_LE(after - before, 1 + long_gaps);
-  EXPECT_TRUE(eventually([&] { return pings(mirror) >= after + 2; }));
+  EXPECT_TRUE(eventually([&] { return pings_seen_by(mirror) >= after + 2; }));
 }
 
 TEST(Pings, ThatAreRefusedAreNotRetried) {  // BP-001
   const FakeMirror mirror(always(refused(429, "Retry-After-Ms: 1\r\n")), true);
   const RestingMaster master(taking_turns("ha_ping_interval = 500ms\n read_preference = nearest"),
                              table_of({line_of({mirror.address()})}, "ping_type = native"));
-  EXPECT_TRUE(eventually([&] { return pings(mirror) >= 2; }));
+  EXPECT_TRUE(eventually([&] { return pings_seen_by(mirror) >= 2; }));
   for (const auto* const count : {"attempts", "overload_retries", "throttled_retries"})
     EXPECT_EQ(master.count(count), 0) << count;
 }

@@ -7,26 +7,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint at(Micros time) {
+constexpr TimePoint after_start(Micros time) {
   return TimePoint{1h} + time;
 }
 
 TEST(PingSchedule, IsDueAnIntervalAfterTheLastReplyOfAnyKind) {  // HA-013
   PingSchedule schedule(1s);
-  EXPECT_EQ(schedule.due(at(0s)), TimePoint{}) << "at once, at first";
+  EXPECT_EQ(schedule.due(after_start(0s)), TimePoint{}) << "at once, at first";
   schedule.ping_starts();
-  schedule.ping_ended(at(10s));
-  EXPECT_EQ(schedule.due(at(4s)), at(11s));
-  EXPECT_EQ(schedule.due(at(10s + 700ms)), at(11s + 700ms)) << "a query was answered";
-  EXPECT_EQ(schedule.due(at(11s + 300ms)), at(12s + 300ms)) << "and another one";
+  schedule.ping_ended(after_start(10s));
+  EXPECT_EQ(schedule.due(after_start(4s)), after_start(11s));
+  EXPECT_EQ(schedule.due(after_start(10s + 700ms)), after_start(11s + 700ms))
+      << "a query was answered";
+  EXPECT_EQ(schedule.due(after_start(11s + 300ms)), after_start(12s + 300ms)) << "and another one";
 }
 
 TEST(PingSchedule, IsDueAnIntervalAfterThePingWhereSelectionDependsOnIt) {  // X-6, SD-003
   PingSchedule schedule(1s);
   schedule.always();
   schedule.ping_starts();
-  schedule.ping_ended(at(10s));
-  EXPECT_EQ(schedule.due(at(10s + 700ms)), at(11s));
+  schedule.ping_ended(after_start(10s));
+  EXPECT_EQ(schedule.due(after_start(10s + 700ms)), after_start(11s));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "balancer/core/request_fields.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -81,7 +82,8 @@ TEST(RequestFields, HaveTheGenerationsOfEachShard) {  // CO-077
   for (const auto* const wrong : {"0=1", "1=", "=1", "1=1=1", "1=-1", "1=1,2", "1,2", ",", "1=x",
                                   "18446744073709551616", "1=18446744073709551616"}) {
     const auto head = head_with(fmt::format("X-Min-Generation: {}\r\n", wrong));
-    EXPECT_TRUE(read_request_fields(head, parameters, rest, fields)) << wrong;
+    RequestFields none;
+    EXPECT_TRUE(read_request_fields(head, parameters, rest, none)) << wrong;
   }
 }
 
@@ -90,7 +92,8 @@ TEST(RequestFields, SayWhatIsWrongWithThem) {
     std::string_view fields, parameters, why;
   } cases[] = {
       {"X-Hedge: never\r\n", "", "X-Hedge: "},
-      {"X-Min-Generation: -1\r\n", "", "X-Min-Generation is a number, or SHARD=NUMBER,…, not '-1'"},
+      {"X-Min-Generation: -1\r\n", "",
+       "X-Min-Generation is a number, or a list of SHARD=NUMBER, not '-1'"},
       {"X-Consistency: some\r\n", "", "X-Consistency is either any or quorum, not 'some'"},
       {"X-Partial-Results: maybe\r\n", "", "X-Partial-Results is either allow or deny"},
       {"X-Read-Preference: nearest\r\nX-Read-Preference: primary\r\n", "",
