@@ -32,6 +32,7 @@ struct ClientRequest {
   /// One of several statements, or of a connection that keeps what a query tells aside: its answer
   /// must be complete before the client gets any of it.
   bool in_session = false;
+  bool rows_only = false;  ///< its client can read rows, and no hits in their place
   /// The table or the list of tables in the path of an endpoint `/{table}/…`, URL-decoded; empty:
   /// its path has none.
   std::string_view path_table{};

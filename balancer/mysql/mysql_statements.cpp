@@ -168,6 +168,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;
+  query.request.rows_only = true;
   open_trace(query);
   const QueryScope scope(*this, query);
   auto asked = pass_pipeline(query);

@@ -154,14 +154,14 @@ bool RetryBudget::can_start_another() const {
   return unpaid == 0 || (unpaid + 1) * kAttempt <= saved_or_owed() + to_come;
 }
 
-std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what) {
+std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what, bool borrows) {
   add_up_ended();
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
     refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
-  if (what != For::proven && !spend()) {
+  if (what != For::proven && !spend(borrows)) {
     extras_.fetch_sub(1, memory_order_relaxed);
     refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
@@ -184,8 +184,10 @@ bool RetryBudget::enter(For what) {
   return true;
 }
 
-bool RetryBudget::spend() {
-  return take_whole(saved_, kAttempt);
+bool RetryBudget::spend(bool borrows) {
+  if (take_whole(saved_, kAttempt)) return true;
+  if (borrows) saved_.fetch_sub(kAttempt, memory_order_relaxed);
+  return borrows;
 }
 
 void RetryBudget::save(std::int64_t hundredths) {

@@ -49,6 +49,8 @@ struct RetryBudgetRules {
   /// Extra attempts in flight that are allowed with any number of live requests.
   std::uint32_t at_least = kDefaultSettings.retry_budget_min.value;
   std::uint32_t saved = 10;  ///< most extra attempts that can be saved up
+  /// Most of one request, if more are configured: when the savings are whole, by debt.
+  std::uint32_t of_one_request = 10;
   bool operator==(const RetryBudgetRules&) const = default;
 };
 
@@ -159,7 +161,12 @@ class RetryBudget {
   /// for after a failure, or there are none. If not, wait for one of them to end.
   bool can_start_another() const;
   /// Called when the extra attempt is queued, before its pause; nothing: refused.
-  std::optional<RetryPermit> take(For what);
+  std::optional<RetryPermit> take(For what, bool borrows = false);
+  /// Whether a request that takes now may go on with debt: it is the only one that retries, and
+  /// more retries are configured than can be saved up. Others then wait until that is paid back.
+  bool may_borrow() const {
+    return rules_.of_one_request > rules_.saved && saved() == rules_.saved;
+  }
   /// The same for a hedge, which needs a third account: what it takes there stays taken, as a hedge
   /// that wins is load as well (docs/decisions/046-load-of-hedges.md).
   std::optional<RetryPermit> take_hedge(HedgeAfter after);
@@ -195,7 +202,7 @@ class RetryBudget {
   void add_up_ended();
   void give_back(For what, bool succeeded);
   void save(std::int64_t hundredths);
-  bool spend();
+  bool spend(bool borrows);
   bool enter(For what);
 
   const RetryBudgetRules rules_;

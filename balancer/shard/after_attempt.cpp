@@ -277,8 +277,9 @@ bool AttemptLines::has_proven(const Line& line) const {
 }
 
 bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
-  if (auto taken = moment_->protection.budget.take(what))
-    line.retry_permit.emplace(*std::move(taken));
+  auto& budget = moment_->protection.budget;
+  line.borrows = line.borrows || budget.may_borrow();
+  if (auto taken = budget.take(what, line.borrows)) line.retry_permit.emplace(*std::move(taken));
   return line.retry_permit.has_value();
 }
 
@@ -300,7 +301,7 @@ void AttemptLines::ask_elsewhere(Line& line) {
       return consented(line, take_extra(line, RetryBudget::For::untried), kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
       return consented(line, take_extra(line, RetryBudget::For::proven), kSwitchedOff);
-    const bool broke = budget.saved() == 0;
+    const bool broke = budget.saved() == 0 && !line.borrows;
     if (target.on == On::budget && (broke ? !repayment_to_come(line) : budget.can_start_another()))
       return consented(line, take_extra(line, RetryBudget::For::untried), kNoneWorks);
     if (!wait_for_standing(line)) return;

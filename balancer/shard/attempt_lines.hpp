@@ -69,6 +69,7 @@ struct AttemptLine {
   bool cancelled = false;      ///< its attempt is being cancelled
   bool taken_in = false;       ///< its end was reported to the race or the quorum
   bool after_timeout = false;  ///< it was retried because of a timeout
+  bool borrows = false;        ///< its retries may put the budget into debt
   Generation generation;       ///< of its answer
   LineMemory memory;
   ShardResult end;

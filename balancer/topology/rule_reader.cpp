@@ -60,11 +60,10 @@ ProtectionRules RuleReader::protection(const TableSettings& table,
   ProtectionRules rules;
   rules.budget.percent = table.retry_budget_percent.value;
   rules.budget.at_least = searchd_.retry_budget_min.value;
-  // One request may make all the retries that it was given.
   const auto retries = retry_counts(searchd_, table, line);
-  rules.budget.saved = std::max(rules.budget.saved, retries.throttled);
+  rules.budget.of_one_request = retries.throttled;
   if (table.agent_retry_count || line.retry_count)
-    rules.budget.saved = std::max(rules.budget.saved, retries.ordinary);
+    rules.budget.of_one_request = std::max(retries.throttled, retries.ordinary);
   if (table.breaker.value)
     rules.breaker =
         BreakerRules{.reads = searchd_.breaker_reads.value,

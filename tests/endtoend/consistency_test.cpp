@@ -341,7 +341,7 @@ TEST(Quorum, TooFewOfASetWithoutAPrimaryIsAnError) {  // CO-075
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(at(answer.body, "/error/type"), "quorum_not_met") << answer.body;
   EXPECT_TRUE(answer.body.contains("internal error")) << answer.body;
-  EXPECT_LE(copies.searches(), 2 + 6 - 1);
+  EXPECT_LE(copies.searches(), 2 + 10 - 1);
 }
 
 TEST(Quorum, OverloadIsPassedOnAsThat) {

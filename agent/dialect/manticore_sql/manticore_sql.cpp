@@ -295,7 +295,7 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
       agent_error_text(reply.body).empty() && is_change_request(reply.request))
     return judgement(Outcome::wrong_reply, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
-  if (!merged && reply.request != nullptr && form_of(*reply.request) == RowForm::raw &&
+  if (!merged && reply.request != nullptr && reply.request->rows_only &&
       begins_like_hits(reply.body))
     return judgement(Outcome::wrong_reply, "the answer has hits in place of rows");
   std::string_view error;

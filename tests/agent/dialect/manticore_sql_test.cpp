@@ -379,19 +379,18 @@ TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
 }
 
 // A mirror that answers rows with hits has not understood the request; another one may.
-TEST(SqlJudgement, TakesNoHitsForRows) {
+TEST(SqlJudgement, TakesNoHitsForRowsWhereTheClientCanReadRowsOnly) {
   constexpr std::string_view hits = R"({"took":0,"timed_out":false,"hits":{"total":0,"hits":[]}})";
-  const auto outcome = [](const ClientRequest& request, std::string_view body, bool merged) {
-    return kSql->judge({200, "application/json", body, true, &request}, merged).outcome;
+  ClientRequest raw{"POST", "/sql", "mode=raw", "", "SELECT id FROM t"};
+  const auto outcome = [&](std::string_view body) {
+    return kSql->judge({200, "application/json", body, true, &raw}, false).outcome;
   };
-  const ClientRequest raw{"POST", "/sql", "mode=raw", "", "SELECT id FROM t"};
-  const ClientRequest raw_too{"POST", "/cli_json", "", "", "SELECT id FROM t"};
-  const ClientRequest plain{"POST", "/sql", "", "", "SELECT id FROM t"};
-  EXPECT_EQ(outcome(raw, hits, false), Outcome::wrong_reply);
-  EXPECT_EQ(outcome(raw_too, std::string(" ") + std::string(hits), false), Outcome::wrong_reply);
-  EXPECT_EQ(outcome(plain, hits, false), Outcome::answered);
-  EXPECT_EQ(outcome(raw, R"([{"total":0,"error":"","warning":""}])", false), Outcome::answered);
-  EXPECT_EQ(outcome(raw, R"({"error":"unknown column: 'hits'"})", false), Outcome::client_mistake);
+  EXPECT_EQ(outcome(hits), Outcome::answered) << "passed on";
+  raw.rows_only = true;
+  EXPECT_EQ(outcome(hits), Outcome::wrong_reply);
+  EXPECT_EQ(outcome("\n " + std::string(hits)), Outcome::wrong_reply);
+  EXPECT_EQ(outcome(R"([{"total":0,"error":"","warning":""}])"), Outcome::answered);
+  EXPECT_EQ(outcome(R"({"error":"unknown column: 'hits'"})"), Outcome::client_mistake);
 }
 
 }  // namespace

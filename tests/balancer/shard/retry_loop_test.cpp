@@ -102,7 +102,7 @@ TEST(RetryLoop, NeedsTheSwitchOfItsClass) {  // BP-006, BP-010
     Story story{.rules = {.retry_reads = c.reads, .retry_writes = c.writes},
                 .subject = {.kind = c.kind}};
     EXPECT_EQ(story.play({overloaded()}), c.attempts);
-    EXPECT_EQ(story.final, c.attempts == 1 ? Final::switched_off : Final::max_attempts);
+    EXPECT_EQ(story.final, c.attempts == 1 ? Final::switched_off : Final::limit);
   }
 }
 
