@@ -11,11 +11,12 @@ namespace karmad {
 /// Bytes of a request or an answer that a client must move per `network_timeout`.
 inline constexpr std::size_t kPerTimeout = 64 << 10;
 
-/// How long to wait for a client that takes in an answer: `timeout`, and as long again for every
+/// How long to wait for a client that takes in an answer: `timeout`, and twice as long for every
 /// kPerTimeout that it has acknowledged, but at no time longer than kMost timeouts ahead. What
 /// counts is what the client's system has acknowledged, not what this one holds for it. A system
 /// acknowledges in steps, which may be far apart when its buffer is large and its program reads
-/// slowly. Pure.
+/// slowly: therefore twice, so that one that reads kPerTimeout in each timeout is never given up.
+/// Pure.
 class ReaderPatience {
  public:
   static constexpr int kMost = 6;
@@ -29,7 +30,7 @@ class ReaderPatience {
     constexpr std::uint64_t most = kMost * kPerTimeout;
     const auto more = static_cast<std::int64_t>(std::min(acknowledged - acknowledged_, most));
     acknowledged_ = acknowledged;
-    const auto gained = timeout_ * more / static_cast<std::int64_t>(kPerTimeout);
+    const auto gained = 2 * timeout_ * more / static_cast<std::int64_t>(kPerTimeout);
     until_ = std::min(until_ + gained, now + kMost * timeout_);
   }
   TimePoint until() const { return until_; }

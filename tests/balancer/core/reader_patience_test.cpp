@@ -59,8 +59,8 @@ TEST(ReaderPatience, EndsSoonAfterAFastClientStops) {
 }
 
 TEST(ReaderPatience, EndsForAClientThatIsTooSlow) {
-  EXPECT_LT(ends(5s, steadily(6'000, 1)), 20s);
-  EXPECT_LT(ends(5s, steadily(12'000, 1)), 80s);
+  EXPECT_LT(ends(5s, steadily(3'000, 1)), 20s);
+  EXPECT_LT(ends(5s, steadily(6'000, 1)), 80s);
 }
 
 }  // namespace
