@@ -16,7 +16,8 @@ constexpr int kNice = 10;
 
 }  // namespace
 
-HelperPool::HelperPool(unsigned threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
+HelperPool::HelperPool(unsigned threads, std::size_t most_waiting)
+    : for_large_(threads), most_waiting_(most_waiting) {
   threads_.reserve(threads + 1);
   for (unsigned i = 0; i <= threads; ++i) {
     threads_.emplace_back([this] { work(); });

@@ -51,7 +51,7 @@ class HelperPool {
         loop, stop, subject, [](void* what) { (*static_cast<Work*>(what))(); }, &work);
   }
 
-  std::size_t threads() const { return threads_.size() - 1; }
+  std::size_t threads() const { return for_large_; }
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
   std::size_t running() const { return running_.load(std::memory_order_relaxed); }
   std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
@@ -74,6 +74,7 @@ class HelperPool {
   bool take_back(Job& job);
   void work();
 
+  const std::size_t for_large_;  ///< threads; there is one more
   const std::size_t most_waiting_;
   std::mutex mutex_;  ///< protects the next four
   std::condition_variable news_;
