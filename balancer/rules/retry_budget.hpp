@@ -165,7 +165,7 @@ class RetryBudget {
   /// Whether a request that takes now may go on with debt: it is the only one that retries, and
   /// more retries are configured than can be saved up. Others then wait until that is paid back.
   bool may_borrow() const {
-    return rules_.of_one_request > rules_.saved && saved() == rules_.saved;
+    return rules_.saved > 0 && rules_.of_one_request > rules_.saved && saved() == rules_.saved;
   }
   /// The same for a hedge, which needs a third account: what it takes there stays taken, as a hedge
   /// that wins is load as well (docs/decisions/046-load-of-hedges.md).

@@ -61,9 +61,10 @@ ProtectionRules RuleReader::protection(const TableSettings& table,
   rules.budget.percent = table.retry_budget_percent.value;
   rules.budget.at_least = searchd_.retry_budget_min.value;
   const auto retries = retry_counts(searchd_, table, line);
-  rules.budget.of_one_request = retries.throttled;
+  auto& of_one_request = rules.budget.of_one_request;
+  of_one_request = std::max(of_one_request, retries.throttled);
   if (table.agent_retry_count || line.retry_count)
-    rules.budget.of_one_request = std::max(retries.throttled, retries.ordinary);
+    of_one_request = std::max(of_one_request, retries.ordinary);
   if (table.breaker.value)
     rules.breaker =
         BreakerRules{.reads = searchd_.breaker_reads.value,
