@@ -153,10 +153,10 @@ TEST(Simulation, IntervalsAddUpToTheWhole) {
 
 TEST(Simulation, SettingsOfTheDaemonHaveTheirEffect) {
   auto scenario = *library_scenario("slow10");
-  const auto plain = result_of(scenario, "leastops");
+  const auto plain = result_of(scenario, "adaptive");
   EXPECT_EQ(plain.hedges, 0U);
   scenario.settings.push_back({"hedge = p95", {}});
-  const auto hedged = result_of(scenario, "leastops");
+  const auto hedged = result_of(scenario, "adaptive");
   EXPECT_GT(hedged.hedges, 1000U);
   EXPECT_LT(hedged.latency.p99, plain.latency.p99);
 }
