@@ -15,7 +15,7 @@ namespace karmad {
 template <class Job>
 class LongWorkQueue {
  public:
-  static constexpr std::size_t kLarge = 1 << 20;  ///< bytes; more takes longer than most merges
+  static constexpr std::size_t kLarge = 4 << 20;  ///< bytes; more takes longer than most merges
 
   static bool is_large(std::size_t bytes) { return bytes > kLarge; }
 

@@ -38,7 +38,7 @@ TEST(LongWorkQueue, IsInOrderForOneClient) {
 TEST(LongWorkQueue, HasSmallWorkFirst) {
   Queue q;
   q.put('a', 14 * kMegabyte);
-  q.put('b', 2 * kMegabyte, 2);
+  q.put('b', 5 * kMegabyte, 2);
   q.put('c', 300'000);
   q.put('d', 400'000, 2);
   EXPECT_TRUE(q.queue.has(false));
@@ -79,9 +79,9 @@ TEST(LongWorkQueue, ForgetsWhatIsTakenBack) {
   EXPECT_TRUE(q.queue.remove(q.letters[0]));
   EXPECT_FALSE(q.queue.remove(q.letters[0]));
   EXPECT_TRUE(q.queue.remove(q.letters[1]));
-  q.put('c', 2 * kMegabyte);
-  q.put('d', 2 * kMegabyte);
-  q.put('u', 2 * kMegabyte, 2);
+  q.put('c', 5 * kMegabyte);
+  q.put('d', 5 * kMegabyte);
+  q.put('u', 5 * kMegabyte, 2);
   EXPECT_EQ(q.take(), "cud");
 }
 
