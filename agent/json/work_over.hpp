@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// How work ends that nobody waits for any more: its query is over. Thrown by end_if_over(), caught
-/// by ends_when_over() only. What the work has made until then must not be used.
+/// How work ends whose query is over, so that its result is not used. Thrown by end_if_over(),
+/// caught by ends_when_over() only. What the work has made until then must not be used.
 struct WorkIsOver {};
 
 namespace detail {

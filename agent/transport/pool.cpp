@@ -184,7 +184,7 @@ NoConnection Pool::no_turn(StopReason why) const {
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
 }
 
-/// The next connect is tried after kShortage, whoever waits; meanwhile connections are reused.
+/// No connect is tried for kShortage, by any request; meanwhile connections are reused.
 void Pool::shortage(const std::string& why) {
   loop_.shortages.add(1);
   short_of_ = why;

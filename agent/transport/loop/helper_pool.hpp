@@ -35,7 +35,7 @@ class HelperPool {
     withdrawn,  ///< stopped: its results are incomplete, or it has not begun and will not
     refused,    ///< the queue is full
   };
-  /// Of a piece of work: what it has to read, and for whom.
+  /// Of a piece of work: how much it reads, and the client that it belongs to.
   struct Subject {
     std::size_t bytes = 0;
     std::uint64_t client = 0;  ///< shares are by this number
@@ -64,7 +64,7 @@ class HelperPool {
     Loop& loop;
     bool large = false;
     AsyncEvent ended{};
-    std::atomic<bool> over{false};  ///< nobody waits for the result
+    std::atomic<bool> over{false};  ///< the query is over: the result is not used
     bool withdrawn = false;
   };
 

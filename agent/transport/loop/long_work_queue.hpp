@@ -49,7 +49,9 @@ class LongWorkQueue {
   bool remove(const Job& job) {
     const auto item = std::ranges::find(items_, &job, &Item::job);
     if (item == items_.end()) return false;
-    ends_[item->client] -= item->bytes;
+    // put() may have dropped what the client had.
+    if (const auto end = ends_.find(item->client); end != ends_.end())
+      end->second -= std::min<std::uint64_t>(end->second, item->bytes);
     items_.erase(item);
     return true;
   }

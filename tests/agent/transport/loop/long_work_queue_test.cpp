@@ -85,5 +85,21 @@ TEST(LongWorkQueue, ForgetsWhatIsTakenBack) {
   EXPECT_EQ(q.take(), "cud");
 }
 
+// Many clients come and go while large work waits, and that work is taken back then.
+TEST(LongWorkQueue, ForgetsNoMoreThanAClientHad) {
+  Queue q;
+  q.put('a', 14 * kMegabyte, 1);
+  for (int i = 0; i < 5; ++i) q.put('z', 4 * kMegabyte, 2);
+  EXPECT_EQ(q.take(26, false), "zzzzz");
+  for (std::uint64_t client = 10; client < 1100; ++client) {
+    q.put('y', 1, client);
+    EXPECT_EQ(q.take(1, false), "y");
+  }
+  EXPECT_TRUE(q.queue.remove(q.letters[0]));
+  q.put('b', 5 * kMegabyte, 1);
+  q.put('c', 5 * kMegabyte, 3);
+  EXPECT_EQ(q.take(), "bc");
+}
+
 }  // namespace
 }  // namespace karmad
