@@ -30,6 +30,7 @@
 #include "balancer/systemd/watchdog.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
+#include "balancer/watch/operator_log.hpp"
 
 namespace karmad {
 
@@ -186,7 +187,8 @@ class Server : private AdminDesk {
   std::unique_ptr<HelperPool> helpers_;   ///< outlives the coroutines that wait for it
   std::shared_ptr<const Topology> topology_;
   EventLog events_;
-  MirrorWatch mirror_watch_{events_};
+  OperatorLog operator_log_{events_};
+  MirrorWatch mirror_watch_{operator_log_};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0 only

@@ -238,7 +238,11 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   if (leads_to.slow || cut_off)
     mirror.latency.add(worker, now, std::max(result.took, failure_floor));
   if (cut_off || result.outcome == Outcome::query_timeout) mirror.signals.cut_off(now, result.took);
-  if (leads_to.error) mirror.signals.failed(result.took, reports_overload(result));
+  const bool overtaken =
+      result.outcome == Outcome::query_timeout &&
+      mirror.signals.answered_at() > (now - result.took).time_since_epoch().count();
+  if (leads_to.error)
+    mirror.signals.failed(result.took, reports_overload(result), !overtaken);
   // Slow attempts are included: otherwise a quantile used as a limit would fall each time.
   if (answered || cut_off || result.outcome == Outcome::query_timeout ||
       (result.outcome == Outcome::unreachable && result.sent))

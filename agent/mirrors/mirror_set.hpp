@@ -17,6 +17,7 @@
 #include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/load_baseline.hpp"
 #include "agent/stats/period_latency.hpp"
+#include "agent/stats/recent_answers.hpp"
 #include "agent/transport/loop/loops.hpp"
 #include "strategies/estimates/karma_weights.hpp"
 #include "strategies/select.hpp"
@@ -47,10 +48,11 @@ class Pings {
 /// Statistics of one mirror from the queries of its shard; survives reloads.
 struct MirrorRecord {
   MirrorRecord(unsigned workers, Micros period)
-      : tally(workers), latency(workers, period), quantiles(workers) {}
+      : tally(workers), latency(workers, period), quantiles(workers), answers(workers) {}
   Tally tally;                 ///< since the start
   PeriodLatency latency;       ///< the input of karma
   LatencyQuantiles quantiles;  ///< the input of hedging
+  RecentAnswers answers;       ///< to tell a slow mirror
   MirrorSignals signals;       ///< the input of strategies that react at once
 };
 
@@ -82,10 +84,11 @@ class Mirror {
   /// From the configuration or the operator, without slow start.
   double weight() const { return weight_.load(std::memory_order_relaxed); }
 
-  /// Enters a latency (or a lower bound of it) into the quantiles of the set. Called only by the
-  /// worker with that index.
+  /// Enters a latency (or a lower bound of it) into the quantiles of the set and the recent answers.
+  /// Called only by the worker with that index.
   void record_latency(unsigned worker, TimePoint now, Micros time) noexcept {
     record->quantiles.add(worker, now, time);
+    record->answers.add(worker, now, time);
   }
 
  private:

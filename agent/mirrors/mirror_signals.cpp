@@ -45,11 +45,11 @@ void MirrorSignals::cut_off(TimePoint now, Micros after) noexcept {
   if (sample > get(latency_)) add_sample(now, sample);
 }
 
-void MirrorSignals::failed(Micros took, bool overload) noexcept {
+void MirrorSignals::failed(Micros took, bool overload, bool in_a_row) noexcept {
   const auto cost = std::max({static_cast<float>(took.count()), get(failure_cost_), kLeastCost}) *
                     (overload ? PenaltyRules{}.overload : 1);
   set(penalty_, penalty_after_failure(get(penalty_), cost));
-  failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
+  if (in_a_row) failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void MirrorSignals::reported_load(TimePoint now, double load) noexcept {

@@ -20,12 +20,14 @@ class alignas(64) MirrorSignals {
   void answered(TimePoint now, Micros took) noexcept;
   /// A search was ended after that time without an answer: it would have taken longer.
   void cut_off(TimePoint now, Micros after) noexcept;
-  /// A search failed. It costs what it took, and at least the 90 % quantile of the set.
-  void failed(Micros took, bool overload) noexcept;
+  /// A search failed. It costs what it took, and at least the 90 % quantile of the set. `in_a_row`:
+  /// it is one of the failures in a row.
+  void failed(Micros took, bool overload, bool in_a_row = true) noexcept;
   /// The mirror reported the part of its capacity that is in use.
   void reported_load(TimePoint now, double load) noexcept;
 
-  /// Failed searches since the last answer. Pings do not count, unlike for errors in a row.
+  /// Failed searches since the last answer. Pings do not count, unlike for errors in a row, nor does
+  /// a search that timed out while others that were sent later were answered.
   std::uint32_t failures_in_a_row() const noexcept { return get(failures_in_a_row_); }
   /// The usual duration of a search in µs; 0: unknown.
   float latency() const noexcept { return get(latency_); }

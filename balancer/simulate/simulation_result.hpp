@@ -36,6 +36,16 @@ struct SimulatedInterval {
   bool operator==(const SimulatedInterval&) const = default;
 };
 
+/// What karmad would have told the operator of a mirror: a log line, an event, a state on its pages.
+struct SimulatedNews {
+  Micros at{};          ///< since the start of the measurement
+  unsigned mirror = 0;  ///< in the simulation, from 1
+  std::string state;
+  std::string former_state;
+  std::string reason;
+  bool operator==(const SimulatedNews&) const = default;
+};
+
 /// The result of one scenario with one strategy.
 struct SimulationResult {
   std::string scenario;
@@ -59,6 +69,7 @@ struct SimulationResult {
   double regret = 0;  ///< p99 divided by that of the oracle; 0: unknown
   Micros interval{};  ///< length of each of `intervals`
   std::vector<SimulatedInterval> intervals;
+  std::vector<SimulatedNews> news;  ///< of the first master; at most kMostNews
   bool operator==(const SimulationResult&) const = default;
 };
 

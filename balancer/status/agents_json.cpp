@@ -109,6 +109,7 @@ void append_agents_json(std::string& out, const Snapshot& snapshot) {
       document.object([&] {
         document.text("name", table.name);
         document.text("dialect", table.dialect);
+        document.text("trouble", table.trouble);
         write_shards(document, snapshot, "shards", table.shards, 0);
         write_shards(document, snapshot, "blackholes", table.blackholes, table.shards.size());
       });

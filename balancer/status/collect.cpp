@@ -65,6 +65,7 @@ class Collector {
       TableStatus status{.name = table->name, .dialect = std::string(table->dialect.name)};
       if (table->requests) status.requests = table->requests->counts(now_);
       status.totals = table->tally->totals();
+      if (watch_ != nullptr) status.trouble = watch_->trouble(*table);
       for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
       for (const auto& blackhole : table->blackholes) {
         status.blackholes.resize(blackhole.line + 1);

@@ -161,6 +161,9 @@ void write_mirror(Metrics& out, const MirrorStatus& mirror) {
 
 void write_table(Metrics& out, const Snapshot& snapshot, const TableStatus& table) {
   out.prefix = "karmad_table_";
+  out.add({"in_trouble", "1 if none of its last queries succeeded, or most are clients' mistakes",
+           StatKind::gauge},
+          std::uint64_t{!table.trouble.empty()});
   if (table.requests) write(out, *table.requests);
   out.labelled({"dialect", table.dialect}, [&] { write(out, table.totals); });
   std::size_t number = 0;

@@ -105,6 +105,7 @@ struct TableStatus {
   std::vector<ShardStatus> blackholes;
   std::optional<RateCounts> requests;  ///< of its rate limiter
   TableTotals totals;
+  std::string trouble = {};  ///< MirrorWatch::trouble()
 };
 
 struct ProcessStatus {

@@ -33,9 +33,12 @@ std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard) {
 
 std::string verdict(const Snapshot& snapshot) {
   std::string worst_text;
+  std::string of_table;
   std::pair<bool, MirrorCondition> worst{};
   std::size_t troubles = 0;
-  for (const auto& table : snapshot.tables)
+  for (const auto& table : snapshot.tables) {
+    if (of_table.empty() && !table.trouble.empty())
+      of_table = fmt::format("table {}: {}", table.name, table.trouble);
     for (std::size_t s = 0; s < table.shards.size(); ++s) {
       const auto& shard = table.shards[s];
       if (shard.mirrors.empty()) continue;
@@ -49,6 +52,9 @@ std::string verdict(const Snapshot& snapshot) {
       worst_text =
           fmt::format("table {}, shard {}: {}", table.name, s + 1, diagnosis(snapshot, shard));
     }
+  }
+  if (!worst.first && !of_table.empty())
+    worst_text = of_table + (worst_text.empty() ? "" : "; ") + worst_text;
   if (worst_text.empty()) return "all well";
   if (troubles > 1) worst_text += fmt::format(" ({} mirrors are in trouble in all)", troubles);
   return worst_text;

@@ -43,14 +43,19 @@ std::string members_of(const OperatorEvent& event) {
   {
     JsonLine line(members);
     add_text(line, "event", kEventKindNames[event.kind]);
-    if (event.kind == OperatorEvent::Kind::mirror) {
-      add_text(line, "table", event.table);
+    const bool of_mirror = event.kind == OperatorEvent::Kind::mirror;
+    if (of_mirror || event.kind == OperatorEvent::Kind::table) add_text(line, "table", event.table);
+    if (of_mirror) {
       add_number(line, "shard", event.shard);
       add_number(line, "mirror", event.mirror);
       add_text(line, "address", event.address);
+    }
+    if (of_mirror || event.kind == OperatorEvent::Kind::table) {
       add_text(line, "state", event.state);
       add_text(line, "former_state", event.former_state);
       add_text(line, "reason", event.reason);
+    }
+    if (of_mirror) {
       add_text(line, "last_error", event.last_error);
       add_text(line, "last_error_at",
                event.last_error.empty() ? "" : utc_text(event.last_error_at));

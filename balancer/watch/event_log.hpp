@@ -13,8 +13,8 @@
 
 namespace karmad {
 
-/// What an operator wants to know afterwards: a mirror changed its condition, the configuration was
-/// read again, the process started.
+/// What an operator wants to know afterwards: a mirror or table changed its condition, the
+/// configuration was read again, the process started.
 struct OperatorEvent {
   enum class Severity : std::uint8_t { info, warning, error };
   enum class Kind : std::uint8_t {
@@ -23,6 +23,7 @@ struct OperatorEvent {
     reload_failed,
     stopping,
     mirror,
+    table,            ///< its queries fail, or succeed again
     admin,            ///< an admin call changed something
     source_failed,    ///< a name or a source of mirrors gives no good answer
     source_works,     ///< again
@@ -31,7 +32,7 @@ struct OperatorEvent {
 
   Severity severity = Severity::info;
   Kind kind = Kind::mirror;
-  // Only for events of a mirror.
+  // Only for events of a mirror; `table`, the states and the reason also for those of a table.
   std::string_view table;
   std::size_t shard = 0;   ///< from 1
   std::size_t mirror = 0;  ///< from 1, in its shard
@@ -54,6 +55,7 @@ inline constexpr auto kEventKindNames =
                                      {OperatorEvent::Kind::reload_failed, "reload_failed"},
                                      {OperatorEvent::Kind::stopping, "stopping"},
                                      {OperatorEvent::Kind::mirror, "mirror"},
+                                     {OperatorEvent::Kind::table, "table"},
                                      {OperatorEvent::Kind::admin, "admin"},
                                      {OperatorEvent::Kind::source_failed, "source_failed"},
                                      {OperatorEvent::Kind::source_works, "source_works"},

@@ -18,27 +18,32 @@ bool is_silent(const MirrorSigns& signs) {
          work.failures == 0 && signs.peers_mean && *signs.peers_mean < kSilence / 4;
 }
 
-bool is_failing(const MirrorSigns& signs) {
-  const auto& latest = signs.latest;
-  return signs.unreachable || signs.searches_fail || is_silent(signs) ||
-         signs.errors_in_a_row > 1 ||
-         (latest.attempts >= kFewAttempts &&
-          static_cast<double>(latest.failures) >=
-              kFailingShare * static_cast<double>(latest.attempts));
+/// One search may just take long.
+bool is_mute(const MirrorSigns& signs) {
+  return signs.silent && signs.failures.in_a_row() > 1;
 }
 
-/// What its trouble does to the traffic of the mirror; empty without traffic.
-std::string with_share(std::string reason, const MirrorSigns& signs) {
+bool is_failing(const MirrorSigns& signs) {
+  return signs.unreachable || is_mute(signs) || signs.failures.goes_on() || is_silent(signs) ||
+         signs.errors_in_a_row > 1;
+}
+
+/// With what its trouble does to the traffic of the mirror, if there is traffic.
+std::string with_share(std::string_view reason, const MirrorSigns& signs) {
   constexpr std::uint64_t kFew = 20;
-  if (signs.attempts_of_set < kFew || signs.mirrors < 2) return reason;
-  return fmt::format("{}; gets {:.0f} % of the attempts, an equal share is {:.0f} %", reason,
-                     signs.share * 100, 100.0 / static_cast<double>(signs.mirrors));
+  const auto equal = 1 / static_cast<double>(signs.mirrors);
+  if (signs.attempts_of_set < kFew || signs.mirrors < 2) return std::string(reason);
+  if (signs.share >= equal / 2)
+    return fmt::format("{}; gets {:.0f} % of the attempts, an equal share is {:.0f} %", reason,
+                       signs.share * 100, equal * 100);
+  return fmt::format("avoided by {} ({:.0f} % of the attempts, an equal share is {:.0f} %): {}",
+                     signs.strategy, signs.share * 100, equal * 100, reason);
 }
 
 /// Whether the network explains at least half of the time that the peers do not need. Kept
 /// connections say nothing; then a ping can at least acquit the network.
 std::string cause_of_slowness(const MirrorSigns& signs) {
-  const auto half = (*signs.recent.mean() - *signs.peers_mean) / 2;
+  const auto half = (signs.slowness->mean - signs.slowness->peers_mean) / 2;
   if (const auto connect = signs.recent.mean_connect())
     return fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
                        *connect < half ? "the server itself" : "the network or its accept queue");
@@ -48,42 +53,44 @@ std::string cause_of_slowness(const MirrorSigns& signs) {
 }
 
 std::string why_slow(const MirrorSigns& signs) {
-  auto reason =
-      fmt::format("queries take {:.1f} ms on average, those of the other mirrors {:.1f} ms",
-                  ms(*signs.recent.mean()), ms(*signs.peers_mean));
-  if (signs.p95 && signs.peers_p95)
-    reason += fmt::format("; p95 of the last period {:.1f} ms, others {:.1f} ms", ms(*signs.p95),
-                          ms(*signs.peers_p95));
-  return with_share(reason + cause_of_slowness(signs), signs);
+  const auto& found = *signs.slowness;
+  const bool past = found.age > kPast;
+  auto reason = fmt::format(
+      "its last {} searches {} {:.1f} ms on average, those of the other mirrors {:.1f} ms",
+      found.answers, past ? "took" : "take", ms(found.mean), ms(found.peers_mean));
+  if (found.p95 && found.peers_p95)
+    reason += fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*found.p95), ms(*found.peers_p95));
+  if (past)
+    reason += fmt::format("; the last one was {} s ago", found.age / std::chrono::seconds(1));
+  return with_share(reason + (past ? std::string() : cause_of_slowness(signs)), signs);
 }
 
 std::string why_failing(const MirrorSigns& signs) {
-  auto reason = signs.last_error.empty() ? "no reply" : signs.last_error;
+  const auto error = signs.last_error.empty() ? "no reply" : signs.last_error;
+  const auto& failures = signs.failures;
+  const auto& recent = signs.recent;
   if (is_silent(signs) && signs.errors_in_a_row <= 1 && !signs.unreachable)
     return with_share(
         fmt::format("no reply for a second, {} attempts are in flight", signs.in_flight), signs);
+  const auto with_error = [&](std::string_view what) {
+    return with_share(fmt::format("{}: {}", what, error), signs);
+  };
+  if (failures.in_a_row() > 1)
+    return with_error(fmt::format("the last {0} of {0} searches failed", failures.in_a_row()));
   if (signs.errors_in_a_row > 1)
-    reason += fmt::format("; {} errors in a row", signs.errors_in_a_row);
-  else if (signs.searches_fail)
-    reason += "; no search was answered lately";
-  else if (signs.latest.failures > 0)
-    reason += fmt::format("; {} of the last {} attempts failed", signs.latest.failures,
-                          signs.latest.attempts);
-  return with_share(std::move(reason), signs);
+    return with_error(fmt::format("{} errors in a row", signs.errors_in_a_row));
+  if (failures.goes_on() && recent.failures > 0)
+    return with_error(fmt::format("{} of the last {} searches failed", recent.failures,
+                                  recent.failures + recent.queries));
+  if (failures.goes_on())
+    return with_error(
+        fmt::format("searches failed, only the last {} were answered", failures.answers()));
+  return with_share(error, signs);
 }
 
 }  // namespace
 
-bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
-  const auto mean = signs.recent.mean();
-  if (!mean || !signs.peers_mean) return false;
-  const bool was = before == MirrorCondition::slow;
-  if (!was && signs.recent.queries < kFewAttempts) return false;
-  const auto factor = was ? kStillSlowFactor : kSlowFactor;
-  return ms(*mean) > factor * ms(*signs.peers_mean) && *mean - *signs.peers_mean > kSlowLead;
-}
-
-Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
+Diagnosis diagnose(const MirrorSigns& signs) {
   using enum MirrorCondition;
   if (signs.service == ServiceState::maint)
     return {maint, "taken out by the operator: gets no requests and no pings"};
@@ -92,17 +99,18 @@ Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
             fmt::format("taken out by the operator: gets no new searches, {} in flight{}",
                         signs.in_flight, signs.down ? "; " + why_failing(signs) : std::string())};
   if (signs.unresolved) return {unresolved, *signs.unresolved};
-  if (signs.down) return {dead, why_failing(signs)};
+  if (signs.down) return {dead, why_failing(signs), signs.unreachable};
   if (signs.tripped) return {breaker_open, why_failing(signs)};
   if (signs.ejected && !signs.panic) return {ejected, *signs.ejected};
   if (signs.ejected)
-    return {failing, *signs.ejected + "; asked nevertheless, as too few mirrors are left (panic)"};
+    return {failing, *signs.ejected + "; asked nevertheless, as too few mirrors are left (panic)",
+            false};
   if (!signs.answered && signs.errors_in_a_row <= 1 && !signs.unreachable)
     return {unknown, signs.last_error.empty() ? "has not answered yet" : signs.last_error};
-  if (is_failing(signs)) return {failing, why_failing(signs)};
+  if (is_failing(signs)) return {failing, why_failing(signs), false};
   if (signs.lags) return {lagging, signs.unsuitable};
   if (!signs.unsuitable.empty()) return {unsuitable, signs.unsuitable};
-  if (is_slow(signs, before)) return {slow, why_slow(signs)};
+  if (signs.slowness) return {slow, why_slow(signs), false};
   if (signs.full)
     return {full,
             fmt::format("has {} attempts in flight, the most that are allowed", signs.in_flight)};
@@ -116,20 +124,40 @@ std::string text(const SetCount& count) {
   return fmt::format("{} of {} mirrors are ready", count.ready, count.all);
 }
 
+Micros ConditionTrack::settling_time(const Diagnosis& now) const {
+  using enum MirrorCondition;
+  const auto from = current_.condition;
+  const auto to = now.condition;
+  if (to == drain || to == maint) return Micros{0};  // the operator said so
+  if (to > from) return now.is_certain ? Micros{0} : kSettle;
+  if (is_trouble(to)) return kStillSick;
+  return relapsed_ && (from == failing || from == slow) ? kRelapse : kSettle;
+}
+
 bool ConditionTrack::observe(Diagnosis now, TimePoint at) {
-  if (now.condition == current_.condition) {
+  const auto from = current_.condition;
+  const auto to = now.condition;
+  if (since_ == TimePoint{}) since_ = at;
+  const auto keep = [at](std::optional<TimePoint>& since, bool holds) {
+    if (!holds) since.reset();
+    if (holds && !since) since = at;
+  };
+  keep(worse_since_, to > from);
+  keep(better_since_, to < from);
+  keep(untroubled_since_, !is_trouble(to));
+  if (to == from) {
     current_.reason = std::move(now.reason);
-    better_since_.reset();
-    if (since_ == TimePoint{}) since_ = at;
     return false;
   }
-  if (now.condition < current_.condition) {
-    if (!better_since_) better_since_ = at;
-    if (at - *better_since_ < kSettle) return false;
-  }
-  better_since_.reset();
+  auto since = to > from ? *worse_since_ : *better_since_;
+  if (is_trouble(from) && !is_trouble(to)) since = *untroubled_since_;
+  if (at - since < settling_time(now)) return false;
+  if (is_trouble(to) && !is_trouble(from)) relapsed_ = well_at_ && at - *well_at_ < kRelapse;
+  if (is_trouble(from) && !is_trouble(to)) well_at_ = at;
   before_ = std::exchange(current_, std::move(now)).condition;
   since_ = at;
+  worse_since_.reset();
+  better_since_.reset();
   return true;
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "balancer/watch/failure_spell.hpp"
 #include "balancer/watch/recent_work.hpp"
+#include "balancer/watch/slowness.hpp"
 #include "config/settings/settings.hpp"
 #include "config/text/enum_names.hpp"
 
@@ -64,54 +66,46 @@ struct MirrorSigns {
   bool answered = false;                  ///< has ever answered
   std::optional<std::string> unresolved;  ///< why its name has no address
   bool down = false;                      ///< is_down()
-  bool searches_fail = false;             ///< the last three, or all since one timed out
+  bool silent = false;                    ///< a search timed out, and none was answered since
+  FailureSpell failures;                  ///< of its searches
   bool tripped = false;                   ///< by the breaker of its shard
   std::optional<std::string> ejected;     ///< why it is ejected, and for how long
   bool panic = false;                     ///< ejections do not count: too few mirrors are left
   double started = 1;                     ///< part of its weight in slow start; 1: it has started
   bool unreachable = false;               ///< its last ping got no connection or timed out
-  std::uint32_t errors_in_a_row = 0;
+  std::uint32_t errors_in_a_row = 0;      ///< of its agent; an answered ping ends them
   std::string last_error;
   std::string
       unsuitable;     ///< why it is unsuitable for a search without read preference; else empty
   bool lags = false;  ///< it is unsuitable because it is too far behind
   bool full = false;
   std::uint32_t in_flight = 0;
-  RecentWork recent;                  ///< recent(), or last_answers() of a slow mirror
-  RecentWork latest;                  ///< WorkWindow::latest(), for its failures
-  RecentWork last_second;             ///< WorkWindow::last_second()
-  std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
-  std::optional<Micros> ping;         ///< smoothed round trip of its pings
-  std::optional<Micros> p95;          ///< of the last period; only read if it is slow
-  std::optional<Micros> peers_p95;    ///< the median of the other mirrors'
-  double share = 0;                   ///< its part of the latest attempts of its set: 0 to 1
-  std::size_t mirrors = 1;            ///< size of its set
-  std::uint64_t attempts_of_set = 0;  ///< the latest ones
+  std::optional<Slowness> slowness;     ///< nothing: it is not slow
+  RecentWork recent;                    ///< WorkWindow::recent()
+  RecentWork last_second;               ///< WorkWindow::last_second()
+  std::optional<Micros> peers_mean;     ///< median of the mean times of the other mirrors
+  std::optional<Micros> ping;           ///< smoothed round trip of its pings
+  std::string strategy = {};            ///< of its set
+  double share = 0;                     ///< its part of the latest attempts of its set: 0 to 1
+  std::size_t mirrors = 1;              ///< size of its set
+  std::uint64_t attempts_of_set = 0;    ///< the latest ones
 };
 
 struct Diagnosis {
   MirrorCondition condition = MirrorCondition::unknown;
-  std::string reason;  ///< part of a sentence; empty if it is ready
+  std::string reason;      ///< part of a sentence; empty if it is ready
+  bool is_certain = true;  ///< false: it may be chance, and counts when it lasts
 };
 
-/// A mirror is slow if its mean time is above three times that of its peers and 5 ms longer; it
-/// stays slow above two times, and while it has no new answers.
-inline constexpr double kSlowFactor = 3;
-inline constexpr double kStillSlowFactor = 2;
-inline constexpr Micros kSlowLead = std::chrono::milliseconds(5);
-/// A mirror is failing if at least a fifth of at least five recent attempts failed.
-inline constexpr double kFailingShare = 0.2;
-inline constexpr std::uint64_t kFewAttempts = 5;
 /// A mirror is failing too if at least five attempts were started in the last second and as many
 /// are in flight, none has ended, and its peers need less than a quarter of that time.
+inline constexpr std::uint64_t kFewAttempts = 5;
 inline constexpr Micros kSilence = std::chrono::seconds(1);
+/// Slowness is told in the past tense when no search was answered for so long.
+inline constexpr Micros kPast = std::chrono::seconds(10);
 
-/// Whether a mirror with these mean times is slow (see kSlowFactor), which was in the condition
-/// `before`. Pure.
-bool is_slow(const MirrorSigns& signs, MirrorCondition before);
-
-/// The condition of a mirror with these signs, which was in the condition `before`. Pure.
-Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before);
+/// The condition of a mirror with these signs. Pure.
+Diagnosis diagnose(const MirrorSigns& signs);
 
 /// The mirrors of a set, counted by what they can do.
 struct SetCount {
@@ -128,12 +122,18 @@ struct SetCount {
 /// `2 of 3 mirrors are ready`, or `no mirror can be asked`.
 std::string text(const SetCount& count);
 
-/// The condition of one mirror over time: a worse one counts at once, a better one when it has
-/// lasted for kSettle. So a mirror that changes all the time has at most one change per second to
-/// the better.
+/// The condition of one mirror over time, so that it changes seldom while the mirror changes often.
+///
+/// A worse condition counts at once, but `failing` and `slow` when they have lasted for kSettle: by
+/// then a mirror that was killed is dead. So does `dead` if the mirror can be reached: a few errors
+/// in a row may be chance. A better one counts when it has lasted for kSettle, or for kStillSick if
+/// the mirror is still in trouble: errors in a row end with each answered ping. If a mirror fails or
+/// is slow again within a minute, it must be well for a minute.
 class ConditionTrack {
  public:
   static constexpr Micros kSettle = std::chrono::seconds(1);
+  static constexpr Micros kStillSick = std::chrono::minutes(1);
+  static constexpr Micros kRelapse = std::chrono::minutes(1);
 
   /// True if the condition has changed.
   bool observe(Diagnosis now, TimePoint at);
@@ -143,10 +143,16 @@ class ConditionTrack {
   TimePoint since() const { return since_; }
 
  private:
+  Micros settling_time(const Diagnosis& now) const;
+
   Diagnosis current_;
   MirrorCondition before_ = MirrorCondition::unknown;
   TimePoint since_{};
+  bool relapsed_ = false;
+  std::optional<TimePoint> well_at_;      ///< when its last trouble ended
+  std::optional<TimePoint> worse_since_;  ///< than the current condition; so is the next
   std::optional<TimePoint> better_since_;
+  std::optional<TimePoint> untroubled_since_;
 };
 
 }  // namespace karmad

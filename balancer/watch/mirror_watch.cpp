@@ -32,13 +32,6 @@ RecentWork work_of(const Tally& tally) {
   return work;
 }
 
-/// Of a list that is not empty; reorders it.
-Micros lower_median(std::vector<Micros>& times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
-  std::ranges::nth_element(times, middle);
-  return *middle;
-}
-
 /// The attempts of each mirror, over the same time: 2 s, or 10 s if they were few.
 std::vector<std::uint64_t> attempts_of(std::span<const WorkWindow* const> windows) {
   std::vector<std::uint64_t> attempts;
@@ -48,20 +41,6 @@ std::vector<std::uint64_t> attempts_of(std::span<const WorkWindow* const> window
     std::ranges::transform(windows, attempts.begin(),
                            [](const auto* window) { return window->longest().attempts; });
   return attempts;
-}
-
-std::optional<Micros> p95_of(const Agent& agent, TimePoint now) {
-  return agent.history.quantiles(now).p95;
-}
-
-/// The median of the p95 of all mirrors but `self`. Some microseconds for each mirror.
-std::optional<Micros> p95_of_peers(const MirrorSet& set, std::size_t self, TimePoint now) {
-  std::vector<Micros> all;
-  for (std::size_t i = 0; i < set.size(); ++i)
-    if (i != self)
-      if (const auto p95 = p95_of(*set[i].agent, now)) all.push_back(*p95);
-  if (all.empty()) return std::nullopt;
-  return lower_median(all);
 }
 
 /// Whether the reason that it is unsuitable is its lag.
@@ -109,11 +88,6 @@ Severity severity_of(MirrorCondition to, const SetCount& before, const SetCount&
   return Severity::info;
 }
 
-LogLevel level_of(Severity severity) {
-  if (severity == Severity::error) return LogLevel::error;
-  return severity == Severity::warning ? LogLevel::warning : LogLevel::info;
-}
-
 }  // namespace
 
 std::string diagnosis(std::string_view address, const MirrorReport& report) {
@@ -154,8 +128,42 @@ MirrorWatch::WatchedMirrors MirrorWatch::watched(const MirrorSet& set, WallTime 
   return all;
 }
 
+std::string MirrorWatch::trouble(const Table& table) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = tables_.find(table.tally.get());
+  return found == tables_.end() ? std::string() : found->second.track.current().reason;
+}
+
+void MirrorWatch::sample(const Table& table, TimePoint now, WallTime wall) {
+  const std::scoped_lock lock(mutex_);
+  auto& watched = tables_[table.tally.get()];
+  watched.tally = table.tally;
+  watched.round = round_;
+  watched.success.observe(table.tally->totals(), now);
+  auto trouble = watched.success.trouble();
+  const auto condition = trouble.empty() ? MirrorCondition::ready : MirrorCondition::failing;
+  auto& track = watched.track;
+  if (!track.observe({condition, std::move(trouble)}, now)) return;
+  if (is_quiet(track.before(), track.current().condition)) return;
+  const auto& reason = track.current().reason;
+  news_.tell({.severity = reason.empty() ? Severity::info : Severity::warning,
+              .kind = OperatorEvent::Kind::table,
+              .table = table.name,
+              .state = name(track.current().condition),
+              .former_state = name(track.before()),
+              .reason = reason,
+              .message = fmt::format("table {}: {}", table.name,
+                                     reason.empty() ? "queries succeed again" : reason)},
+             now, wall);
+}
+
 void MirrorWatch::sample(const Topology& topology, TimePoint now, WallTime wall) {
   ++round_;
+  if (round_ % kParts == 0) {
+    for (const auto& table : topology.tables) sample(*table, now, wall);
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(tables_, [this](const auto& entry) { return entry.second.round != round_; });
+  }
   std::size_t number = 0;
   std::size_t count = 0;
   for (const auto& table : topology.tables)
@@ -184,26 +192,24 @@ void MirrorWatch::sample(const Topology& topology, TimePoint now, WallTime wall)
 struct MirrorWatch::SetSample {
   const Place& place;
   const Shard& shard;
-  std::vector<RecentWork> work;         ///< of the last seconds
-  std::vector<std::uint64_t> attempts;  ///< attempts_of()
+  std::vector<std::vector<RecentAnswer>> answers;  ///< of each mirror, the newest first
+  std::vector<std::uint64_t> attempts;             ///< attempts_of()
   std::uint64_t all_attempts = 0;
-  SetCount before;       ///< their conditions before the sample
-  Candidates can_serve;  ///< the others are no measure
+  SetCount before;    ///< their conditions before the sample
+  Candidates usual;   ///< those that work; the others are no measure
   const Need* need = nullptr;
   Candidates may_serve;  ///< in any level of the preference
   ViewPtr view;
   Candidates full;
   Candidates tripped;
-  Candidates searches_fail;
+  Candidates silent;
+  Candidates unreached;  ///< the last search got no connection
 
-  /// The median of the mean times of all mirrors but `self` that answered a few queries.
-  std::optional<Micros> mean_of_peers(std::size_t self) const {
-    std::vector<Micros> means;
-    for (std::size_t i = 0; i < work.size(); ++i)
-      if (i != self && can_serve.contains(i) && work[i].queries >= kFewAttempts)
-        means.push_back(*work[i].mean());
-    if (means.empty()) return std::nullopt;
-    return lower_median(means);
+  std::vector<std::span<const RecentAnswer>> peers_of(std::size_t self) const {
+    std::vector<std::span<const RecentAnswer>> peers;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (i != self && usual.contains(i) && !answers[i].empty()) peers.emplace_back(answers[i]);
+    return peers;
   }
 };
 
@@ -214,28 +220,34 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   const auto& counters = agent.counters;
   const auto& picture = sample.view->picture;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
-  const auto before = watched.track.current().condition;
-  const bool was_slow = before == MirrorCondition::slow;
-  const auto peers_mean = sample.mean_of_peers(mirror);
-  if (peers_mean || !was_slow) watched.peers_mean = peers_mean;
+  const auto errors = read(counters.errors_in_a_row);
+  const bool unreachable = sample.view->unreachable.contains(mirror);
+  const bool reached = sample.unreached.contains(mirror) && !unreachable && errors == 0;
+  watched.failures.observe(work_of(place.set[mirror].tally), watched.window.recent(),
+                           place.set[mirror].signals.failures_in_a_row(), reached);
+  const auto peers = sample.peers_of(mirror);
   MirrorSigns signs{.answered = read(counters.answered),
                     .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
                     .down = is_down(agent, place.topology.settings.dead_after.value),
-                    .searches_fail = sample.searches_fail.contains(mirror),
+                    .silent = sample.silent.contains(mirror),
+                    .failures = watched.failures,
                     .tripped = sample.tripped.contains(mirror),
                     .ejected = why_ejected(sample.shard, mirror, now),
                     .panic = is_in_panic(sample.shard),
                     .started = place.set[mirror].signals.started(),
-                    .unreachable = sample.view->unreachable.contains(mirror),
-                    .errors_in_a_row = read(counters.errors_in_a_row),
+                    .unreachable = unreachable,
+                    .errors_in_a_row = errors,
                     .lags = is_lagging(sample.need, picture, mirror),
                     .full = sample.full.contains(mirror),
                     .in_flight = read(counters.in_flight),
-                    .recent = was_slow ? watched.window.last_answers() : sample.work[mirror],
-                    .latest = watched.window.latest(),
+                    .slowness = slowness(
+                        sample.answers[mirror], peers,
+                        watched.track.current().condition == MirrorCondition::slow),
+                    .recent = watched.window.recent(),
                     .last_second = watched.window.last_second(),
-                    .peers_mean = watched.peers_mean,
+                    .peers_mean = usual_time(peers),
                     .ping = picture.mirrors[mirror].rtt,
+                    .strategy = place.set.strategy_name(),
                     .mirrors = place.set.size(),
                     .attempts_of_set = sample.all_attempts};
   const auto out = place.set.out_of_service();
@@ -247,13 +259,9 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   // A mirror of a later level of the preference is asked when the others fail.
   if (sample.need != nullptr && !sample.may_serve.contains(mirror))
     signs.unsuitable = why_unsuitable(*sample.need, picture, mirror);
-  if (signs.errors_in_a_row > 0 || !signs.answered || signs.latest.failures > 0 || signs.tripped ||
-      signs.searches_fail || signs.unreachable)
+  if (errors > 0 || !signs.answered || signs.failures.goes_on() || signs.failures.in_a_row() > 0 ||
+      signs.tripped || signs.silent || signs.unreachable)
     signs.last_error = in_one_line(agent.last_error());
-  if (is_slow(signs, before)) {
-    signs.p95 = p95_of(agent, now);
-    signs.peers_p95 = p95_of_peers(place.set, mirror, now);
-  }
   return signs;
 }
 
@@ -265,10 +273,12 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
   for (std::size_t i = 0; i < set.size(); ++i) {
     mirrors[i]->window.add(work_of(set[i].tally));
     windows.push_back(&mirrors[i]->window);
-    sample.work.push_back(mirrors[i]->window.recent());
+    auto& answers = sample.answers.emplace_back();
+    set[i].record->answers.append(now, kUsualTime, answers);
+    std::ranges::sort(answers, {}, &RecentAnswer::age);
     const auto condition = mirrors[i]->track.current().condition;
     sample.before.add(condition);
-    if (can_be_asked(condition)) sample.can_serve.insert(i);
+    if (can_be_asked(condition) && condition != MirrorCondition::failing) sample.usual.insert(i);
   }
   sample.attempts = attempts_of(windows);
   sample.all_attempts = std::reduce(sample.attempts.begin(), sample.attempts.end());
@@ -279,8 +289,8 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
     sample.may_serve =
         levels_for(*sample.need, sample.view->picture, Candidates::first(set.size())).all();
   const auto& standings = shard.protection->standings;
-  if (standings.any_down() || standings.any_silent())
-    sample.searches_fail = standings.groups().down | standings.silent();
+  if (standings.any_silent()) sample.silent = standings.silent();
+  if (standings.any_unreachable()) sample.unreached = standings.unreachable();
   if (const auto& breaker = shard.protection->breaker) sample.tripped = breaker->tripped(now);
   Candidates changed;
   for (std::size_t i = 0; i < set.size(); ++i) {
@@ -288,7 +298,7 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
     const auto signs = signs_of(mirror, i, sample, now);
     auto& track = mirror.track;
     const auto before = track.current().condition;
-    if (!track.observe(diagnose(signs, before), now)) continue;
+    if (!track.observe(diagnose(signs), now)) continue;
     mirror.since = wall;
     troubles_ += is_trouble(track.current().condition) ? 1 : 0;
     troubles_ -= is_trouble(before) ? 1 : 0;
@@ -330,12 +340,7 @@ void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, cons
       .message =
           fmt::format("table {}, shard {}: {}: {} (was {}{})", place.table.name, place.shard,
                       text(count), diagnosis(agent.name, report), name(from), state_of_process())};
-  events_.add(event, wall);
-  const auto left_out = lines_.may_write(now);
-  if (!left_out) return;
-  const auto before =
-      *left_out == 0 ? "" : fmt::format(" ({} lines were left out before)", *left_out);
-  log_with_members(level_of(severity), event.message + before, members_of(event));
+  news_.tell(event, now, wall);
 }
 
 }  // namespace karmad

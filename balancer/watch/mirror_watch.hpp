@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "balancer/topology/topology.hpp"
-#include "balancer/trace/line_rate.hpp"
 #include "balancer/watch/event_log.hpp"
 #include "balancer/watch/mirror_condition.hpp"
+#include "balancer/watch/table_success.hpp"
 
 namespace karmad {
 
@@ -30,17 +30,23 @@ std::string diagnosis(std::string_view address, const MirrorReport& report);
 /// timed out). A single lost connection is not enough.
 bool is_down(const Agent& agent, std::uint32_t dead_after);
 
-/// Finds the condition of every mirror twice a second, writes a log line and an event for each
-/// change, and keeps the conditions for the status pages. Requests and pings do not call it.
+/// Where changes are told.
+class OperatorNews {
+ public:
+  virtual ~OperatorNews() = default;
+  virtual void tell(const OperatorEvent& event, TimePoint now, WallTime wall) = 0;
+};
+
+/// Finds the condition of every mirror and table twice a second, tells each change, and keeps the
+/// conditions for the status pages. Requests and pings do not call it. It reads no clock: the simulator plays
+/// it too.
 ///
-/// Changes from `unknown` to `ready` and between `ready` and `full` are neither logged nor events.
-/// The log gets at most kLinesPerSecond lines.
+/// Changes from `unknown` to `ready` and between `ready` and `full` are not told.
 class MirrorWatch {
  public:
   static constexpr unsigned kParts = 5;
-  static constexpr std::uint32_t kLinesPerSecond = 50;
 
-  explicit MirrorWatch(EventLog& events) : events_(events) {}
+  explicit MirrorWatch(OperatorNews& news) : news_(news) {}
 
   /// Samples a fifth of the mirror sets. Worker 0 calls it ten times a second.
   void sample(const Topology& topology, TimePoint now, WallTime wall);
@@ -48,14 +54,23 @@ class MirrorWatch {
   /// One report per mirror: `unknown` if it is not watched yet. Any thread; takes a lock.
   std::vector<MirrorReport> reports(const MirrorSet& set) const;
 
+  /// TableSuccess::trouble() of a table; empty: its queries succeed. Any thread; takes a lock.
+  std::string trouble(const Table& table) const;
+
  private:
   struct WatchedMirror {
     std::shared_ptr<const MirrorRecord> record;  ///< survives reloads, so the condition does too
     ConditionTrack track;
     WorkWindow window;
+    FailureSpell failures;
     WallTime since{};
-    std::optional<Micros> peers_mean;  ///< the last one that was known; kept while it is slow
     std::uint64_t round = 0;           ///< when it was last in the topology
+  };
+  struct WatchedTable {
+    std::shared_ptr<const TableTally> tally;  ///< survives reloads
+    TableSuccess success;
+    ConditionTrack track;
+    std::uint64_t round = 0;
   };
   using WatchedMirrors = std::vector<WatchedMirror*>;
   struct SetSample;
@@ -66,6 +81,7 @@ class MirrorWatch {
     const MirrorSet& set;
   };
 
+  void sample(const Table& table, TimePoint now, WallTime wall);
   WatchedMirrors watched(const MirrorSet& set, WallTime wall);
   void sample(const WatchedMirrors& mirrors, const Place& place, const Shard& shard, TimePoint now,
               WallTime wall);
@@ -75,10 +91,10 @@ class MirrorWatch {
               TimePoint now, WallTime wall);
   std::string state_of_process() const;
 
-  EventLog& events_;
-  LineRate lines_{kLinesPerSecond};
-  mutable std::mutex mutex_;  ///< for `mirrors_`; held for one set at a time
+  OperatorNews& news_;
+  mutable std::mutex mutex_;  ///< for the next two; held for one set at a time
   std::unordered_map<const MirrorRecord*, WatchedMirror> mirrors_;
+  std::unordered_map<const TableTally*, WatchedTable> tables_;
   std::uint64_t round_ = 0;
   std::size_t troubles_ = 0;  ///< mirrors in trouble, of all tables
 };

@@ -42,13 +42,10 @@ class WorkWindow {
   static constexpr std::size_t kFewest = 4;
   static constexpr std::size_t kSecond = 2;
   static constexpr std::uint64_t kEnough = 20;
-  static constexpr std::uint64_t kFewAnswers = 5;
 
   void add(const RecentWork& since_start) {
     samples_[added_ % samples_.size()] = since_start;
     ++added_;
-    if (added_ == 1) answers_end_ = since_start;
-    keep_answers();
   }
 
   /// The work of the last 2 s.
@@ -68,18 +65,7 @@ class WorkWindow {
     return work;
   }
 
-  /// recent() while it has at least five answers; else the work of the last five or more answers,
-  /// however long ago. A mirror that is hardly asked, because it is slow, is judged by these.
-  const RecentWork& last_answers() const { return answers_; }
-
  private:
-  void keep_answers() {
-    auto work = recent();
-    if (work.queries < kFewAnswers) work = at(0) - answers_end_;
-    if (work.queries < kFewAnswers) return;
-    answers_ = work;
-    answers_end_ = at(0);
-  }
   RecentWork since(std::size_t samples) const {
     if (added_ < 2) return {};
     return at(0) - at(std::min(added_ - 1, samples));
@@ -90,8 +76,6 @@ class WorkWindow {
 
   std::array<RecentWork, kSamples + 1> samples_;
   std::size_t added_ = 0;
-  RecentWork answers_;
-  RecentWork answers_end_;  ///< the sums at the end of `answers_`
 };
 
 }  // namespace karmad

@@ -62,6 +62,12 @@ void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {
   if (took <= slo_) ++good_;
 }
 
+void Recorder::told(SimulatedNews news, TimePoint now) {
+  if (news_.size() == kMostNews) return;
+  news.at = std::chrono::duration_cast<Micros>(now - begin_);
+  news_.push_back(std::move(news));
+}
+
 void Recorder::close_interval() {
   next_interval_ += interval_;
   if (open_ == kSimulatedIntervals) return;
@@ -131,6 +137,7 @@ SimulationResult Recorder::result() {
   result.extra = requests == 0 ? 0 : static_cast<double>(hedges_ + retries_) / requests;
   result.noticed = reaction_.noticed();
   result.recovered = reaction_.recovered();
+  result.news = std::move(news_);
   return result;
 }
 

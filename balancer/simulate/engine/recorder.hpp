@@ -17,6 +17,9 @@ inline constexpr std::size_t kSimulatedIntervals = 100;
 /// Most mirrors of a result's intervals.
 inline constexpr std::size_t kReportedMirrors = 64;
 
+/// Most news of a result.
+inline constexpr std::size_t kMostNews = 10'000;
+
 /// Collects what happens in one simulation. Only requests that arrive during the measurement count,
 /// and attempts that are sent during it.
 class Recorder {
@@ -29,6 +32,8 @@ class Recorder {
   void attempt_sent(unsigned mirror, Reason reason, TimePoint now);
   void attempt_ended(unsigned mirror) { --mirrors_[mirror].in_flight; }
   void request_ended(TimePoint arrived, bool answered, TimePoint now);
+  /// The first master has told this of a mirror; its time is set here.
+  void told(SimulatedNews news, TimePoint now);
   /// Everything up to `now` has happened. Call it before events after the end of an interval.
   void advance(TimePoint now) {
     while (now >= next_interval_) close_interval();
@@ -69,6 +74,7 @@ class Recorder {
   std::vector<MirrorCounts> mirrors_;
   std::vector<std::uint64_t> of_sets_;  ///< attempts in the open interval
   ReactionTimes reaction_;
+  std::vector<SimulatedNews> news_;
   std::uint64_t good_ = 0;
   std::uint64_t attempts_ = 0;
   std::uint64_t hedges_ = 0;

@@ -136,6 +136,20 @@ void add_interval(JsonLine& line, const SimulatedInterval& interval) {
   line.add("]}");
 }
 
+void add_news(JsonLine& line, const SimulatedNews& news) {
+  line.add(R"({"at_ms":)");
+  line.add_number(milliseconds(news.at));
+  line.add(R"(,"mirror":)");
+  line.add_number(news.mirror);
+  line.add(R"(,"state":)");
+  line.add_quoted(news.state);
+  line.add(R"(,"former_state":)");
+  line.add_quoted(news.former_state);
+  line.add(R"(,"reason":)");
+  line.add_quoted(news.reason);
+  line.add('}');
+}
+
 void add_result(JsonLine& line, const SimulationResult& result) {
   line.add(R"({"strategy":)");
   line.add_quoted(result.strategy);
@@ -159,6 +173,11 @@ void add_result(JsonLine& line, const SimulationResult& result) {
   for (std::size_t i = 0; i < result.intervals.size(); ++i) {
     if (i != 0) line.add(',');
     add_interval(line, result.intervals[i]);
+  }
+  line.add(R"(],"news":[)");
+  for (std::size_t i = 0; i < result.news.size(); ++i) {
+    if (i != 0) line.add(',');
+    add_news(line, result.news[i]);
   }
   line.add("]}");
 }

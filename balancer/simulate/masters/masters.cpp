@@ -1,5 +1,6 @@
 #include "balancer/simulate/masters/masters.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "balancer/simulate/engine/random_streams.hpp"
@@ -25,6 +26,20 @@ Masters::Masters(SimulatedWorld& world, const Settings& settings)
                         {.subject = i, .kind = EventKind::upkeep});
   }
   pings_.start();
+}
+
+void Masters::News::tell(const OperatorEvent& event, TimePoint now, WallTime) {
+  if (event.kind != OperatorEvent::Kind::mirror) return;
+  const auto& sets = masters_.masters_.front()->sets;
+  const auto set = std::ranges::find(sets, event.table, [](const auto& of) -> std::string_view {
+    return of->table.name;
+  });
+  masters_.world_.recorder.told(
+      {.mirror = (*set)->first_mirror + static_cast<unsigned>(event.mirror),
+       .state = std::string(event.state),
+       .former_state = std::string(event.former_state),
+       .reason = event.reason},
+      now);
 }
 
 void Masters::handle(const SimulatedEvent& event) {

@@ -29,6 +29,16 @@ class Masters final : public SimulatedBalancer {
  private:
   static constexpr std::uint32_t kNoAttempt = UINT32_MAX;
 
+  /// Tells the recorder what the first master says of its mirrors.
+  class News final : public OperatorNews {
+   public:
+    explicit News(Masters& masters) : masters_(masters) {}
+    void tell(const OperatorEvent& event, TimePoint now, WallTime wall) override;
+
+   private:
+    Masters& masters_;
+  };
+
   /// Its place in the queue for tickets.
   class TicketWait final : public TicketWaiter {
    public:
@@ -130,6 +140,8 @@ class Masters final : public SimulatedBalancer {
 
   SimulatedWorld& world_;
   SimulatedPings pings_;
+  News news_{*this};
+  MirrorWatch watch_{news_};  ///< of the first master
   std::vector<std::unique_ptr<SimulatedMaster>> masters_;
   ObjectPool<Request> requests_;
   ObjectPool<PooledAttempt> attempts_;

@@ -78,7 +78,7 @@ void Masters::tell_news(SimulatedSet& set) {
 
 void Masters::upkeep(std::uint32_t number) {
   auto& master = *masters_[number];
-  master.upkeep(world_.now);
+  master.upkeep(world_.now, number == 0 ? &watch_ : nullptr);
   for (const auto& set : master.sets) give_slots(*set);
   world_.events.add_after(world_.now, kUpkeepPause, {.subject = number, .kind = EventKind::upkeep});
 }

@@ -63,12 +63,13 @@ SimulatedMaster::SimulatedMaster(const Settings& settings, const SetLayout& layo
                                                   layout.first(i), waiting_selections_));
 }
 
-void SimulatedMaster::upkeep(TimePoint now) {
+void SimulatedMaster::upkeep(TimePoint now, MirrorWatch* watch) {
   for (const auto& agent : topology_->agents) agent->slots.refresh(now);
   for (const auto& set : sets) {
     set->mirrors().refresh(now);
     watch_outliers(set->shard, now, random_);
   }
+  if (watch != nullptr) watch->sample(*topology_, now, WallTime{now.time_since_epoch()});
   if (limits_searches_) admission.sample(now);
 }
 

@@ -12,6 +12,7 @@
 #include "balancer/simulate/engine/fleet.hpp"
 #include "balancer/simulate/engine/set_layout.hpp"
 #include "balancer/topology/topology.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 
 namespace karmad {
 
@@ -74,8 +75,8 @@ class SimulatedMaster {
             .mirrors = set,
             .counters = counters};
   }
-  /// The periodic work of the server's worker 0.
-  void upkeep(TimePoint now);
+  /// The periodic work of the server's worker 0. `watch`: of the mirrors; null: they are not watched.
+  void upkeep(TimePoint now, MirrorWatch* watch);
   /// Whether searches need tickets.
   bool limits_searches() const { return limits_searches_; }
 

@@ -55,7 +55,7 @@ Assigned set_count(Unsigned& to, std::string_view value, unsigned least, unsigne
 }
 
 Assigned set_service(MirrorProfile& profile, std::string_view value) {
-  constexpr std::string_view kUsage = "none, fixed:MS, exp:MEAN_MS or lognormal:MEDIAN_MS:SIGMA";
+  constexpr std::string_view kUsage = "none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or two:MS:OTHER_MS:PART";
   using Kind = ServiceTime::Kind;
   const auto parts = split_at_colons(value);
   ServiceTime service;
@@ -63,12 +63,17 @@ Assigned set_service(MirrorProfile& profile, std::string_view value) {
   if (parts[0] == "fixed" && parts.size() == 2) service.kind = Kind::fixed;
   if (parts[0] == "exp" && parts.size() == 2) service.kind = Kind::exponential;
   if (parts[0] == "lognormal" && parts.size() == 3) service.kind = Kind::lognormal;
+  if (parts[0] == "two" && parts.size() == 4) service.kind = Kind::two;
   if (service.kind == Kind::none) return wrong(kUsage);
   const auto ms = parse_number(parts[1], 0.001, kLongestMs);
-  const auto sigma = parts.size() == 3 ? parse_number(parts[2], 0, 5) : 0;
-  if (!ms || !sigma) return wrong(kUsage);
+  const auto sigma = service.kind == Kind::lognormal ? parse_number(parts[2], 0, 5) : 0;
+  const auto other = service.kind == Kind::two ? parse_number(parts[2], 0.001, kLongestMs) : 0;
+  const auto part = service.kind == Kind::two ? parse_number(parts[3], 0, 1) : 0;
+  if (!ms || !sigma || !other || !part) return wrong(kUsage);
   service.ms = *ms;
   service.sigma = *sigma;
+  service.other_ms = *other;
+  service.other_part = *part;
   profile.service = service;
   return {};
 }
@@ -170,6 +175,8 @@ double ServiceTime::draw(SeededRandom& random) const {
       return ms * 1000;
     case Kind::exponential:
       return -ms * 1000 * std::log(positive(random));
+    case Kind::two:
+      return (random.uniform() < other_part ? other_ms : ms) * 1000;
     case Kind::lognormal: {
       // Box and Muller; the second of the two numbers is not used.
       const auto radius = std::sqrt(-2 * std::log(positive(random)));
@@ -182,6 +189,7 @@ double ServiceTime::draw(SeededRandom& random) const {
 
 double ServiceTime::mean_micros() const {
   if (kind == Kind::none) return 0;
+  if (kind == Kind::two) return (ms + other_part * (other_ms - ms)) * 1000;
   return ms * 1000 * (kind == Kind::lognormal ? std::exp(sigma * sigma / 2) : 1);
 }
 

@@ -14,10 +14,12 @@ namespace karmad {
 
 /// The distribution of service times.
 struct ServiceTime {
-  enum class Kind : std::uint8_t { none, fixed, exponential, lognormal };
+  enum class Kind : std::uint8_t { none, fixed, exponential, lognormal, two };
   Kind kind = Kind::none;
   double ms = 0;     ///< the time, the mean, or the median
   double sigma = 0;  ///< of the logarithm, for lognormal
+  double other_ms = 0;    ///< of some searches, for two; the next is their part
+  double other_part = 0;
 
   /// A random time in µs.
   double draw(SeededRandom& random) const;

@@ -40,6 +40,20 @@ TEST(Verdict, NamesTheWorstMirrorAndCountsTheOthers) {
             "refused (2 mirrors are in trouble in all)");
 }
 
+TEST(Verdict, IsNotAllWellWhileTheQueriesOfATableFail) {
+  auto snapshot = with_shards({{{ready}, {ready}}});
+  snapshot.tables[0].trouble = "none of the last 9 queries succeeded: 9 got 400";
+  EXPECT_EQ(verdict(snapshot), "table t: none of the last 9 queries succeeded: 9 got 400");
+  snapshot = with_shards({{{ready}, {slow, "slow one"}}});
+  snapshot.tables[0].trouble = "none of the last 9 queries succeeded: 9 got 400";
+  EXPECT_EQ(verdict(snapshot),
+            "table t: none of the last 9 queries succeeded: 9 got 400; table t, shard 1: 1 of 2 "
+            "mirrors are ready: m2 slow: slow one");
+  snapshot = with_shards({{{dead, "refused"}}});
+  snapshot.tables[0].trouble = "none of the last 9 queries succeeded: 9 got 502";
+  EXPECT_TRUE(verdict(snapshot).starts_with("table t, shard 1: no mirror can be asked"));
+}
+
 TEST(Verdict, NamesAShardWithoutAMirrorFirst) {
   EXPECT_EQ(verdict(with_shards({{{ready}, {dead, "refused"}}, {{lagging, "lags 9 s"}}})),
             "table t, shard 2: no mirror can be asked: m3 lagging: "

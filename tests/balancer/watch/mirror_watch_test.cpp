@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/balancer/topology/built.hpp"
 
 namespace karmad {
@@ -29,9 +31,10 @@ class WatchedSet {
   };
   void pass(int seconds, const std::vector<Traffic>& traffic) {
     for (int i = 0; i < 10 * seconds; ++i) {
-      if (i % 10 == 0)
-        for (std::size_t m = 0; m < traffic.size(); ++m)
-          for (std::size_t n = 0; n < traffic[m].per_second; ++n) answer(m, traffic[m].took);
+      for (std::size_t m = 0; m < traffic.size(); ++m) {
+        due_[m] += traffic[m].per_second;
+        for (; due_[m] >= 10; due_[m] -= 10) answer(m, traffic[m].took);
+      }
       now_ += 100ms;
       watch_.sample(*topology_, now_, WallTime{now_.time_since_epoch()});
     }
@@ -40,6 +43,16 @@ class WatchedSet {
     auto& tally = set()[mirror].tally;
     tally.attempted(0);
     tally.add(0, {.counter = Counter::succeeded_queries, .took = took});
+    set()[mirror].signals.answered(now_, took);
+    set()[mirror].record_latency(0, now_, took);
+  }
+  /// A search fails; pings are answered.
+  void fail_search(std::size_t mirror, const std::string& why) {
+    auto& of = set()[mirror];
+    of.tally.attempted(0);
+    of.tally.add(0, {.counter = Counter::wrong_replies});
+    of.signals.failed(1ms, false);
+    of.agent->last_error(why);
   }
   void fail(std::size_t mirror, const std::string& why, unsigned errors_in_a_row) {
     agent(mirror).counters.errors_in_a_row = errors_in_a_row;
@@ -47,7 +60,8 @@ class WatchedSet {
   }
 
   MirrorReport report(std::size_t mirror) const { return watch_.reports(set())[mirror]; }
-  std::string last_event() const { return events_.since(0).back().json; }
+  /// What was told, without times.
+  const std::vector<std::string>& told() const { return news_.told; }
 
  private:
   const MirrorSet& set() const { return *topology_->tables.front()->shards.front()->mirrors; }
@@ -55,28 +69,58 @@ class WatchedSet {
 
   Built built_;
   std::shared_ptr<const Topology> topology_;
-  EventLog events_;
-  MirrorWatch watch_{events_};
+  struct News final : OperatorNews {
+    void tell(const OperatorEvent& event, TimePoint, WallTime) override {
+      told.push_back(fmt::format("{} {}", event.mirror, event.state));
+    }
+    std::vector<std::string> told;
+  } news_;
+  MirrorWatch watch_{news_};
   TimePoint now_{1h};
+  std::array<std::size_t, 8> due_{};  ///< tenths of an answer of each mirror
 };
 
-TEST(MirrorWatch, ASlowMirrorThatIsHardlyAskedStaysSlowUntilItAnswersQuickly) {
+TEST(MirrorWatch, ASlowMirrorThatIsHardlyAskedStaysSlowForAMinuteOrUntilItAnswersQuickly) {
   WatchedSet set(2);
-  set.pass(3, {{50, 2ms}, {50, 100ms}});
+  set.pass(7, {{50, 2ms}, {50, 100ms}});
   ASSERT_EQ(set.report(1).condition, slow);
-  set.pass(60, {{50, 2ms}, {0, 0ms}});
-  EXPECT_EQ(set.report(1).condition, slow) << "karma gives it no queries";
+  EXPECT_TRUE(set.report(1).reason.starts_with("its last ")) << set.report(1).reason;
+  EXPECT_TRUE(set.report(1).reason.contains(
+      " searches take 100.0 ms on average, those of the other mirrors 2.0 ms"))
+      << set.report(1).reason;
+  set.pass(30, {{50, 2ms}, {0, 0ms}});
+  EXPECT_EQ(set.report(1).condition, slow) << "it gets no queries";
+  EXPECT_TRUE(set.report(1).reason.contains(" took 100.0 ms on average")) << set.report(1).reason;
   set.pass(10, {{0, 0ms}, {0, 0ms}});
   EXPECT_EQ(set.report(1).condition, slow) << "there are no queries at all";
-  EXPECT_TRUE(set.report(1).reason.starts_with(
-      "queries take 100.0 ms on average, those of the other mirrors 2.0 ms"))
-      << set.report(1).reason;
   set.answer(1, 2ms);
-  set.pass(20, {{50, 2ms}, {0, 0ms}});
+  set.pass(10, {{50, 2ms}, {0, 0ms}});
   EXPECT_EQ(set.report(1).condition, slow) << "one answer says too little";
-  for (int i = 0; i < 4; ++i) set.answer(1, 2ms);
-  set.pass(3, {{50, 2ms}, {0, 0ms}});
+  set.pass(5, {{50, 2ms}, {1, 2ms}});
   EXPECT_EQ(set.report(1).condition, ready);
+  EXPECT_EQ(set.told(), (std::vector<std::string>{"2 slow", "2 ready"}));
+  set.pass(5, {{50, 2ms}, {50, 100ms}});
+  ASSERT_EQ(set.report(1).condition, slow);
+  set.pass(122, {{50, 2ms}, {0, 0ms}});
+  EXPECT_EQ(set.report(1).condition, ready) << "that was long ago";
+}
+
+TEST(MirrorWatch, CallsAMirrorFailingThatAnswersItsPingsAndFailsTheFewSearchesThatItGets) {
+  WatchedSet set(2);
+  set.pass(3, {{50, 2ms}, {50, 2ms}});
+  for (int i = 0; i < 3; ++i) {
+    set.fail_search(1, "unknown local table(s) 'products'");
+    set.pass(2, {{50, 2ms}, {0, 0ms}});
+  }
+  EXPECT_EQ(set.report(1).condition, failing);
+  EXPECT_TRUE(set.report(1).reason.contains(
+      "the last 3 of 3 searches failed: unknown local table(s) 'products'"))
+      << set.report(1).reason;
+  set.pass(60, {{50, 2ms}, {0, 0ms}});
+  EXPECT_EQ(set.report(1).condition, failing) << "none was good since";
+  set.pass(5, {{50, 2ms}, {1, 2ms}});
+  EXPECT_EQ(set.report(1).condition, ready);
+  EXPECT_EQ(set.told(), (std::vector<std::string>{"2 failing", "2 ready"}));
 }
 
 TEST(MirrorWatch, TakesNoMeasureFromAMirrorThatIsDead) {
@@ -91,9 +135,10 @@ TEST(MirrorWatch, TakesNoMeasureFromAMirrorThatIsDead) {
 
 TEST(MirrorWatch, ComparesTheAttemptsOfAllMirrorsOverTheSameTime) {
   WatchedSet set(2);
-  set.pass(3, {{50, 2ms}, {50, 100ms}});
+  set.pass(7, {{50, 2ms}, {50, 100ms}});
   set.pass(20, {{97, 2ms}, {3, 100ms}});
-  EXPECT_TRUE(set.report(1).reason.ends_with("; gets 3 % of the attempts, an equal share is 50 %"))
+  EXPECT_TRUE(set.report(1).reason.starts_with(
+      "avoided by random (3 % of the attempts, an equal share is 50 %): its last"))
       << set.report(1).reason;
 }
 
@@ -104,7 +149,7 @@ TEST(MirrorWatch, AnEventHasTheDiagnosisThatTheStatusPagesShow) {
   set.pass(1, {{50, 2ms}, {0, 0ms}});
   const auto report = set.report(1);
   EXPECT_EQ(report.reason,
-            "it said \"no\"???[31m \xef\xbf\xbd; 9 errors in a row; gets 33 % of the "
+            "9 errors in a row: it said \"no\"???[31m \xef\xbf\xbd; gets 33 % of the "
             "attempts, an equal share is 50 %")
       << report.reason;
 }

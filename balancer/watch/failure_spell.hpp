@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "balancer/watch/recent_work.hpp"
+
+namespace karmad {
+
+/// A time in which searches at a mirror fail, found from sums that are sampled twice a second.
+/// Pings do not count: a mirror may answer them and fail every search.
+///
+/// It begins when the last three searches failed, or a fifth of at least five recent ones and two. It ends
+/// when so many searches in a row were answered that a mirror that fails as many as this one did
+/// would do that once in ten thousand times; of a mirror that failed every search, three. It ends too
+/// when a ping is answered by a mirror that could not be reached.
+class FailureSpell {
+ public:
+  static constexpr std::uint32_t kInARow = 3;
+  static constexpr std::uint64_t kFewAttempts = 5;
+  static constexpr double kFailingShare = 0.2;
+  static constexpr double kChance = 1e-4;
+
+  /// `since_start`: the sums; `recent`: WorkWindow::recent(); `in_a_row`: failed searches since the
+  /// last answer; `reached`: the last one got no connection, and a ping was answered since.
+  void observe(const RecentWork& since_start, const RecentWork& recent, std::uint32_t in_a_row,
+               bool reached);
+
+  bool goes_on() const { return goes_on_; }
+  std::uint32_t in_a_row() const { return in_a_row_; }
+  /// Answers since the last failure.
+  std::uint64_t answers() const { return answers_; }
+
+ private:
+  std::uint64_t answers_that_end_it() const;
+
+  bool goes_on_ = false;
+  std::uint32_t in_a_row_ = 0;
+  std::uint64_t answers_ = 0;
+  RecentWork last_;  ///< sums at the last sample
+  // Of this spell:
+  std::uint64_t failed_ = 0;
+  std::uint64_t ended_ = 0;
+};
+
+}  // namespace karmad

@@ -1,0 +1,99 @@
+#include "balancer/watch/table_success.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Watched {
+ public:
+  /// Half a second in which so many queries get these codes.
+  void pass(const std::vector<std::pair<int, std::uint64_t>>& queries) {
+    for (const auto& [code, count] : queries)
+      totals_.responses[static_cast<std::size_t>(std::ranges::find(kCountedCodes, code) -
+                                                 kCountedCodes.begin())] += count;
+    now_ += 500ms;
+    success_.observe(totals_, now_);
+  }
+  std::string trouble() const { return success_.trouble(); }
+
+ private:
+  TableTotals totals_;
+  TableSuccess success_;
+  TimePoint now_{1h};
+};
+
+TEST(TableSuccess, IsWellWithoutQueriesAndWithFewFailures) {
+  Watched table;
+  EXPECT_EQ(table.trouble(), "");
+  table.pass({{200, 1000}});
+  table.pass({});
+  EXPECT_EQ(table.trouble(), "");
+  table.pass({{200, 1}, {502, 80}, {400, 10}});
+  EXPECT_EQ(table.trouble(), "") << "one succeeded";
+  table.pass({{502, 4}});
+  EXPECT_EQ(table.trouble(), "");
+}
+
+TEST(TableSuccess, SaysThatNoneSucceededWhateverTheStatus) {
+  for (const int code : {400, 403, 404, 418, 429, 500, 502, 503, 504}) {
+    Watched table;
+    table.pass({{200, 5}});
+    table.pass({{code, 5}});
+    EXPECT_TRUE(table.trouble().starts_with("none of the last 5 queries succeeded: 5 got "))
+        << code << ' ' << table.trouble();
+  }
+  Watched table;
+  table.pass({});
+  for (int i = 0; i < 100; ++i) table.pass({{400, 29}, {502, 1}, {499, 50}});
+  EXPECT_EQ(table.trouble(),
+            "none of the last 3000 queries succeeded: 2900 got 400, 100 got 502");
+  table.pass({{200, 1}, {400, 12}});
+  EXPECT_EQ(table.trouble(), "99 % of the last 583 queries were refused as their clients' mistakes: "
+                             "563 got 400, 19 got 502, 1 got 200");
+}
+
+TEST(TableSuccess, SaysThatNearlyAllQueriesAreMistakes) {
+  Watched table;
+  table.pass({});
+  table.pass({{200, 10}, {400, 89}});
+  EXPECT_EQ(table.trouble(), "") << "89 of 99";
+  table.pass({{400, 1}});
+  EXPECT_EQ(table.trouble(),
+            "90 % of the last 100 queries were refused as their clients' mistakes: 90 got 400, 10 "
+            "got 200");
+  for (int i = 0; i < 20; ++i) table.pass({{200, 1}});
+  EXPECT_EQ(table.trouble(), "") << "ten seconds later";
+}
+
+TEST(TableSuccess, CountsADocumentThatIsNotThereAsNoMistake) {
+  Watched table;
+  table.pass({});
+  table.pass({{404, 1000}, {200, 1}});
+  EXPECT_EQ(table.trouble(), "");
+}
+
+TEST(TableSuccess, ForgetsAfterAMinuteWithoutQueries) {
+  Watched table;
+  table.pass({});
+  table.pass({{400, 50}});
+  for (int i = 0; i < 120; ++i) table.pass({{499, 1}});
+  EXPECT_NE(table.trouble(), "");
+  table.pass({});
+  EXPECT_EQ(table.trouble(), "");
+}
+
+TEST(TableSuccess, DoesNotCountWhatWasBeforeItWatched) {
+  Watched table;
+  table.pass({{400, 5000}});
+  EXPECT_EQ(table.trouble(), "");
+}
+
+}  // namespace
+}  // namespace karmad
