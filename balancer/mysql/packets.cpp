@@ -1,6 +1,7 @@
 #include "balancer/mysql/packets.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace karmad {
@@ -11,11 +12,6 @@ std::uint64_t little_endian(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i)
     value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
   return value;
-}
-
-void set_packet_header(char* at, std::size_t size, std::uint8_t sequence) {
-  for (std::size_t i = 0; i < 3; ++i) at[i] = static_cast<char>(size >> (8 * i));
-  at[3] = static_cast<char>(sequence);
 }
 
 }  // namespace
@@ -98,51 +94,71 @@ std::string_view MysqlFields::text_to_zero() {
 }
 
 void MysqlWriter::begin() {
-  began_ = out_.size();
-  out_.append(kMysqlHeader, '\0');
+  left_.reset();
+  begin_packet();
+}
+
+void MysqlWriter::begin(std::size_t size) {
+  left_ = size;
+  begin_packet();
 }
 
 void MysqlWriter::end() {
-  const auto size = out_.size() - began_ - kMysqlHeader;
-  const auto further = size / kMysqlLongest;  // packets behind the first
-  if (further != 0) out_.append(further * kMysqlHeader, '\0');
-  auto* const first = out_.data() + began_;
-  auto* const payload = first + kMysqlHeader;
-  // The last packet moves farthest, so each byte is moved once.
-  for (auto packet = further; packet > 0; --packet) {
-    const auto from = packet * kMysqlLongest;
-    std::memmove(payload + from + packet * kMysqlHeader, payload + from,
-                 std::min(kMysqlLongest, size - from));
+  write_header(kMysqlLongest - room_);
+}
+
+void MysqlWriter::begin_packet() {
+  began_ = out_.size();
+  room_ = kMysqlLongest;
+  out_.append(kMysqlHeader, '\0');
+  if (!left_) return;
+  const auto size = std::min(*left_, kMysqlLongest);
+  *left_ -= size;
+  write_header(size);
+}
+
+void MysqlWriter::write_header(std::size_t size) {
+  auto* const at = out_.data() + began_;
+  for (std::size_t i = 0; i < 3; ++i) at[i] = static_cast<char>(size >> (8 * i));
+  at[3] = static_cast<char>(sequence_++);
+}
+
+void MysqlWriter::bytes(std::string_view text) {
+  while (text.size() >= room_) {
+    out_.append(text.substr(0, room_));
+    text.remove_prefix(room_);
+    if (!left_) write_header(kMysqlLongest);
+    begin_packet();
   }
-  for (std::size_t packet = 0; packet <= further; ++packet)
-    set_packet_header(first + packet * (kMysqlHeader + kMysqlLongest),
-                      std::min(kMysqlLongest, size - packet * kMysqlLongest), sequence_++);
+  out_.append(text);
+  room_ -= text.size();
 }
 
 void MysqlWriter::integer(std::uint64_t value, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) out_ += static_cast<char>(value >> (8 * i));
+  std::array<char, sizeof value> little;
+  for (std::size_t i = 0; i < count; ++i) little[i] = static_cast<char>(value >> (8 * i));
+  bytes({little.data(), count});
 }
 
 void MysqlWriter::length(std::uint64_t value) {
-  if (value < 0xfb) return integer(value, 1);
-  const std::size_t bytes = value <= 0xffff ? 2 : value <= 0xffffff ? 3 : 8;
-  integer(bytes == 2 ? 0xfc : bytes == 3 ? 0xfd : 0xfe, 1);
-  integer(value, bytes);
+  const auto size = mysql_length_size(value);
+  if (size == 1) return integer(value, 1);
+  integer(size == 3 ? 0xfc : size == 4 ? 0xfd : 0xfe, 1);
+  integer(value, size - 1);
 }
 
 void MysqlWriter::text(std::string_view text) {
   length(text.size());
-  out_.append(text);
+  bytes(text);
 }
 
 void MysqlWriter::text_and_zero(std::string_view text) {
-  out_.append(text);
-  out_ += '\0';
+  bytes(text);
+  zeros(1);
 }
 
-std::size_t MysqlWriter::zeros(std::size_t count) {
-  out_.append(count, '\0');
-  return out_.size() - count;
+void MysqlWriter::zeros(std::size_t count) {
+  for (; count > 0; --count) bytes({"", 1});
 }
 
 }  // namespace karmad

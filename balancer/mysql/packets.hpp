@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,11 @@ class MysqlFields {
   bool ok_ = true;
 };
 
+/// Bytes of a number of variable length.
+constexpr std::size_t mysql_length_size(std::uint64_t value) {
+  return value < 0xfb ? 1 : value <= 0xffff ? 3 : value <= 0xffffff ? 4 : 9;
+}
+
 /// Writes packets, one after the other, into a buffer.
 class MysqlWriter {
  public:
@@ -66,25 +72,32 @@ class MysqlWriter {
       : out_(out), sequence_(sequence) {}
 
   void begin();
-  /// Ends the packet, or the packets of a long payload.
+  /// Ends the payload.
   void end();
+  /// Begins a payload of `size` bytes, which ends with its last byte, without end(). The buffer may
+  /// be emptied at any time, so a long payload need not be there as a whole.
+  void begin(std::size_t size);
   void integer(std::uint64_t value, std::size_t bytes);
   void length(std::uint64_t value);
-  void bytes(std::string_view text) { out_.append(text); }
+  void bytes(std::string_view text);
   /// A text with its length before it.
   void text(std::string_view text);
   void text_and_zero(std::string_view text);
-  /// Keeps `count` zero bytes, to be set later; returns their place.
-  std::size_t zeros(std::size_t count);
+  void zeros(std::size_t count);
 
   std::string& out() { return out_; }
   /// Number of the next packet.
   std::uint8_t sequence() const { return sequence_; }
 
  private:
+  void begin_packet();
+  void write_header(std::size_t size);
+
   std::string& out_;
   std::uint8_t sequence_;
-  std::size_t began_ = 0;
+  std::optional<std::size_t> left_;   ///< size of the further packets; nothing: not known
+  std::size_t began_ = 0;             ///< place of the packet's header
+  std::size_t room_ = kMysqlLongest;  ///< bytes until the packet is full
 };
 
 }  // namespace karmad

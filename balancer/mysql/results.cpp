@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "agent/dialect/merge/infinities.hpp"
-#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -18,6 +17,7 @@ namespace {
 constexpr std::size_t kMostSets = 1024;
 constexpr std::size_t kMostColumns = 4096;           // as in MySQL
 constexpr std::size_t kMostColumnsOfAll = 64 << 10;  // of all result sets
+constexpr std::size_t kUnescapedAtOnce = 4096;       // bytes of a text
 
 /// Types of columns as the search server names them; any other is a text.
 MysqlType type_of_column(std::string_view name, MysqlForm form) {
@@ -46,16 +46,42 @@ std::optional<Number> parsed_number(std::string_view text) {
   return number;
 }
 
-/// The value as a text, without the quotes of a string; `scratch` may get it.
-std::string_view mysql_text(std::string_view value, std::string& scratch) {
+/// The value as a text, without the quotes of a string; its escapes are not resolved.
+std::string_view raw_text(std::string_view value) {
   if (value == "true") return "1";
   if (value == "false") return "0";
-  if (!is_string(value)) return value;
-  const auto raw = without_quotes(value);
-  if (raw.find('\\') == raw.npos) return raw;
+  return is_string(value) ? without_quotes(value) : value;
+}
+
+bool has_escapes(std::string_view value) {
+  return is_string(value) && value.contains('\\');
+}
+
+/// Appends the next bytes of `text`, until `out` has `enough`.
+void append_text(JsonText& text, std::string& out, std::size_t enough) {
+  while (out.size() < enough) {
+    const int c = text.next();
+    if (c < 0) return;
+    out += static_cast<char>(c);
+  }
+}
+
+/// Size of the value as a text.
+std::size_t text_size(std::string_view value) {
+  const auto raw = raw_text(value);
+  if (!has_escapes(value)) return raw.size();
+  std::size_t size = 0;
+  for (JsonText text(raw); text.next() >= 0;) ++size;
+  return size;
+}
+
+/// The value as a text; `scratch` may get it. For short ones.
+std::string_view mysql_text(std::string_view value, std::string& scratch) {
+  const auto raw = raw_text(value);
+  if (!has_escapes(value)) return raw;
   scratch.clear();
-  JsonText bytes(raw);
-  for (int c = bytes.next(); c >= 0; c = bytes.next()) scratch += static_cast<char>(c);
+  JsonText text(raw);
+  append_text(text, scratch, scratch.max_size());
   return scratch;
 }
 
@@ -66,6 +92,23 @@ bool is_sql_null(std::string_view value) {
 bool is_number_type(MysqlType type) {
   return type == MysqlType::long32 || type == MysqlType::long64 || type == MysqlType::real32 ||
          type == MysqlType::real64;
+}
+
+/// Size of a value in the binary form; 0: it is sent as a text.
+std::size_t binary_size(MysqlType type) {
+  if (type == MysqlType::real32) return 4;
+  return type == MysqlType::long64 || type == MysqlType::real64 ? 8 : 0;
+}
+
+/// The bits of a number in the binary form.
+std::uint64_t binary_number(std::string_view text, MysqlType type, bool is_unsigned) {
+  if (type == MysqlType::real32)
+    return std::bit_cast<std::uint32_t>(
+        static_cast<float>(parsed_number<double>(text).value_or(0)));
+  if (type == MysqlType::real64)
+    return std::bit_cast<std::uint64_t>(parsed_number<double>(text).value_or(0));
+  if (is_unsigned) return parsed_number<std::uint64_t>(text).value_or(0);
+  return static_cast<std::uint64_t>(parsed_number<std::int64_t>(text).value_or(0));
 }
 
 /// The values of a column of numbers, as far as its type depends on them.
@@ -242,6 +285,7 @@ bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
   while (!failed_ && set_ < sets_.size()) {
     if (!row_ && !begin_set(out)) continue;
     while (!failed_) {
+      if (!write_row(out, enough)) return true;
       skip_space(cursor_);
       if (!cursor_.done() && *cursor_.at == ']') break;
       if (out.out().size() >= enough) return true;
@@ -251,7 +295,7 @@ bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
       }
       const auto row = take_value(cursor_);
       if (row && row_->read(*row)) {
-        write_row(out);
+        begin_row(out);
       } else {
         fail(out, {.text = "a row of an answer cannot be read"});
       }
@@ -296,59 +340,76 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
   return true;
 }
 
-void MysqlResults::write_row(MysqlWriter& out) {
-  out.begin();
-  if (options_.form == MysqlForm::text) {
-    write_text_row(out);
-  } else {
-    write_binary_row(out);
-  }
-  out.end();
-}
-
-void MysqlResults::write_text_row(MysqlWriter& out) {
-  for (const auto value : row_->values()) {
-    if (is_sql_null(value)) {
-      out.integer(0xfb, 1);
-    } else {
-      out.text(mysql_text(value, scratch_));
-    }
-  }
-}
-
-void MysqlResults::write_binary_row(MysqlWriter& out) {
+/// Begins the packets of the row that was read; write_row() writes its values.
+void MysqlResults::begin_row(MysqlWriter& out) {
   constexpr std::size_t kFirstBit = 2;
   const auto& columns = *sets_[set_].columns;
   const auto& values = row_->values();
-  out.integer(0, 1);
-  const auto nulls = out.zeros((columns.size() + 7 + kFirstBit) / 8);
+  const bool binary = options_.form == MysqlForm::binary;
+  scratch_.assign(binary ? 1 + (columns.size() + 7 + kFirstBit) / 8 : 0, '\0');
+  text_sizes_.assign(columns.size(), 0);
+  auto size = scratch_.size();
   for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto fixed = binary ? binary_size(columns[i].type) : 0;
     if (is_sql_null(values[i])) {
+      if (!binary) ++size;
       const auto bit = i + kFirstBit;
-      auto& byte = out.out()[nulls + bit / 8];
-      byte = static_cast<char>(byte | (1 << (bit % 8)));
-      continue;
+      if (binary) scratch_[1 + bit / 8] |= static_cast<char>(1 << (bit % 8));
+    } else if (fixed != 0) {
+      size += fixed;
+    } else {
+      text_sizes_[i] = text_size(values[i]);
+      size += mysql_length_size(text_sizes_[i]) + text_sizes_[i];
     }
-    const auto text = mysql_text(values[i], scratch_);
-    switch (columns[i].type) {
-      case MysqlType::long64:
-        if (columns[i].is_unsigned) {
-          out.integer(parsed_number<std::uint64_t>(text).value_or(0), 8);
-        } else {
-          out.integer(static_cast<std::uint64_t>(parsed_number<std::int64_t>(text).value_or(0)), 8);
-        }
-        break;
-      case MysqlType::real32:
-        out.integer(std::bit_cast<std::uint32_t>(
-                        static_cast<float>(parsed_number<double>(text).value_or(0))),
-                    4);
-        break;
-      case MysqlType::real64:
-        out.integer(std::bit_cast<std::uint64_t>(parsed_number<double>(text).value_or(0)), 8);
-        break;
-      default:
-        out.text(text);
+  }
+  out.begin(size);
+  out.bytes(scratch_);
+  begun_values_ = 0;
+}
+
+/// False: `out` has enough before the row has ended.
+bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
+  while (write_text(out, enough)) {
+    if (begun_values_ == text_sizes_.size()) return true;
+    begin_value(out);
+  }
+  return false;
+}
+
+/// Writes the next value; of a text only the length, write_text() writes the rest.
+void MysqlResults::begin_value(MysqlWriter& out) {
+  const auto at = begun_values_++;
+  const auto& column = (*sets_[set_].columns)[at];
+  const auto value = row_->values()[at];
+  const bool binary = options_.form == MysqlForm::binary;
+  if (is_sql_null(value)) {
+    if (!binary) out.integer(0xfb, 1);
+  } else if (const auto fixed = binary ? binary_size(column.type) : 0; fixed != 0) {
+    const auto text = mysql_text(value, scratch_);
+    out.integer(binary_number(text, column.type, column.is_unsigned), fixed);
+  } else {
+    out.length(text_sizes_[at]);
+    if (has_escapes(value)) {
+      escaped_ = JsonText(raw_text(value));
+    } else {
+      plain_ = raw_text(value);
     }
+  }
+}
+
+/// Writes the text of the current value, if it has one. False: `out` has enough before its end.
+bool MysqlResults::write_text(MysqlWriter& out, std::size_t enough) {
+  for (;;) {
+    if (plain_.empty()) {
+      scratch_.clear();
+      append_text(escaped_, scratch_, kUnescapedAtOnce);
+      plain_ = scratch_;
+    }
+    if (plain_.empty()) return true;
+    if (out.out().size() >= enough) return false;
+    const auto piece = plain_.substr(0, enough - out.out().size());
+    out.bytes(piece);
+    plain_.remove_prefix(piece.size());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
 #include "balancer/mysql/messages.hpp"
 
@@ -43,7 +44,8 @@ class MysqlResults {
   /// only for them is `json` copied.
   MysqlResults(std::string_view json, const Options& options);
 
-  /// Appends packets until `out` has `enough` bytes. False: all are written.
+  /// Appends packets until `out` has `enough` bytes, also within a row; `out` must be the same each
+  /// time. False: all are written.
   bool next(MysqlWriter& out, std::size_t enough);
   /// Whether an error packet was written, which is then the last one.
   bool failed() const { return failed_; }
@@ -90,9 +92,10 @@ class MysqlResults {
   std::optional<std::vector<Column>> read_columns(std::string_view columns);
   static void fit_types(Set& set);
   bool begin_set(MysqlWriter& out);
-  void write_row(MysqlWriter& out);
-  void write_text_row(MysqlWriter& out);
-  void write_binary_row(MysqlWriter& out);
+  void begin_row(MysqlWriter& out);
+  bool write_row(MysqlWriter& out, std::size_t enough);
+  void begin_value(MysqlWriter& out);
+  bool write_text(MysqlWriter& out, std::size_t enough);
   void end_set(MysqlWriter& out);
   void fail(MysqlWriter& out, MysqlError error);
   MysqlOk end_of_set() const;
@@ -105,8 +108,12 @@ class MysqlResults {
   bool readable_ = false;
   bool failed_ = false;
   bool first_row_ = true;
-  JsonCursor cursor_;       ///< in the rows of the current set
-  std::optional<Row> row_;  ///< of the current set; nothing: its rows have not begun
+  JsonCursor cursor_;                    ///< in the rows of the current set
+  std::optional<Row> row_;               ///< of the current set; nothing: its rows have not begun
+  std::vector<std::size_t> text_sizes_;  ///< of the current row's values as they are sent
+  std::size_t begun_values_ = 0;         ///< of the current row
+  std::string_view plain_;               ///< of the current value: what is to be sent as it is,
+  JsonText escaped_{{}};                 ///< and, behind it, what has escapes
   std::string scratch_;
   std::string warning_;
 };

@@ -270,8 +270,9 @@ TEST(Quorum, ThatIsNeverMetIsAnErrorWithEveryGeneration) {  // CO-075
   EXPECT_EQ(master.count("quorum_failed"), 1);
 }
 
-// CO-074: with several zones a barrier takes 970 ms, unless the deadline comes before: it ends then
-// early enough for an answer. A busy machine may be late for that, but not each time.
+// CO-074: with several zones a barrier takes 970 ms, unless the deadline comes before: it ends with
+// the last step of 30 ms before that. If the machine is too busy for an answer in the rest of the
+// time, the request ends at its deadline and is sent again.
 TEST(Quorum, ABarrierEndsWithTheDeadline) {
   Copies copies({told_by_pings(8), told_by_pings(7), told_by_pings(6)});
   std::string line;
@@ -281,13 +282,21 @@ TEST(Quorum, ABarrierEndsWithTheDeadline) {
         .append(fmt::format(":products[tags=zone:{}{}]", i, i == 2 ? ",weight=0" : ""));
   const RestingMaster master(seldom_pinged("max_attempts = 1"), table_of({line}, kNative));
   ASSERT_TRUE(master.shows({"router", "router", "router"}));
-  EXPECT_TRUE(eventually([&] {
+  const auto read = [&] {
     const auto began = std::chrono::steady_clock::now();
-    const auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 400\r\n", kQuorum));
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
-    EXPECT_TRUE(answer.status == 503 || answer.status == 504) << answer.body;
-    return answer.status == 503 && at(answer.body, "/error/type") == "quorum_not_met";
-  }));
+    auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 400\r\n", kQuorum));
+    const auto took = std::chrono::steady_clock::now() - began;
+    EXPECT_GE(took, 370ms);
+    EXPECT_LT(took, 900ms);
+    return answer;
+  };
+  auto answer = read();
+  auto asked = 1;
+  for (; answer.status == 504 && asked < 10; ++asked) answer = read();
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/type"), "quorum_not_met") << answer.body;
+  EXPECT_EQ(master.count("quorum_barriers"), asked);
+  EXPECT_EQ(master.count("quorum_failed"), 1);
   EXPECT_EQ(copies[2].searches(), 0) << "or a barrier might be met";
 }
 

@@ -197,9 +197,9 @@ TEST(DeepSearch, StoredQueriesGoToTheShardOfTheirIdAndMatchAsInOneAgent) {
             hits_in(post(cluster.a2.port(), kPath, kDocument).body));
   EXPECT_FALSE(post(cluster.b1.port(), kPath, kDocument).body.contains(R"("total":40)"));
 
-  constexpr std::string_view kQuery = R"({"query":{"ql":"bag"}})";
+  constexpr std::string_view kOfBags = R"({"query":{"ql":"bag"}})";
   // Without an id karmad makes one, for both mirrors of its shard.
-  const auto made = post(master.port(), "/pq/products/doc", kQuery);
+  const auto made = post(master.port(), "/pq/products/doc", kOfBags);
   EXPECT_EQ(made.status, 200) << made.body;
   const auto more = post(master.port(), kPath, kDocument);
   EXPECT_TRUE(more.body.contains(R"("total":41)")) << more.body;
@@ -209,7 +209,7 @@ TEST(DeepSearch, StoredQueriesGoToTheShardOfTheirIdAndMatchAsInOneAgent) {
   EXPECT_EQ(hits_in(post(cluster.b1.port(), kPath, kDocument).body),
             hits_in(post(cluster.b2.port(), kPath, kDocument).body));
 
-  const auto homeless = post(cluster.master.port(), "/pq/products/doc/90", kQuery);
+  const auto homeless = post(cluster.master.port(), "/pq/products/doc/90", kOfBags);
   EXPECT_EQ(homeless.status, 400);
   EXPECT_TRUE(homeless.body.contains("shard_by = id")) << homeless.body;
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -106,20 +105,6 @@ std::string post_to(std::string_view path, std::string_view table) {
                      body.size(), body);
 }
 
-std::int64_t resident(const Process& process) {
-  std::int64_t whole = 0;
-  std::int64_t pages = 0;
-  std::ifstream(fmt::format("/proc/{}/statm", process.pid())) >> whole >> pages;
-  return pages * ::sysconf(_SC_PAGESIZE);
-}
-
-/// Sanitizers keep what is freed.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kTrueSize = false;
-#else
-constexpr bool kTrueSize = true;
-#endif
-
 constexpr auto kPatient =
     "ha_ping_interval = 0\n network_timeout = 60\n request_timeout = 60s\n"
     "agent_query_timeout = 60s\n agent_max_connecting = 0\n agent_connect_timeout = 10s\n";
@@ -139,10 +124,10 @@ TEST(MemoryLimit, IsKeptWhileManyClientsReadLargeAnswersSlowly) {
   Master master(std::string(kPatient) + "workers = 2\n memory_limit = 64M\n max_packet_size = 20M",
                 table("big", fmt::format(" agent = {}:t\n", big.address())) +
                     table("small", fmt::format(" agent = {}:t\n", quick.address())));
-  const auto idle = resident(master.process());
+  const auto idle = master.process().memory();
   std::int64_t most = 0;
   const auto look = [&] {
-    most = std::max(most, resident(master.process()));
+    most = std::max(most, master.process().memory());
     EXPECT_EQ(master.search(R"({"table":"small"})").status, 200);
     EXPECT_EQ(get(master.port(), "/healthz").status, 200);
   };
@@ -189,12 +174,12 @@ TEST(MemoryLimit, AnEndlessAnswerTakesNotMuchMoreThanMaxPacketSize) {
   const ChunkedMirror other(ChunkedMirror::kEndless);
   Master master(std::string(kPatient) + "workers = 1\n memory_limit = 0\n max_packet_size = 32M",
                 table("t", fmt::format(" agent = {}|{}:t\n", one.address(), other.address())));
-  const auto idle = resident(master.process());
+  const auto idle = master.process().memory();
   HttpClient client(master.port());
   ASSERT_TRUE(client.send(post_to("/search", "t")));
   std::int64_t most = 0;
   EXPECT_TRUE(eventually([&] {
-    most = std::max(most, resident(master.process()));
+    most = std::max(most, master.process().memory());
     return client.has(1, std::chrono::milliseconds(10));
   }));
   const auto answer = client.receive();

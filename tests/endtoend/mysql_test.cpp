@@ -134,6 +134,37 @@ TEST(AMysqlClient, GetsAnAnswerThatIsLongerThanTheReplyBuffer) {
   EXPECT_EQ(client.query("SELECT s FROM t LIMIT 30000").rows.size(), kRows);
 }
 
+// A row of 15 MB without escapes, and one with nothing else.
+TEST(AMysqlClient, GetsLongRowsThatKarmadHoldsOnce) {
+  constexpr std::int64_t kSlack = 6 << 20;
+  const std::string plain(15'000'000, 'x');
+  const std::string quotes(7'500'000, '"');
+  std::string escaped;
+  for (std::size_t i = 0; i < quotes.size(); ++i) escaped += R"(\")";
+  const auto answer =
+      fmt::format(R"([{{"columns":[{{"s":{{"type":"string"}}}}],"data":[{{"s":"{}"}},)"
+                  R"({{"s":"{}"}}],"total":2,"error":"","warning":""}}])",
+                  plain, escaped);
+  FakeMirror mirror([&](const std::string&) { return json(answer); });
+  MysqlMaster karmad(mirror, "workers = 1");
+  MysqlClient client(karmad.port(), MysqlClient::kMultiStatements);
+  ASSERT_EQ(client.query("SELECT @@autocommit").rows, Rows{"1"});
+  const auto idle = karmad.master().process().most_memory();
+  const auto expect_rows = [&](const MysqlReply& got) {
+    EXPECT_EQ(got.error, 0);
+    ASSERT_EQ(got.rows.size(), 2U);
+    EXPECT_TRUE(got.rows[0] == plain);
+    EXPECT_TRUE(got.rows[1] == quotes);
+    if (kTrueSize) {
+      EXPECT_LE(karmad.master().process().most_memory(),
+                idle + static_cast<std::int64_t>(answer.size()) + kSlack);
+    }
+  };
+  expect_rows(client.query("SELECT s FROM t LIMIT 2; SELECT s FROM t LIMIT 2"));
+  expect_rows(client.next_result());
+  expect_rows(client.execute(client.prepare("SELECT s FROM t LIMIT 2"), {}));
+}
+
 TEST(AMysqlClient, WhoLeavesEndsItsStatement) {
   FakeMirror mirror([](const std::string&) { return silence(); });
   MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h");

@@ -207,6 +207,21 @@ class StepDown : public testing::Test {
     auto settings = choosing(more);
     return settings.replace(settings.find("500ms"), 5, "1h");
   }
+  /// An insert that the primary answers with `reaction` while another mirror is elected.
+  struct InsertDuringElection {
+    explicit InsertDuringElection(const Reaction& reaction) : former("primary", reaction) {
+      former.on_update([this] { elect(former, next); });
+      const RestingMaster master(unpinged(), table_of({line_of({former.address(), next.address()})},
+                                                      "ping_type = native"));
+      EXPECT_TRUE(master.shows({"primary", "replica"}));
+      answer = post(master.port(), "/insert", kInsert);
+      primary_retries = master.count("primary_retries");
+    }
+    Member former;
+    Member next{"replica"};
+    Response answer;
+    std::int64_t primary_retries = 0;
+  };
 };
 
 // SD-023, CO-032, BP-060: the former primary refused the update and reported that it did nothing.
@@ -227,17 +242,11 @@ TEST_F(StepDown, SubStatus3Of403MeansTheSame) {  // CO-032
        {json(R"({"error":{"subStatus":3},"status":403})", 403),
         refused(403, "X-Sub-Status: 3\r\n", "read-only"), refused(403, "x-ms-substatus: 3\r\n")}) {
     SCOPED_TRACE(refusal.bytes);
-    Member former("primary", refusal);
-    Member next("replica");
-    former.on_update([&] { elect(former, next); });
-    const RestingMaster master(
-        unpinged(), table_of({line_of({former.address(), next.address()})}, "ping_type = native"));
-    ASSERT_TRUE(master.shows({"primary", "replica"}));
-    const auto answer = post(master.port(), "/insert", kInsert);
-    EXPECT_EQ(answer.status, 201) << answer.body;
-    EXPECT_EQ(former.updates(), 1);
-    EXPECT_EQ(next.updates(), 1);
-    EXPECT_EQ(master.count("primary_retries"), 1);
+    const InsertDuringElection insert(refusal);
+    EXPECT_EQ(insert.answer.status, 201) << insert.answer.body;
+    EXPECT_EQ(insert.former.updates(), 1);
+    EXPECT_EQ(insert.next.updates(), 1);
+    EXPECT_EQ(insert.primary_retries, 1);
   }
 }
 
@@ -280,16 +289,11 @@ TEST_F(StepDown, AnUpdateThatMayHaveBeenCarriedOutIsNotRepeated) {
         R"({"code":189})", R"({"code":11602})", R"({"code":91})",
         R"({"error":{"type":"shutting_down"}})"}) {
     SCOPED_TRACE(body);
-    Member former("primary", json(body, 500));
-    Member next("replica");
-    former.on_update([&] { elect(former, next); });
-    const RestingMaster master(
-        unpinged(), table_of({line_of({former.address(), next.address()})}, "ping_type = native"));
-    ASSERT_TRUE(master.shows({"primary", "replica"}));
-    const auto answer = post(master.port(), "/insert", kInsert);
-    EXPECT_GE(answer.status, 400) << answer.body;
-    EXPECT_EQ(former.updates(), 1);
-    EXPECT_EQ(next.updates(), 0);
+    const InsertDuringElection insert(json(body, 500));
+    EXPECT_GE(insert.answer.status, 400) << insert.answer.body;
+    EXPECT_EQ(insert.former.updates(), 1);
+    EXPECT_EQ(insert.next.updates(), 0);
+    EXPECT_EQ(insert.primary_retries, 0);
   }
 }
 

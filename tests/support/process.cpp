@@ -85,6 +85,13 @@ void Process::signal(int number) const {
     ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
+std::int64_t Process::memory(std::string_view key) const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string word; status >> word;)
+    if (std::int64_t kilobytes = 0; word == key && status >> kilobytes) return kilobytes << 10;
+  return 0;
+}
+
 void Process::read_for(std::chrono::milliseconds longest) {
   if (closed_) return nap();
   pollfd poll{pipe_, POLLIN, 0};

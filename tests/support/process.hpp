@@ -2,13 +2,22 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace karmad::test {
 
 using namespace std::chrono_literals;
+
+/// Whether the memory of a process is what it uses: sanitizers keep what is freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kTrueSize = false;
+#else
+inline constexpr bool kTrueSize = true;
+#endif
 
 /// How long a test waits for something that should happen soon. Sanitizers are slow.
 inline constexpr std::chrono::seconds kSoon{30};
@@ -29,6 +38,9 @@ class Process {
   ~Process();
 
   int pid() const { return pid_; }
+  /// Resident bytes: now, and the most so far.
+  std::int64_t memory() const { return memory("VmRSS:"); }
+  std::int64_t most_memory() const { return memory("VmHWM:"); }
   /// After SIGSTOP all of its threads stand still.
   void signal(int number) const;
   void kill() { signal(SIGKILL); }
@@ -44,6 +56,7 @@ class Process {
 
  private:
   void read_for(std::chrono::milliseconds longest);
+  std::int64_t memory(std::string_view key) const;
 
   int pid_ = -1;
   int pipe_ = -1;

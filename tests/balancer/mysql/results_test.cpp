@@ -75,6 +75,34 @@ TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
   EXPECT_EQ(sent[8], "\xfe\0\0\2\0\0\0"s);  // an OK that ends the rows
 }
 
+// The second packet of the row begins within a text.
+TEST(MysqlResults, WriteLongRowsInPieces) {
+  const std::string plain(kMysqlLongest + 5, 'x');
+  std::string umlauts;
+  std::string escaped;
+  for (int i = 0; i < 100'000; ++i) {
+    umlauts += "\xc3\xa4";
+    escaped += R"(\u00e4)";
+  }
+  const auto answer = R"([{"columns":[{"s":{"type":"string"}},{"u":{"type":"string"}},)"
+                      R"({"n":{"type":"long long"}},{"e":{"type":"string"}}],"data":[{"s":")" +
+                      plain + R"(","u":")" + escaped + R"(","n":7}]}])";
+  const auto texts = "\xfe\4\0\0\1\0\0\0\0"s + plain + "\xfd\x40\x0d\x03" + umlauts;
+  const auto text = packets_of(answer, {}, 100'000);
+  ASSERT_EQ(text.size(), 8U);
+  EXPECT_TRUE(text[6] == texts + "\0017\xfb"s);
+  const auto binary = packets_of(answer, {.form = MysqlForm::binary}, 40'000'000);
+  ASSERT_EQ(binary.size(), 8U);
+  EXPECT_TRUE(binary[6] == "\0\x20"s + texts + "\7"s + std::string(7, '\0'));
+  std::string out;
+  MysqlWriter packets(out);
+  MysqlResults results(answer, {});
+  for (bool more = true; more; out.clear()) {
+    more = results.next(packets, 10'000);
+    EXPECT_LE(out.size(), 10'100U);
+  }
+}
+
 // Servers write these words although JSON does not have them.
 TEST(MysqlResults, WriteInfinitiesAsNull) {
   constexpr std::string_view kAnswer =
