@@ -218,8 +218,8 @@ class AgentLineReader {
       return problem(field.begin + comma, std::string(kSeparator));
     if (!is_number(view(field))) {
       if (!is_srv_name(mirror.address.host))
-        notices_.push_back({mirror.at, fmt::format("{} has no port; {} is used",
-                                                   in_quotes(view(host)), kDefaultPort)});
+        notices_.push_back(
+            {mirror.at, fmt::format("the agent has no port; {} is used", kDefaultPort)});
       if (rest.begin < rest.end) read_tables({rest.begin + 1, rest.end}, mirror);
       return;
     }

@@ -204,20 +204,19 @@ class EffectChecker {
     };
     const auto has_one = [](const ShardSettings& shard) { return shard.mirrors.size() <= 1; };
     if (!table.shards.empty() && std::ranges::all_of(table.shards, has_one)) {
-      const auto why = fmt::format("each shard of table {} has one agent", in_quotes(table.name));
-      own("hedge", &TableSettings::hedge, why);
-      own("hedge_step", &TableSettings::hedge_step, why);
-      own("hedge_max", &TableSettings::hedge_max, why);
-      own("breaker", &TableSettings::breaker, why);
-      own("outlier", &TableSettings::outlier, why);
+      constexpr auto kWhy = "each shard of the table has one agent";
+      own("hedge", &TableSettings::hedge, kWhy);
+      own("hedge_step", &TableSettings::hedge_step, kWhy);
+      own("hedge_max", &TableSettings::hedge_max, kWhy);
+      own("breaker", &TableSettings::breaker, kWhy);
+      own("outlier", &TableSettings::outlier, kWhy);
     } else if (s_.hedge_disabled.value) {
       own("hedge", &TableSettings::hedge, "hedge_disabled = 1");
       own("hedge_step", &TableSettings::hedge_step, "hedge_disabled = 1");
       own("hedge_max", &TableSettings::hedge_max, "hedge_disabled = 1");
     }
     if (table.shards.size() == 1)
-      own("partial_results", &TableSettings::partial_results,
-          fmt::format("table {} has one shard", in_quotes(table.name)));
+      own("partial_results", &TableSettings::partial_results, "the table has one shard");
     if (!table.request_rate.value.limits())
       warn("request_burst", table.request_burst, "request_rate is unlimited");
     if (table.ping_type.value == "none")

@@ -37,8 +37,7 @@ class TableChecker : CheckSteps {
         !table.shards.empty() &&
         std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))
       notice(table.ha_strategy->at,
-             fmt::format("ha_strategy has no effect: each shard of table {} has one agent",
-                         in_quotes(table.name)));
+             "ha_strategy has no effect: each shard of the table has one agent");
     if (table.agent_retry_count)
       check_retries(table.agent_retry_count->value, table.agent_retry_count->at);
     check_timeouts(table);

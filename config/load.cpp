@@ -1,9 +1,14 @@
 #include "config/load.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "config/check.hpp"
 #include "config/read.hpp"
@@ -27,6 +32,25 @@ void put_in_order(Problems& problems) {
                 [&](const Problem& problem) { return !known.insert(text(problem)).second; });
 }
 
+/// Keeps one of the notices that differ in their place only, if they are more than a few: a setting
+/// without effect in each of a thousand tables is one message.
+void fold_repeated(Problems& notices) {
+  constexpr std::size_t kFew = 3;
+  std::map<std::pair<std::string_view, Problem::Severity>, std::vector<const Problem*>> equal;
+  for (const auto& notice : notices) equal[{notice.message, notice.severity}].push_back(&notice);
+  Problems folded;
+  for (const auto& notice : notices) {
+    const auto& places = equal[{notice.message, notice.severity}];
+    if (places.size() > kFew && places.front() != &notice) continue;
+    folded.push_back(notice);
+    if (places.size() > kFew)
+      folded.back().message +=
+          fmt::format("; also in {} more places, such as {} and {}", places.size() - 1,
+                      text(places[1]->at), text(places[2]->at));
+  }
+  notices = std::move(folded);
+}
+
 }  // namespace
 
 Loaded load(const std::string& path, const Environment& environment, FileKind kind,
@@ -47,6 +71,7 @@ Loaded load(const std::string& path, const Environment& environment, FileKind ki
   settings.notices = std::move(notices);
   put_in_order(loaded.problems);
   put_in_order(settings.notices);
+  fold_repeated(settings.notices);
   if (loaded.problems.size() > kEnoughProblems) {
     loaded.problems.erase(loaded.problems.begin() + kEnoughProblems, loaded.problems.end());
     loaded.problems.emplace_back().message = "there are more problems, which are not listed";

@@ -8,6 +8,7 @@
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/load_report.hpp"
+#include "agent/transport/http/wire_protocol.hpp"
 
 namespace karmad {
 namespace {
@@ -15,6 +16,29 @@ namespace {
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
 constexpr std::size_t kBeginning = 64 << 10;  // bytes needed to judge a body whose rest is left
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
+
+/// What an agent speaks that does not speak HTTP/1; empty: unknown. `bytes`: the first that came.
+std::string spoken_instead(std::string_view bytes) {
+  const auto spoken = recognize_protocol(bytes);
+  if (!spoken || spoken->kind == WireProtocol::Kind::http) return {};
+  const auto wanted = spoken->kind == WireProtocol::Kind::tls     ? "plain HTTP"
+                      : spoken->kind == WireProtocol::Kind::http2 ? "HTTP/1.1"
+                                                                  : "HTTP";
+  return fmt::format("speaks {}, not {}: check the port", spoken->text(), wanted);
+}
+
+/// The error of a reply with such a head.
+std::string not_http(std::string_view bytes, const std::string& reason) {
+  if (bytes.starts_with("HTTP/")) return "answered with something that is not HTTP: " + reason;
+  if (auto spoken = spoken_instead(bytes); !spoken.empty()) return spoken;
+  return fmt::format("answered with something that is not HTTP: {}; it begins with '{}'", reason,
+                     printable(bytes));
+}
+
+std::string bytes_before_request(std::string_view bytes) {
+  const auto spoken = spoken_instead(bytes);
+  return spoken.empty() ? "sent bytes before any request" : spoken;
+}
 
 /// Reads one reply. A failed step stores the reason in `result`.
 class ReplyReader {
@@ -143,8 +167,7 @@ class ReplyReader {
       const auto state =
           parse_response_head(reply_.bytes, {kReplyHead, kMaxFields}, to_head_, head);
       if (!state) {
-        fail(Outcome::wrong_reply,
-             "answered with something that is not HTTP: " + state.error().reason);
+        fail(Outcome::wrong_reply, not_http(reply_.bytes, state.error().reason));
         return Step::failed;
       }
       if (*state == HeadState::incomplete) return Step::more;
@@ -344,7 +367,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     result.unsent = true;
     result.unasked = came == Stream::Unasked::bytes;
     result.outcome = result.unasked ? Outcome::wrong_reply : Outcome::closed_early;
-    result.why = result.unasked ? "sent bytes before any request"
+    result.why = result.unasked ? bytes_before_request(connection.arrived())
                                 : "closed the connection before any request";
     co_return;
   }

@@ -17,6 +17,7 @@ enum class Count : std::uint8_t {
   connections_over_rate,
   requests,
   bad_requests,
+  wrong_protocols,
   requests_over_rate,
   requests_over_client_rate,
   requests_over_table_rate,
@@ -95,6 +96,10 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
     {Count::bad_requests,
      {"bad_requests",
       "client requests that karmad itself refused with 4xx or 5xx before they became a query"}},
+    {Count::wrong_protocols,
+     {"wrong_protocols",
+      "client connections ended because they began with TLS, HTTP/2, the PROXY protocol or another "
+      "protocol than the listener's"}},
     {Count::requests_over_rate,
      {"requests_over_rate", "client requests refused because of ingress_request_rate"}},
     {Count::requests_over_client_rate,

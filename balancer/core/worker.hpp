@@ -89,6 +89,7 @@ class Worker {
   ExplainRing explained;             ///< the last requests (`explain_requests`)
   ExplainRing explained_on_request;  ///< the last ones whose clients asked for an explanation
   LineRate retry_lines{10};          ///< limits lines on retries in the log
+  LineRate protocol_lines{1};        ///< those on clients that speak another protocol
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }

@@ -30,7 +30,7 @@ Task<Answer> write_on_helper(Query& query, Snapshot snapshot,
 /// `write` makes the answer from a snapshot, on any thread.
 template <class Write>
 Task<Answer> write_answer(Query& query, Write write) {
-  const auto& worker = query.worker;
+  auto& worker = query.worker;
   auto snapshot = collect(worker);
   const bool is_long = snapshot.agents.size() > kFewAgents ||
                        worker.connections.open.load(std::memory_order_relaxed) > kFewConnections;

@@ -96,6 +96,7 @@ class Session final : public Stream, public Client {
   Task<bool> end_with(const Answer& answer, RequestId id);
   RequestId log_refusal(const Answer& answer, std::size_t bytes_in, const RequestHead* head);
   void record_first_head();
+  Task<bool> refuse_head(HeadError error, std::string_view in);
   Task<void> linger();
 
   void unexpected() override;

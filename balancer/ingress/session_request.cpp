@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/transport/http/http_write.hpp"
+#include "balancer/core/wrong_protocol.hpp"
 #include "balancer/ingress/session.hpp"
 
 namespace karmad {
@@ -41,11 +42,29 @@ Session::ReceivedPart Session::parse_received(const std::string& in, RequestHead
   return ReceivedPart::whole;
 }
 
+/// Refuses a head that cannot be parsed. A connection that begins with another protocol is
+/// reported.
+Task<bool> Session::refuse_head(HeadError error, std::string_view in) {
+  using enum WireProtocol::Kind;
+  const auto spoken = had_head_ ? std::nullopt : recognize_protocol(in);
+  if (!spoken || spoken->kind == http)
+    co_return co_await refuse(error.status, error.reason, in.size());
+  report_wrong_protocol(worker_, client_, socket(), *spoken, ListenerProtocol::http);
+  const auto reason = wrong_protocol_refusal(*spoken, ListenerProtocol::http);
+  if (spoken->kind != http2) co_return co_await refuse(error.status, reason, in.size());
+  worker_.counters.add(Count::bad_requests);
+  log_refusal(refusal(error.status, reason), in.size(), nullptr);
+  Outgoing out{http2_refusal(), {}};
+  co_await send_now(out);
+  if (open()) co_await linger();
+  co_return false;
+}
+
 /// Reads until the head is complete, or refuses the request. False: the connection has ended.
 Task<bool> Session::read_head(std::string& in, RequestHead& head) {
   for (;;) {
     const auto state = parse_request_head(in, head_limits(), head);
-    if (!state) co_return co_await refuse(state.error().status, state.error().reason, in.size());
+    if (!state) co_return co_await refuse_head(state.error(), in);
     if (*state == HeadState::complete) co_return true;
     if (!co_await read_more(in)) {
       if (!timed_out_) co_return false;

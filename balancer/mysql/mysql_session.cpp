@@ -6,11 +6,15 @@
 #include <boost/asio/post.hpp>
 
 #include "balancer/admission/memory_gate.hpp"
+#include "balancer/core/wrong_protocol.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr std::size_t kMysqlLinger = 16 << 20;  // most bytes that are read of a refused command
+constexpr std::uint8_t kHandshakeAnswer = 1;    // number of the client's first packet
+/// Bytes by which no answer to the greeting is taken for another protocol.
+constexpr std::size_t kShowsProtocol = 6;
 
 }  // namespace
 
@@ -193,6 +197,9 @@ Task<void> MysqlSession::linger() {
 Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
   const auto most = settings().max_packet_size.value;
   for (auto due = in_.size() + kPerTimeout;;) {
+    if (sequence == kHandshakeAnswer && in_.size() >= kShowsProtocol)
+      if (auto spoken = recognize_protocol(in_))
+        co_return co_await refuse_protocol(*std::move(spoken));
     framing_ = frame_mysql(in_, sequence, most);
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
@@ -306,6 +313,15 @@ Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, 
   co_return sent;
 }
 
+/// Ends a connection that begins with another protocol. False, as receive().
+Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
+  report_wrong_protocol(worker_, client_, socket(), spoken, ListenerProtocol::mysql);
+  const bool sent = co_await send_error(
+      1043, "08S01", wrong_protocol_refusal(spoken, ListenerProtocol::mysql), kHandshakeAnswer + 1);
+  final_error_sent_ = sent;
+  co_return false;
+}
+
 Task<bool> MysqlSession::shake_hands() {
   std::string salt(kMysqlSalt, ' ');
   for (auto& byte : salt) byte = static_cast<char>('!' + worker_.loop.random.below('~' - '!'));
@@ -314,7 +330,7 @@ Task<bool> MysqlSession::shake_hands() {
   write_mysql_greeting(packets, id_, salt);
   bool sent = co_await send_all(*out);
   if (!sent) co_return false;
-  const bool received = co_await receive(1, Phase::reading);
+  const bool received = co_await receive(kHandshakeAnswer, Phase::reading);
   if (!received) co_return false;
   const auto payload = join_mysql(in_, framing_);
   auto said = read_mysql_handshake(payload);

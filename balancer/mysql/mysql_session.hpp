@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/transport/http/wire_protocol.hpp"
 #include "agent/transport/stream.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
@@ -90,6 +91,7 @@ class MysqlSession final : public Stream, public Client {
   Task<void> send_final_error();
   Task<void> linger();
   // The handshake.
+  Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
   Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);
   // Commands.

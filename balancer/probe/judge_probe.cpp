@@ -18,15 +18,16 @@ using About = ProbeRequest::About;
 using rapidjson::Value;
 
 constexpr std::size_t kLongestText = 80;
+constexpr std::size_t kLongestError = 200;
 constexpr std::size_t kMostNamed = 10;  // tables or columns in one message
 constexpr std::size_t kMostRows = 10'000;
 
 /// A text of an agent for the report: short, without control characters.
-std::string shown(std::string_view text) {
+std::string shown(std::string_view text, std::size_t longest = kLongestText) {
   std::string out;
-  for (const char c : text.substr(0, kLongestText))
+  for (const char c : text.substr(0, longest))
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > kLongestText ? "…" : "");
+  return out + (text.size() > longest ? "…" : "");
 }
 
 std::string shown(const std::vector<std::string>& names) {
@@ -73,7 +74,7 @@ class ProbeJudge {
   void judge(const ProbeExchange& exchange) {
     const auto& [request, answer] = exchange;
     if (!answer.failure.empty())
-      return problem(fmt::format("it cannot be asked: {}", shown(answer.failure)));
+      return problem(fmt::format("it cannot be asked: {}", shown(answer.failure, kLongestError)));
     if (!report_.trip) report_.trip = answer.trip;
     judge_clock(answer);
     if (answer.status == 401 || answer.status == 403) {

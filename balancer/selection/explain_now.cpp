@@ -1,37 +1,21 @@
 #include "balancer/selection/explain_now.hpp"
 
-#include "balancer/selection/mirror_choice.hpp"
-#include "balancer/selection/selection.hpp"
-#include "balancer/selection/set_mirrors.hpp"
+#include "balancer/selection/first_pick.hpp"
 
 namespace karmad {
 namespace {
 
-void explain_shard(const Query& query, const Selection& selection, const Shard& shard,
-                   ExplainedChoice& choice, MirrorView* numbers) {
-  auto& worker = query.worker;
-  auto& set = *shard.mirrors;
-  SetMirrors mirrors(set, query.topology->settings, worker.loop.index);
-  ShardRules rules;
-  rules.need = &selection.need();
-  rules.any_mirror = selection.at(shard) == nullptr;
-  rules.any_takes_updates = selection.any_takes_updates();
-  rules.window = selection.window();
-  rules.min_generation = query.seen_generations.at(choice.shard_number - 1);
-  rules.pings_describe = shard.pings.kind != nullptr && shard.pings.kind->describes;
-  const LineMemory line;
-  const ShardMoment moment{.now = Loop::now(),
-                           .random = worker.loop.random,
-                           .protection = *shard.protection,
-                           .mirrors = mirrors,
-                           .counters = worker.counters};
+void explain_shard(const Query& query, const PickSubject& of, ExplainedChoice& choice,
+                   MirrorView* numbers) {
+  const auto& selection = of.selection;
   const auto& view = *choice.view;
-  if (const auto refused = rules.any_mirror
+  if (const auto refused = selection.at(of.shard) == nullptr
                                ? std::nullopt
-                               : refusal_of(selection.need(), rules.any_takes_updates, view))
+                               : refusal_of(selection.need(), selection.any_takes_updates(), view))
     choice.refused = refused->reason;
   const MirrorSet::PickRecord record{choice.steps, numbers};
-  set.acceptable(MirrorChoice(rules, line, moment).criteria_now(), worker.loop.index, &record);
+  const auto criteria = first_pick_criteria(of, query.seen_generations.at(choice.shard_number - 1));
+  of.shard.mirrors->acceptable(criteria, of.worker.loop.index, &record);
 }
 
 }  // namespace
@@ -51,7 +35,8 @@ void explain_now(const Query& query, const Table& table, Operation operation,
     choice->shard = &shard;
     choice->shard_number = static_cast<unsigned>(i + 1);
     choice->view = shard.mirrors->view(query.worker.loop.index);
-    explain_shard(query, selection, shard, *choice, &record.numbers[choice->first_number]);
+    explain_shard(query, {*query.topology, table, shard, selection, query.worker}, *choice,
+                  &record.numbers[choice->first_number]);
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "agent/transport/loop/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
-#include "balancer/selection/selection.hpp"
+#include "balancer/selection/first_pick.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference_text.hpp"
@@ -48,11 +48,8 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
 
 class Collector {
  public:
-  Collector(const Topology& topology, const Worker& worker, TimePoint now)
-      : topology_(topology),
-        worker_(worker.loop.index),
-        watch_(worker.monitoring.watch),
-        now_(now) {
+  Collector(const Topology& topology, Worker& worker, TimePoint now)
+      : topology_(topology), worker_(worker), watch_(worker.monitoring.watch), now_(now) {
     for (const auto& agent : topology.agents) {
       if (agent->id >= places_.size()) places_.resize(agent->id + 1);
       places_[agent->id] = snapshot_.agents.size();
@@ -86,7 +83,7 @@ class Collector {
 
   ShardStatus shard_status(const Table& table, const Shard& shard) {
     const auto& set = *shard.mirrors;
-    const auto& view = *set.view(worker_);
+    const auto& view = *set.view(worker_.loop.index);
     const Selection selection(std::nullopt, table, topology_.settings,
                               SelectionClass::may_use_secondary);
     ShardStatus status{.strategy = set.strategy_name(),
@@ -98,8 +95,7 @@ class Collector {
                        .mixed = view.mixed};
     if (table.retry_rules.adaptive_retries)
       status.budget.tokens = static_cast<std::uint64_t>(shard.protection->tokens.tenths() / 10);
-    const auto shares =
-        set.shares(selection.criteria(shard, {}, set.out_of_service().all()), worker_);
+    const auto shares = first_pick_shares({topology_, table, shard, selection, worker_});
     auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
     reports.resize(set.size());
     double karma = 0;
@@ -166,7 +162,7 @@ class Collector {
   }
 
   const Topology& topology_;
-  unsigned worker_;
+  Worker& worker_;
   const MirrorWatch* watch_;
   TimePoint now_;
   Snapshot snapshot_;
@@ -323,7 +319,7 @@ void add_histories(Snapshot& snapshot, const Topology& topology) {
   }
 }
 
-Snapshot collect(const Worker& worker) {
+Snapshot collect(Worker& worker) {
   const auto topology = worker.topology();
   const auto now = Loop::now();
   auto snapshot = Collector(*topology, worker, now).run();

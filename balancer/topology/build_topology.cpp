@@ -182,17 +182,34 @@ class Builder {
       if (mirrors.size() == 1)
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
     }
-    const bool warned = std::exchange(warned_table_, &table) == &table;
     strategies_.insert(rules.strategy);
-    if (warned || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
-        updates(table) != Updates::primary)
-      return;
+    const bool refuses_updates = mirrors.size() > 1 && rules.state.kind == SetKind::flat &&
+                                 updates(table) == Updates::primary;
+    if (refuses_updates && std::exchange(refusing_table_, &table) != &table)
+      refusing_updates_.push_back({table.name, from.at});
+  }
+
+  /// One notice for all tables, of which there may be thousands.
+  void note_refused_updates() {
+    const auto& tables = refusing_updates_;
+    if (tables.empty()) return;
+    constexpr std::size_t kNamed = 3;
+    std::vector<std::string_view> named;
+    for (const auto& table : tables)
+      if (named.size() < kNamed) named.emplace_back(table.value);
+    const auto names = fmt::format("{}", fmt::join(named, ", "));
+    const auto subject = tables.size() == 1 ? "table " + names
+                         : tables.size() <= kNamed
+                             ? fmt::format("{} tables ({})", tables.size(), names)
+                             : fmt::format("{} tables ({} and {} more)", tables.size(), names,
+                                           tables.size() - kNamed);
     notices_->push_back(
-        {from.at, fmt::format("updates of table {} will be refused: none of its {} mirrors is the "
-                              "primary; configure role=primary for it or, if the mirrors pass "
-                              "updates on to each other, set updates = any, or "
-                              "updates = all to have each of them sent the update",
-                              table.name, mirrors.size())});
+        {tables.front().at,
+         fmt::format(
+             "updates of {} will be refused: none of the mirrors of a line is the primary; "
+             "configure role=primary for one of them or, if the mirrors pass updates on to each "
+             "other, set updates = any, or updates = all to have each of them sent the update",
+             subject)});
   }
 
   /// What no shard has judged: settings of the table that each line overrides, blackholes.
@@ -222,6 +239,7 @@ class Builder {
  public:
   /// The settings of the instance, after all tables.
   void judge_instance() {
+    note_refused_updates();
     rules_.check(topology_.settings);
     const auto& choices = topology_.settings.choices;
     if (choices && !compares_ && !all_strategies_.empty())
@@ -277,9 +295,9 @@ class Builder {
   const Topology* previous_;
   Problems& problems_;
   Problems* notices_;
-  std::vector<const Shard*> kept_;  ///< shards of the previous topology
-  const TableSettings* warned_table_ =
-      nullptr;                            ///< the last table with a notice about refused updates
+  std::vector<const Shard*> kept_;                      ///< shards of the previous topology
+  std::vector<Located<std::string>> refusing_updates_;  ///< tables without a primary
+  const TableSettings* refusing_table_ = nullptr;       ///< the last of them
   std::set<std::string> strategies_;      ///< of the lines of one table, while it is judged
   std::set<std::string> all_strategies_;  ///< of all lines that were judged
   bool compares_ = false;                 ///< one of them uses `choices`

@@ -202,7 +202,7 @@ TEST(AgentLine, SkipsEmptyPiecesAndDefaultsPortsWithANotice) {
   ASSERT_TRUE(read.shard);
   EXPECT_EQ(text(*read.shard), "a:1:own|b:9308:own");
   EXPECT_EQ(read.notices, (Lines{"c:1:5: no mirror stands between two '|'; ignored",
-                                 "c:1:6: 'b' has no port; 9308 is used",
+                                 "c:1:6: the agent has no port; 9308 is used",
                                  "c:1:8: no mirror stands between two '|'; ignored"}));
 }
 

@@ -274,7 +274,7 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
       {searchd("max_packet_size = 8k"),
        "max_header_size (16k) is larger than max_packet_size (8k)"},
       {table(" agent = a:1\n ha_strategy = nodeads"),
-       "c:4:16: ha_strategy has no effect: each shard of table 't' has one agent"},
+       "c:4:16: ha_strategy has no effect: each shard of the table has one agent"},
       {table(" agent = a:1[ha_strategy=nodeads]"),
        "c:3:26: ha_strategy has no effect: the line has one agent"},
       {table(" agent = a:1[retry_count=9]"), "c:3:10: 9 retries: more than 8 rarely help"},
@@ -366,6 +366,33 @@ TEST(Check, NamesLimitsThatHaveNoEffect) {
             (Lines{"c:3:19: warning: search_tickets has no effect: admission = off (c:2:14)",
                    "c:8:17: warning: request_rate has no effect: admission = off (c:2:14)",
                    "c:9:28: warning: max_in_flight has no effect: admission = off (c:2:14)"}));
+}
+
+// A mistake of a generated file is in each of its tables.
+TEST(Check, TellsOnceWhatIsTheSameInManyPlaces) {
+  const auto notices_with = [](std::size_t tables) {
+    std::string text;
+    for (std::size_t i = 1; i <= tables; ++i)
+      text +=
+          fmt::format("table t{} {{\n type = distributed\n breaker = 1\n agent = a{}\n}}\n", i, i);
+    return lines(load_text(text).settings->notices);
+  };
+  constexpr std::string_view kPort = ":10: the agent has no port; 9308 is used";
+  constexpr std::string_view kBreaker =
+      ":12: warning: breaker has no effect: each shard of the table has one agent";
+  const auto few = notices_with(3);
+  ASSERT_EQ(few.size(), 6U);
+  for (const std::size_t i : {0, 2, 4}) {
+    EXPECT_TRUE(few[i].ends_with(kBreaker)) << few[i];
+    EXPECT_TRUE(few[i + 1].ends_with(kPort)) << few[i + 1];
+  }
+  for (const std::size_t tables : {4U, 1000U}) {
+    const auto many = notices_with(tables);
+    ASSERT_EQ(many.size(), 2U) << tables;
+    const auto also = fmt::format("; also in {} more places, such as c:", tables - 1);
+    EXPECT_EQ(many[0], fmt::format("c:3{}{}8:12 and c:13:12", kBreaker, also));
+    EXPECT_EQ(many[1], fmt::format("c:4{}{}9:10 and c:14:10", kPort, also));
+  }
 }
 
 }  // namespace

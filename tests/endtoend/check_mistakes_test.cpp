@@ -253,11 +253,36 @@ TEST(Check, NamesWhatHasNoEffect) {
         "c:8:39: warning: throughput_probing_min_concurrency has no effect",
         "c:9:23: warning: listen_socket_mode has no effect: no listen is a unix socket",
         "c:10:12: warning: choices has no effect with ha_strategy = random",
-        "c:15:10: warning: hedge has no effect: each shard of table 't' has one agent",
+        "c:15:10: warning: hedge has no effect: each shard of the table has one agent",
         "c:16:18: warning: request_burst has no effect: request_rate is unlimited",
-        "c:17:20: warning: partial_results has no effect: table 't' has one shard",
+        "c:17:20: warning: partial_results has no effect: the table has one shard",
         "c:18:13: warning: no table is required", "warning: weight has no effect"})
     EXPECT_TRUE(checked.output.contains(line)) << line << "\n" << checked.output;
+}
+
+std::size_t count_of(std::string_view what, std::string_view text) {
+  std::size_t count = 0;
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(Check, NamesRefusedUpdatesOfAThousandTablesOnceAlsoAtTheStartAndAtAReload) {
+  constexpr std::string_view kNotice =
+      "updates of 1000 tables (t1, t2, t3 and 997 more) will be refused";
+  std::string tables;
+  for (int i = 1; i <= 1000; ++i)
+    tables +=
+        fmt::format("table t{} {{\n type = distributed\n agent = 127.0.0.1:1|127.0.0.2:1\n}}\n", i);
+  const auto checked = check_text(tables);
+  EXPECT_EQ(checked.code, 0);
+  EXPECT_EQ(count_of("will be refused", checked.output), 1U);
+  EXPECT_EQ(count_of(kNotice, checked.output), 1U);
+  constexpr auto kSearchd = "ha_ping_interval = 0\n workers = 1";
+  Master master(kSearchd, tables);
+  EXPECT_EQ(count_of(kNotice, master.process().output()), 1U);
+  ASSERT_TRUE(master.reload(kSearchd, tables));
+  EXPECT_TRUE(eventually([&] { return count_of(kNotice, master.process().output()) == 2; }));
+  EXPECT_EQ(count_of("will be refused", master.process().output()), 2U);
 }
 
 }  // namespace

@@ -130,7 +130,6 @@ TEST_F(Refusals, EveryFormOfABadHeadIsRefusedWithAReasonAndTheConnectionClosed) 
       {"GET /healthz HTTP/2.0\r\nHost: a\r\n\r\n", 505},
       {"GET /healthz HTTP/1.2\r\nHost: a\r\n\r\n", 505},
       {"GET /healthz HTTP/0.9\r\n\r\n", 505},
-      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
   };
   const auto before = master.count("bad_requests");
   for (const auto& [bytes, status] : cases) {

@@ -67,8 +67,6 @@ Scan judge_request(Cursor& cursor, const Noted& noted, RequestHead& head) {
 /// The error for a first byte that cannot start a method.
 Scan not_http(Cursor& cursor) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
-  if (byte == 0x16 && (cursor.left() == 1 || cursor.at[1] == 0x03))
-    return cursor.bad(400, "this is TLS, but the port speaks plain HTTP");
   return cursor.bad(400, fmt::format("this is not HTTP: it begins with byte 0x{:02x}", byte));
 }
 

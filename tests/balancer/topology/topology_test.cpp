@@ -172,6 +172,26 @@ TEST(Judge, NamesTablesWhoseUpdatesWillBeRefused) {
   EXPECT_EQ(refused(" ping_type = native\n agent = a:1|b:1:x"), 0) << "pings tell the roles";
 }
 
+TEST(Judge, NamesThemInOneNoticeWithTheFirstThree) {
+  const auto notices_with = [](std::size_t tables) {
+    std::string text;
+    for (std::size_t i = 1; i <= tables; ++i)
+      text += table(fmt::format("t{}", i), " agent = a:1|b:1:x\n agent = c:1|d:1:x");
+    return notices_of(text);
+  };
+  const std::pair<std::size_t, std::string_view> cases[] = {
+      {1, "c:3:10: updates of table t1 will be refused: "},
+      {3, "c:3:10: updates of 3 tables (t1, t2, t3) will be refused: "},
+      {4, "c:3:10: updates of 4 tables (t1, t2, t3 and 1 more) will be refused: "},
+      {1000, "c:3:10: updates of 1000 tables (t1, t2, t3 and 997 more) will be refused: "},
+  };
+  for (const auto& [tables, begins] : cases) {
+    const auto told = notices_with(tables);
+    ASSERT_EQ(told.size(), 1U) << tables;
+    EXPECT_TRUE(told.front().starts_with(begins)) << told.front();
+  }
+}
+
 TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x\n agent = c:1|d:1:x"));

@@ -1,0 +1,85 @@
+#include "balancer/core/wrong_protocol.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstring>
+
+namespace karmad {
+namespace {
+
+using Kind = WireProtocol::Kind;
+
+/// The address at which the listener has accepted the connection.
+std::string local_address(const Socket& socket) {
+  error_code error;
+  const auto local = socket.local_endpoint(error);
+  if (error) return "(closed)";
+  const auto* any = local.data();
+  if (any->sa_family == AF_UNIX) return reinterpret_cast<const sockaddr_un*>(any)->sun_path;
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), local.data(), std::min(local.size(), tcp.capacity()));
+  const auto address = tcp.address();
+  if (address.is_v4()) return fmt::format("{}:{}", address.to_string(), tcp.port());
+  const auto v6 = address.to_v6();
+  if (!v6.is_v4_mapped()) return fmt::format("[{}]:{}", v6.to_string(), tcp.port());
+  const auto v4 = asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
+  return fmt::format("{}:{}", v4.to_string(), tcp.port());
+}
+
+}  // namespace
+
+std::string wrong_protocol_refusal(const WireProtocol& spoken, ListenerProtocol listener) {
+  const std::string_view own = listener == ListenerProtocol::mysql ? "the MySQL protocol"
+                               : spoken.kind == Kind::tls          ? "plain HTTP"
+                                                                   : "HTTP/1.1";
+  return fmt::format("this is {}, but the port speaks {}", spoken.name(), own);
+}
+
+std::string_view http2_refusal() {
+  using namespace std::string_view_literals;
+  constexpr auto kBytes =
+      "\0\0\0\x04\0\0\0\0\0"    // SETTINGS, which a server sends first
+      "\0\0\x1e\x07\0\0\0\0\0"  // GOAWAY with 30 bytes
+      "\0\0\0\0"                // no stream was processed
+      "\0\0\0\x0d"              // HTTP_1_1_REQUIRED
+      "karmad speaks HTTP/1.1"sv;
+  return kBytes;
+}
+
+std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
+  const bool mysql = listener == ListenerProtocol::mysql;
+  switch (spoken) {
+    case Kind::tls:
+      return mysql ? "karmad has no TLS; connect without it (ssl-mode = DISABLED)"
+                   : "karmad has no TLS; use http://, or a proxy in front that ends TLS";
+    case Kind::http2:
+      return mysql ? "HTTP needs a listen line of its own"
+                   : "use HTTP/1.1, which clients do without prior knowledge of HTTP/2";
+    case Kind::proxy:
+      return "switch the PROXY protocol off for this port (send-proxy, proxy_protocol)";
+    case Kind::http:
+      return "HTTP needs a listen line of its own";
+    default:
+      return mysql ? "the port is for clients of MySQL" : "the port is for clients of HTTP";
+  }
+}
+
+void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
+                           const WireProtocol& spoken, ListenerProtocol listener) {
+  worker.counters.add(Count::wrong_protocols);
+  const auto left_out = worker.protocol_lines.may_write(Loop::now());
+  if (!left_out) return;
+  spdlog::warn(
+      "{} spoke {} to the {} listener {}: {}{}",
+      client.empty() ? "a client" : fmt::format("client {}", client), spoken.text(),
+      listener == ListenerProtocol::mysql ? "MySQL" : "plain HTTP", local_address(socket),
+      wrong_protocol_advice(spoken.kind, listener),
+      *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
+}
+
+}  // namespace karmad
