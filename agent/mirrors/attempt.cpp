@@ -241,12 +241,13 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   const bool overtaken =
       result.outcome == Outcome::query_timeout &&
       mirror.signals.answered_at() > (now - result.took).time_since_epoch().count();
-  if (leads_to.error)
-    mirror.signals.failed(result.took, reports_overload(result), !overtaken);
+  if (leads_to.error) mirror.signals.failed(result.took, reports_overload(result), !overtaken);
   // Slow attempts are included: otherwise a quantile used as a limit would fall each time.
   if (answered || cut_off || result.outcome == Outcome::query_timeout ||
-      (result.outcome == Outcome::unreachable && result.sent))
+      (result.outcome == Outcome::unreachable && result.sent)) {
     mirror.record_latency(worker, now, result.took);
+    if (!result.update) mirror.record->answers.add(worker, now, result.took);
+  }
 }
 
 void record_ping(Agent& agent, unsigned worker, TimePoint now, Micros trip,

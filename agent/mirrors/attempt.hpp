@@ -53,6 +53,7 @@ struct AttemptResult {
   std::uint64_t generation = 0;         ///< of the connection that was used (SD-024)
   bool sent = false;                    ///< a part of the request may have reached the agent
   bool nothing_done = false;            ///< the answer says that the agent did nothing
+  bool update = false;                  ///< it changes data: its time is no measure for searches
 };
 
 /// Runs one attempt: gets a connection, exchanges request and reply, and writes the end to

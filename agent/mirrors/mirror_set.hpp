@@ -84,11 +84,10 @@ class Mirror {
   /// From the configuration or the operator, without slow start.
   double weight() const { return weight_.load(std::memory_order_relaxed); }
 
-  /// Enters a latency (or a lower bound of it) into the quantiles of the set and the recent answers.
-  /// Called only by the worker with that index.
+  /// Enters a latency (or a lower bound of it) into the quantiles of the set and the recent
+  /// answers. Called only by the worker with that index.
   void record_latency(unsigned worker, TimePoint now, Micros time) noexcept {
     record->quantiles.add(worker, now, time);
-    record->answers.add(worker, now, time);
   }
 
  private:

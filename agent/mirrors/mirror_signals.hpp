@@ -26,8 +26,8 @@ class alignas(64) MirrorSignals {
   /// The mirror reported the part of its capacity that is in use.
   void reported_load(TimePoint now, double load) noexcept;
 
-  /// Failed searches since the last answer. Pings do not count, unlike for errors in a row, nor does
-  /// a search that timed out while others that were sent later were answered.
+  /// Failed searches since the last answer. Pings do not count, unlike for errors in a row, nor
+  /// does a search that timed out while others that were sent later were answered.
   std::uint32_t failures_in_a_row() const noexcept { return get(failures_in_a_row_); }
   /// The usual duration of a search in µs; 0: unknown.
   float latency() const noexcept { return get(latency_); }

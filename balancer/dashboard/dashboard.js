@@ -301,7 +301,7 @@
     const take = (message) => {
       try { addEvent(JSON.parse(message.data)); } catch { /* not an event of karmad */ }
     };
-    for (const kind of ['message', 'started', 'mirror', 'set', 'reloaded', 'reload_failed', 'stopping',
+    for (const kind of ['message', 'started', 'mirror', 'table', 'set', 'reloaded', 'reload_failed', 'stopping',
                         'source_failed', 'source_works', 'mirrors_changed'])
       source.addEventListener(kind, take);
     const again = () => { source.close(); polls = true; setTimeout(stream, 5000); };

@@ -395,6 +395,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   if (result_.outcome == Outcome::client_mistake && !looped &&
       shard_query_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
+  result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
   if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
   if (result_.rest_on) keep_rest(ends_in, rest);

@@ -36,7 +36,8 @@ struct SimulatedInterval {
   bool operator==(const SimulatedInterval&) const = default;
 };
 
-/// What karmad would have told the operator of a mirror: a log line, an event, a state on its pages.
+/// What karmad would have told the operator of a mirror: a log line, an event, a state on its
+/// pages.
 struct SimulatedNews {
   Micros at{};          ///< since the start of the measurement
   unsigned mirror = 0;  ///< in the simulation, from 1

@@ -9,10 +9,10 @@ namespace karmad {
 /// A time in which searches at a mirror fail, found from sums that are sampled twice a second.
 /// Pings do not count: a mirror may answer them and fail every search.
 ///
-/// It begins when the last three searches failed, or a fifth of at least five recent ones and two. It ends
-/// when so many searches in a row were answered that a mirror that fails as many as this one did
-/// would do that once in ten thousand times; of a mirror that failed every search, three. It ends too
-/// when a ping is answered by a mirror that could not be reached.
+/// It begins when the last three searches failed, or a fifth of at least five recent ones and two.
+/// It ends when so many searches in a row were answered that a mirror that fails as many as this
+/// one did would do that once in ten thousand times; of a mirror that failed every search, three.
+/// It ends too when a ping is answered by a mirror that could not be reached.
 class FailureSpell {
  public:
   static constexpr std::uint32_t kInARow = 3;
@@ -20,10 +20,14 @@ class FailureSpell {
   static constexpr double kFailingShare = 0.2;
   static constexpr double kChance = 1e-4;
 
-  /// `since_start`: the sums; `recent`: WorkWindow::recent(); `in_a_row`: failed searches since the
-  /// last answer; `reached`: the last one got no connection, and a ping was answered since.
-  void observe(const RecentWork& since_start, const RecentWork& recent, std::uint32_t in_a_row,
-               bool reached);
+  /// The last searches, in their order.
+  struct LastSearches {
+    std::uint32_t failed_in_a_row = 0;    ///< since the last answer
+    std::uint32_t answered_in_a_row = 0;  ///< since the last failure, or fewer
+    bool reached = false;                 ///< the last one got no connection, but then a ping did
+  };
+  /// `since_start`: the sums; `recent`: WorkWindow::recent().
+  void observe(const RecentWork& since_start, const RecentWork& recent, const LastSearches& last);
 
   bool goes_on() const { return goes_on_; }
   std::uint32_t in_a_row() const { return in_a_row_; }

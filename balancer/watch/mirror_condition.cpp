@@ -59,7 +59,8 @@ std::string why_slow(const MirrorSigns& signs) {
       "its last {} searches {} {:.1f} ms on average, those of the other mirrors {:.1f} ms",
       found.answers, past ? "took" : "take", ms(found.mean), ms(found.peers_mean));
   if (found.p95 && found.peers_p95)
-    reason += fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*found.p95), ms(*found.peers_p95));
+    reason +=
+        fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*found.p95), ms(*found.peers_p95));
   if (past)
     reason += fmt::format("; the last one was {} s ago", found.age / std::chrono::seconds(1));
   return with_share(reason + (past ? std::string() : cause_of_slowness(signs)), signs);

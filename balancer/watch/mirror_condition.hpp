@@ -80,15 +80,15 @@ struct MirrorSigns {
   bool lags = false;  ///< it is unsuitable because it is too far behind
   bool full = false;
   std::uint32_t in_flight = 0;
-  std::optional<Slowness> slowness;     ///< nothing: it is not slow
-  RecentWork recent;                    ///< WorkWindow::recent()
-  RecentWork last_second;               ///< WorkWindow::last_second()
-  std::optional<Micros> peers_mean;     ///< median of the mean times of the other mirrors
-  std::optional<Micros> ping;           ///< smoothed round trip of its pings
-  std::string strategy = {};            ///< of its set
-  double share = 0;                     ///< its part of the latest attempts of its set: 0 to 1
-  std::size_t mirrors = 1;              ///< size of its set
-  std::uint64_t attempts_of_set = 0;    ///< the latest ones
+  std::optional<Slowness> slowness;   ///< nothing: it is not slow
+  RecentWork recent;                  ///< WorkWindow::recent()
+  RecentWork last_second;             ///< WorkWindow::last_second()
+  std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
+  std::optional<Micros> ping;         ///< smoothed round trip of its pings
+  std::string strategy = {};          ///< of its set
+  double share = 0;                   ///< its part of the latest attempts of its set: 0 to 1
+  std::size_t mirrors = 1;            ///< size of its set
+  std::uint64_t attempts_of_set = 0;  ///< the latest ones
 };
 
 struct Diagnosis {
@@ -127,8 +127,8 @@ std::string text(const SetCount& count);
 /// A worse condition counts at once, but `failing` and `slow` when they have lasted for kSettle: by
 /// then a mirror that was killed is dead. So does `dead` if the mirror can be reached: a few errors
 /// in a row may be chance. A better one counts when it has lasted for kSettle, or for kStillSick if
-/// the mirror is still in trouble: errors in a row end with each answered ping. If a mirror fails or
-/// is slow again within a minute, it must be well for a minute.
+/// the mirror is still in trouble: errors in a row end with each answered ping. If a mirror fails
+/// or is slow again within a minute, it must be well for a minute.
 class ConditionTrack {
  public:
   static constexpr Micros kSettle = std::chrono::seconds(1);

@@ -193,10 +193,11 @@ struct MirrorWatch::SetSample {
   const Place& place;
   const Shard& shard;
   std::vector<std::vector<RecentAnswer>> answers;  ///< of each mirror, the newest first
-  std::vector<std::uint64_t> attempts;             ///< attempts_of()
+  std::vector<std::optional<TypicalTime>> times;
+  std::vector<std::uint64_t> attempts;  ///< attempts_of()
   std::uint64_t all_attempts = 0;
-  SetCount before;    ///< their conditions before the sample
-  Candidates usual;   ///< those that work; the others are no measure
+  SetCount before;   ///< their conditions before the sample
+  Candidates usual;  ///< those that work; the others are no measure
   const Need* need = nullptr;
   Candidates may_serve;  ///< in any level of the preference
   ViewPtr view;
@@ -205,11 +206,25 @@ struct MirrorWatch::SetSample {
   Candidates silent;
   Candidates unreached;  ///< the last search got no connection
 
-  std::vector<std::span<const RecentAnswer>> peers_of(std::size_t self) const {
-    std::vector<std::span<const RecentAnswer>> peers;
-    for (std::size_t i = 0; i < answers.size(); ++i)
-      if (i != self && usual.contains(i) && !answers[i].empty()) peers.emplace_back(answers[i]);
+  /// The mirrors that the answers of `self` are compared with.
+  Candidates peers_of(std::size_t self) const {
+    Candidates peers;
+    for (const auto i : usual)
+      if (i != self && times[i]) peers.insert(i);
     return peers;
+  }
+  std::vector<TypicalTime> times_of(Candidates mirrors) const {
+    std::vector<TypicalTime> all;
+    for (const auto i : mirrors) all.push_back(*times[i]);
+    return all;
+  }
+  std::optional<Slowness> slowness_of(std::size_t self, bool was) const {
+    if (!times[self]) return std::nullopt;
+    const auto others = peers_of(self);
+    if (!was && !may_be_slow(*times[self], times_of(others))) return std::nullopt;
+    std::vector<std::span<const RecentAnswer>> peers;
+    for (const auto i : others) peers.emplace_back(answers[i]);
+    return slowness(answers[self], peers, was);
   }
 };
 
@@ -223,9 +238,11 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   const auto errors = read(counters.errors_in_a_row);
   const bool unreachable = sample.view->unreachable.contains(mirror);
   const bool reached = sample.unreached.contains(mirror) && !unreachable && errors == 0;
-  watched.failures.observe(work_of(place.set[mirror].tally), watched.window.recent(),
-                           place.set[mirror].signals.failures_in_a_row(), reached);
-  const auto peers = sample.peers_of(mirror);
+  watched.failures.observe(
+      work_of(place.set[mirror].tally), watched.window.recent(),
+      {.failed_in_a_row = place.set[mirror].signals.failures_in_a_row(),
+       .answered_in_a_row = sample.shard.protection->standings.of(mirror).answers,
+       .reached = reached});
   MirrorSigns signs{.answered = read(counters.answered),
                     .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
                     .down = is_down(agent, place.topology.settings.dead_after.value),
@@ -240,12 +257,11 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
                     .lags = is_lagging(sample.need, picture, mirror),
                     .full = sample.full.contains(mirror),
                     .in_flight = read(counters.in_flight),
-                    .slowness = slowness(
-                        sample.answers[mirror], peers,
-                        watched.track.current().condition == MirrorCondition::slow),
+                    .slowness = sample.slowness_of(
+                        mirror, watched.track.current().condition == MirrorCondition::slow),
                     .recent = watched.window.recent(),
                     .last_second = watched.window.last_second(),
-                    .peers_mean = usual_time(peers),
+                    .peers_mean = usual_time(sample.times_of(sample.peers_of(mirror))),
                     .ping = picture.mirrors[mirror].rtt,
                     .strategy = place.set.strategy_name(),
                     .mirrors = place.set.size(),
@@ -276,6 +292,7 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
     auto& answers = sample.answers.emplace_back();
     set[i].record->answers.append(now, kUsualTime, answers);
     std::ranges::sort(answers, {}, &RecentAnswer::age);
+    sample.times.push_back(typical_time(answers));
     const auto condition = mirrors[i]->track.current().condition;
     sample.before.add(condition);
     if (can_be_asked(condition) && condition != MirrorCondition::failing) sample.usual.insert(i);

@@ -38,8 +38,8 @@ class OperatorNews {
 };
 
 /// Finds the condition of every mirror and table twice a second, tells each change, and keeps the
-/// conditions for the status pages. Requests and pings do not call it. It reads no clock: the simulator plays
-/// it too.
+/// conditions for the status pages. Requests and pings do not call it. It reads no clock: the
+/// simulator plays it too.
 ///
 /// Changes from `unknown` to `ready` and between `ready` and `full` are not told.
 class MirrorWatch {
@@ -64,7 +64,7 @@ class MirrorWatch {
     WorkWindow window;
     FailureSpell failures;
     WallTime since{};
-    std::uint64_t round = 0;           ///< when it was last in the topology
+    std::uint64_t round = 0;  ///< when it was last in the topology
   };
   struct WatchedTable {
     std::shared_ptr<const TableTally> tally;  ///< survives reloads

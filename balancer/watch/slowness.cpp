@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kFewAnswers = 3;
 constexpr std::size_t kEnoughAnswers = 5;  // to find that it is no longer slow
+constexpr std::size_t kMostOfFew = 8;
 constexpr std::size_t kForP95 = 20;
 constexpr std::size_t kShortSum = 12;  // more terms would cancel each other out
 
@@ -143,19 +144,34 @@ double chance_of_equal(std::span<const Micros> own, std::vector<Micros>& usual) 
   return std::min(std::pow(chance, 1 / (1 + static_cast<double>(own.size()) / all)), 1.0);
 }
 
-std::optional<Micros> usual_time(std::span<const std::span<const RecentAnswer>> mirrors) {
+std::optional<TypicalTime> typical_time(std::span<const RecentAnswer> answers) {
+  if (answers.empty()) return std::nullopt;
+  const auto least = std::min(answers.size(), kMostOfFew);
+  const auto times = within(answers, std::max(kComparedTime, answers[least - 1].age));
+  return TypicalTime{mean_of(times), median_of(times)};
+}
+
+std::optional<Micros> usual_time(std::span<const TypicalTime> mirrors) {
   std::vector<Micros> means;
-  for (const auto& answers : mirrors) means.push_back(mean_of(within(answers, kUsualTime)));
+  for (const auto& mirror : mirrors) means.push_back(mirror.mean);
   if (means.empty()) return std::nullopt;
   return lower_median(means);
+}
+
+bool may_be_slow(const TypicalTime& own, std::span<const TypicalTime> peers) {
+  std::vector<Micros> medians;
+  for (const auto& peer : peers) medians.push_back(peer.median);
+  if (medians.empty()) return false;
+  return own.mean > *usual_time(peers) + kSlowLead / 2 ||
+         own.median > lower_median(medians) + kSlowLead / 2;
 }
 
 std::optional<Slowness> slowness(std::span<const RecentAnswer> own,
                                  std::span<const std::span<const RecentAnswer>> peers, bool was) {
   if (own.size() < kFewAnswers || own.front().age > kPastSlowness) return std::nullopt;
   const auto since = [&](Micros oldest) {
-    return static_cast<std::size_t>(
-        std::ranges::upper_bound(own, oldest, {}, &RecentAnswer::age) - own.begin());
+    return static_cast<std::size_t>(std::ranges::upper_bound(own, oldest, {}, &RecentAnswer::age) -
+                                    own.begin());
   };
   const auto lately = since(kComparedTime);
   if (was) return compare(own, std::max(lately, std::min(kEnoughAnswers, own.size())), peers, was);
@@ -166,7 +182,7 @@ std::optional<Slowness> slowness(std::span<const RecentAnswer> own,
         !exceeds(within(own, kComparedTime), usual.lately, kStillSlowFactor))
       return std::nullopt;
   }
-  for (const auto count : {lately, since(kLongTime), std::size_t{3}, std::size_t{5}, std::size_t{8}})
+  for (const auto count : {lately, since(kLongTime), kFewAnswers, kEnoughAnswers, kMostOfFew})
     if (count >= kFewAnswers && count >= lately && count <= own.size())
       if (auto found = compare(own, count, peers, was)) return found;
   return std::nullopt;

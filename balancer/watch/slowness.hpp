@@ -22,16 +22,16 @@ struct Slowness {
 
 /// A mirror is slow if the mean or the median of its last answers is above twice that of its peers
 /// and 5 ms longer, and if an equal mirror would be so slow at most once in a million comparisons.
-/// It stays slow above 1.5 times, while an equal mirror would be so slow once in a hundred, and ends
-/// to be slow when it has not answered for a minute.
+/// It stays slow above 1.5 times, while an equal mirror would be so slow once in a hundred, and
+/// ends to be slow when it has not answered for a minute.
 inline constexpr double kSlowFactor = 2;
 inline constexpr double kStillSlowFactor = 1.5;
 inline constexpr Micros kSlowLead = std::chrono::milliseconds(5);
 inline constexpr double kFalseAlarm = 1e-6;
 inline constexpr double kStillSlowChance = 0.01;
 inline constexpr Micros kPastSlowness = std::chrono::minutes(1);
-/// The answers of the last four or ten seconds are compared, or the last 3, 5 or 8 over at least two
-/// seconds: a pause of a moment is not slowness.
+/// The answers of the last four or ten seconds are compared, or the last 3, 5 or 8 over at least
+/// two seconds: a pause of a moment is not slowness.
 inline constexpr Micros kComparedTime = std::chrono::seconds(4);
 inline constexpr Micros kLongTime = std::chrono::seconds(10);
 inline constexpr Micros kLeastTime = std::chrono::seconds(2);
@@ -49,8 +49,22 @@ inline constexpr Micros kUsualTime = std::chrono::minutes(5);
 /// makes the variance of the sum larger.
 double chance_of_equal(std::span<const Micros> own, std::vector<Micros>& usual);
 
-/// The median of the mean times of these mirrors, each with an answer in kUsualTime.
-std::optional<Micros> usual_time(std::span<const std::span<const RecentAnswer>> mirrors);
+/// What the last answers of a mirror take.
+struct TypicalTime {
+  Micros mean{};
+  Micros median{};
+};
+
+/// Of the answers of kComparedTime, and of eight at least if there are so many; the newest first.
+/// Nothing without answers.
+std::optional<TypicalTime> typical_time(std::span<const RecentAnswer> answers);
+
+/// The lower median of the mean times of mirrors.
+std::optional<Micros> usual_time(std::span<const TypicalTime> mirrors);
+
+/// A quick look, because slowness() takes long in a large set: false if slowness() of a mirror that
+/// was not slow is hardly possible.
+bool may_be_slow(const TypicalTime& own, std::span<const TypicalTime> peers);
 
 /// The slowness of a mirror with these answers, the newest first; nothing if it is not slow.
 /// `peers`: the answers of each other mirror that works. `was`: it was slow until now. Pure.

@@ -45,9 +45,9 @@ std::string by_code(const Counts& responses) {
   if (places.size() > kShown) places.resize(kShown);
   std::string text;
   for (const auto place : places)
-    text += fmt::format("{}{} got {}", text.empty() ? "" : ", ", responses[place],
-                        place < kOther ? fmt::format("{}", kCountedCodes[place])
-                                       : std::string("another status"));
+    text += fmt::format(
+        "{}{} got {}", text.empty() ? "" : ", ", responses[place],
+        place < kOther ? fmt::format("{}", kCountedCodes[place]) : std::string("another status"));
   return text;
 }
 
@@ -77,9 +77,9 @@ std::string TableSuccess::trouble() const {
   const auto all = sum(lately_, counts);
   const auto mistakes = sum(lately_, is_mistake);
   if (all >= kMany && static_cast<double>(mistakes) >= kMistakes * static_cast<double>(all))
-    return fmt::format("{:.0f} % of the last {} queries were refused as their clients' mistakes: {}",
-                       100 * static_cast<double>(mistakes) / static_cast<double>(all), all,
-                       by_code(lately_));
+    return fmt::format(
+        "{:.0f} % of the last {} queries were refused as their clients' mistakes: {}",
+        100 * static_cast<double>(mistakes) / static_cast<double>(all), all, by_code(lately_));
   return {};
 }
 

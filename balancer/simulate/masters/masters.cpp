@@ -31,9 +31,8 @@ Masters::Masters(SimulatedWorld& world, const Settings& settings)
 void Masters::News::tell(const OperatorEvent& event, TimePoint now, WallTime) {
   if (event.kind != OperatorEvent::Kind::mirror) return;
   const auto& sets = masters_.masters_.front()->sets;
-  const auto set = std::ranges::find(sets, event.table, [](const auto& of) -> std::string_view {
-    return of->table.name;
-  });
+  const auto set = std::ranges::find(
+      sets, event.table, [](const auto& of) -> std::string_view { return of->table.name; });
   masters_.world_.recorder.told(
       {.mirror = (*set)->first_mirror + static_cast<unsigned>(event.mirror),
        .state = std::string(event.state),

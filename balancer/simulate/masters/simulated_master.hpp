@@ -75,7 +75,8 @@ class SimulatedMaster {
             .mirrors = set,
             .counters = counters};
   }
-  /// The periodic work of the server's worker 0. `watch`: of the mirrors; null: they are not watched.
+  /// The periodic work of the server's worker 0. `watch`: of the mirrors; null: they are not
+  /// watched.
   void upkeep(TimePoint now, MirrorWatch* watch);
   /// Whether searches need tickets.
   bool limits_searches() const { return limits_searches_; }

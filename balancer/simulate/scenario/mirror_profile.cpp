@@ -55,7 +55,8 @@ Assigned set_count(Unsigned& to, std::string_view value, unsigned least, unsigne
 }
 
 Assigned set_service(MirrorProfile& profile, std::string_view value) {
-  constexpr std::string_view kUsage = "none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or two:MS:OTHER_MS:PART";
+  constexpr std::string_view kUsage =
+      "none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or two:MS:OTHER_MS:PART";
   using Kind = ServiceTime::Kind;
   const auto parts = split_at_colons(value);
   ServiceTime service;

@@ -16,9 +16,9 @@ namespace karmad {
 struct ServiceTime {
   enum class Kind : std::uint8_t { none, fixed, exponential, lognormal, two };
   Kind kind = Kind::none;
-  double ms = 0;     ///< the time, the mean, or the median
-  double sigma = 0;  ///< of the logarithm, for lognormal
-  double other_ms = 0;    ///< of some searches, for two; the next is their part
+  double ms = 0;        ///< the time, the mean, or the median
+  double sigma = 0;     ///< of the logarithm, for lognormal
+  double other_ms = 0;  ///< of some searches, for two; the next is their part
   double other_part = 0;
 
   /// A random time in µs.

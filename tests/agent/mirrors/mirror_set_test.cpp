@@ -143,6 +143,42 @@ TEST(MirrorSet, MeasuresItsRecentAnswersOnceASecond) {  // CO-080
   EXPECT_EQ(recent.p99, latency_of_bucket(latency_bucket(10ms)));
 }
 
+TEST(MirrorSet, AnUpdateIsNoMeasureForSearches) {
+  Cluster cluster(1);
+  auto& mirror = (*cluster.set)[0];
+  AttemptResult ended;
+  ended.outcome = Outcome::answered;
+  const auto kept = [&](Micros took, bool update) {
+    ended.took = took;
+    ended.update = update;
+    cluster.now += 1s;
+    record(mirror, cluster.set->failure_floor(), 0, cluster.now, ended);
+    std::vector<RecentAnswer> answers;
+    mirror.record->answers.append(cluster.now, 1h, answers);
+    return answers.size();
+  };
+  EXPECT_EQ(kept(1ms, false), 1U);
+  EXPECT_EQ(kept(60ms, true), 1U);
+  EXPECT_EQ(kept(2ms, false), 2U);
+  ended.outcome = Outcome::agent_error;
+  EXPECT_EQ(kept(3ms, false), 2U) << "nor is an error";
+}
+
+TEST(MirrorSet, ATimeOutIsOneOfTheFailuresInARowUnlessALaterSearchWasAnswered) {
+  Cluster cluster(1);
+  const auto in_a_row = [&] { return (*cluster.set)[0].signals.failures_in_a_row(); };
+  cluster.now += 10s;
+  cluster.ended(0, Outcome::answered, 10ms);
+  cluster.now += 1s;
+  cluster.ended(0, Outcome::query_timeout, 3s);
+  EXPECT_EQ(in_a_row(), 0U) << "sent two seconds before the answer";
+  cluster.now += 1s;
+  cluster.ended(0, Outcome::query_timeout, 1500ms);
+  EXPECT_EQ(in_a_row(), 1U);
+  cluster.ended(0, Outcome::agent_error, 3s);
+  EXPECT_EQ(in_a_row(), 2U) << "an error is no matter of time";
+}
+
 TEST(MirrorSet, AMirrorThatLostTheRaceHasNoFastLatency) {  // CO-081
   Cluster cluster(2);
   for (int i = 0; i < 90; ++i) cluster.ended(0, Outcome::answered, 10ms);

@@ -35,7 +35,8 @@ TEST(RecentAnswers, HaveTheirTimeAndDurationFromAllWorkers) {
 TEST(RecentAnswers, AreAtMostOneOfEachWorkerInFiftyMilliseconds) {
   RecentAnswers answers(2);
   for (int ms = 0; ms < 1000; ++ms)
-    for (unsigned worker = 0; worker < 2; ++worker) answers.add(worker, TimePoint{1h} + ms * 1ms, 2ms);
+    for (unsigned worker = 0; worker < 2; ++worker)
+      answers.add(worker, TimePoint{1h} + ms * 1ms, 2ms);
   EXPECT_EQ(all_of(answers, TimePoint{1h} + 1s).size(), 2U * 20);
 }
 

@@ -105,9 +105,15 @@ TEST(SimulationScenario, ChecksTheValuesOfProfiles) {
     const char* assignment;
     const char* error;
   } const cases[] = {
-      {"svc=exp", "svc: expected none, fixed:MS, exp:MEAN_MS or lognormal:MEDIAN_MS:SIGMA"},
-      {"svc=exp:inf", "svc: expected none, fixed:MS, exp:MEAN_MS or lognormal:MEDIAN_MS:SIGMA"},
-      {"svc=fixed:1:2", "svc: expected none, fixed:MS, exp:MEAN_MS or lognormal:MEDIAN_MS:SIGMA"},
+      {"svc=exp",
+       "svc: expected none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or "
+       "two:MS:OTHER_MS:PART"},
+      {"svc=exp:inf",
+       "svc: expected none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or "
+       "two:MS:OTHER_MS:PART"},
+      {"svc=fixed:1:2",
+       "svc: expected none, fixed:MS, exp:MEAN_MS, lognormal:MEDIAN_MS:SIGMA or "
+       "two:MS:OTHER_MS:PART"},
       {"slow=0", "slow: expected a number from 0.001 to 1000000"},
       {"k=-1", "k: expected a whole number from 0 to 100000"},
       {"err=2", "err: expected a number from 0 to 1"},

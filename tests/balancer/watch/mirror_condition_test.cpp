@@ -44,7 +44,7 @@ FailureSpell after(std::initializer_list<bool> answered) {
     ++(answer ? sums.queries : sums.failures);
     in_a_row = answer ? 0 : in_a_row + 1;
     window.add(sums);
-    spell.observe(sums, window.recent(), in_a_row, false);
+    spell.observe(sums, window.recent(), {.failed_in_a_row = in_a_row});
   }
   return spell;
 }
@@ -170,7 +170,7 @@ TEST(MirrorCondition, IsFailingWhileItsSearchesFailWhateverItsPingsSay) {
 TEST(MirrorCondition, SaysHowManyOfItsSearchesFailed) {
   auto signs = well();
   signs.last_error = "status 500";
-  signs.failures = after({true, false, true, false, true});
+  signs.failures = after({true, true, true, false, true, false, true});
   signs.recent = {.attempts = 5, .failures = 2, .queries = 3};
   EXPECT_EQ(diagnose(signs).condition, failing);
   EXPECT_TRUE(
@@ -230,7 +230,8 @@ TEST(ConditionTrack, TakesSlownessAndFailuresThatLastASecond) {
   EXPECT_EQ(changes({{ready, 5s}, {slow, 500ms}, {ready, 5s}, {failing, 500ms}, {ready, 5s}}),
             (Told{{ready, 0s}}));
   EXPECT_EQ(changes({{ready, 5s}, {slow, 10s}}), (Told{{ready, 0s}, {slow, 6s}}));
-  EXPECT_EQ(changes({{ready, 5s}, {failing, 500ms}, {dead, 5s}}), (Told{{ready, 0s}, {dead, 5500ms}}))
+  EXPECT_EQ(changes({{ready, 5s}, {failing, 500ms}, {dead, 5s}}),
+            (Told{{ready, 0s}, {dead, 5500ms}}))
       << "one change, not two";
 }
 
@@ -283,7 +284,7 @@ TEST(FailureSpell, LastsLongerIfOnlySomeSearchesFailed) {
       sums.queries += answered;
       sums.failures += failed;
       window.add(sums);
-      spell.observe(sums, window.recent(), failed > 0 ? 1 : 0, false);
+      spell.observe(sums, window.recent(), {.failed_in_a_row = failed > 0 ? 1U : 0});
     };
     for (int i = 0; i < 20; ++i) sample(10, 10);
     EXPECT_TRUE(spell.goes_on());
@@ -294,10 +295,19 @@ TEST(FailureSpell, LastsLongerIfOnlySomeSearchesFailed) {
   EXPECT_FALSE(half(14)) << "once in 16 384 times";
 }
 
+TEST(FailureSpell, EndsWithAnswersThatCameRightAfterTheLastFailure) {
+  auto spell = after({false, false, false});
+  const RecentWork sums{.attempts = 11, .failures = 5, .queries = 6};
+  spell.observe(sums, sums, {.answered_in_a_row = 2});
+  EXPECT_TRUE(spell.goes_on());
+  spell.observe({.attempts = 12, .failures = 5, .queries = 7}, sums, {.answered_in_a_row = 3});
+  EXPECT_FALSE(spell.goes_on());
+}
+
 TEST(FailureSpell, EndsWhenAMirrorThatWasNotReachedAnswersAPing) {
   auto spell = after({false, false, false});
   ASSERT_TRUE(spell.goes_on());
-  spell.observe({.attempts = 3, .failures = 3}, {}, 3, true);
+  spell.observe({.attempts = 3, .failures = 3}, {}, {.failed_in_a_row = 3, .reached = true});
   EXPECT_FALSE(spell.goes_on());
   EXPECT_EQ(spell.in_a_row(), 0U);
 }

@@ -36,8 +36,8 @@ Draw exponential(Micros mean) {
 /// 3 % of the searches are heavy.
 Draw with_heavy(int factor = 1) {
   return [factor](SeededRandom& random) {
-    return factor * (random.uniform() < 0.03 ? 200ms
-                                             : 3ms + Micros{static_cast<int>(random.below(6000))});
+    return factor *
+           (random.uniform() < 0.03 ? 200ms : 3ms + Micros{static_cast<int>(random.below(6000))});
   };
 }
 
@@ -91,9 +91,9 @@ TEST(ChanceOfEqual, IsSeldomSmallForEqualMirrors) {
 
 TEST(Slowness, FindsAMirrorThatIsThreeTimesSlower) {
   SeededRandom random(1);
-  for (const auto& [usual, slower] :
-       {std::pair{fixed(5ms), fixed(15ms)}, {exponential(5ms), exponential(15ms)},
-        {with_heavy(), with_heavy(3)}}) {
+  for (const auto& [usual, slower] : {std::pair{fixed(5ms), fixed(15ms)},
+                                      {exponential(5ms), exponential(15ms)},
+                                      {with_heavy(), with_heavy(3)}}) {
     const auto a = answers(400, 50ms, usual, random);
     const auto b = answers(400, 50ms, usual, random);
     const auto found = beside(answers(200, 50ms, slower, random), a, b);

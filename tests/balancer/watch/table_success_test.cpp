@@ -52,11 +52,11 @@ TEST(TableSuccess, SaysThatNoneSucceededWhateverTheStatus) {
   Watched table;
   table.pass({});
   for (int i = 0; i < 100; ++i) table.pass({{400, 29}, {502, 1}, {499, 50}});
-  EXPECT_EQ(table.trouble(),
-            "none of the last 3000 queries succeeded: 2900 got 400, 100 got 502");
+  EXPECT_EQ(table.trouble(), "none of the last 3000 queries succeeded: 2900 got 400, 100 got 502");
   table.pass({{200, 1}, {400, 12}});
-  EXPECT_EQ(table.trouble(), "99 % of the last 583 queries were refused as their clients' mistakes: "
-                             "563 got 400, 19 got 502, 1 got 200");
+  EXPECT_EQ(table.trouble(),
+            "97 % of the last 613 queries were refused as their clients' mistakes: "
+            "592 got 400, 20 got 502, 1 got 200");
 }
 
 TEST(TableSuccess, SaysThatNearlyAllQueriesAreMistakes) {
