@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         SickMirror{"adaptive", "Status500", json(R"({"error":"disk is full"})", 500), "failing",
                    "avoided by adaptive ("},
         SickMirror{"adaptive", "Status503", json(R"({"error":"warming up"})", 503), "failing",
-                   " of 3 searches failed: "},
+                   kFailed},
         SickMirror{"ars", "WrongTable",
                    json(R"({"error":"unknown local table(s) 'products' in search request"})", 500),
                    "failing",

@@ -297,10 +297,10 @@ TEST(FailureSpell, LastsLongerIfOnlySomeSearchesFailed) {
 
 TEST(FailureSpell, EndsWithAnswersThatCameRightAfterTheLastFailure) {
   auto spell = after({false, false, false});
-  const RecentWork sums{.attempts = 11, .failures = 5, .queries = 6};
+  const RecentWork sums{.attempts = 6, .failures = 4, .queries = 2};
   spell.observe(sums, sums, {.answered_in_a_row = 2});
   EXPECT_TRUE(spell.goes_on());
-  spell.observe({.attempts = 12, .failures = 5, .queries = 7}, sums, {.answered_in_a_row = 3});
+  spell.observe({.attempts = 7, .failures = 4, .queries = 3}, sums, {.answered_in_a_row = 3});
   EXPECT_FALSE(spell.goes_on());
 }
 
