@@ -21,6 +21,7 @@ void FailureSpell::observe(const RecentWork& since_start, const RecentWork& rece
   const auto in_a_row = last.failed_in_a_row;
   last_ = since_start;
   in_a_row_ = last.reached ? 0 : in_a_row;
+  samples_ = in_a_row_ > 0 ? samples_ + 1 : 0;
   // Sums of a sample with failures do not tell the order.
   answers_ = now.failures == 0 ? answers_ + now.queries : last.answered_in_a_row;
   if (last.reached) {

@@ -19,6 +19,7 @@ class FailureSpell {
   static constexpr std::uint64_t kFewAttempts = 5;
   static constexpr double kFailingShare = 0.2;
   static constexpr double kChance = 1e-4;
+  static constexpr std::uint32_t kLasting = 10;  ///< 5 s
 
   /// The last searches, in their order.
   struct LastSearches {
@@ -31,6 +32,9 @@ class FailureSpell {
 
   bool goes_on() const { return goes_on_; }
   std::uint32_t in_a_row() const { return in_a_row_; }
+  /// The last search failed, and none was answered for kLasting samples: a strategy that avoids the
+  /// mirror for that may never ask it for a third time.
+  bool lasts() const { return samples_ >= kLasting; }
   /// Answers since the last failure.
   std::uint64_t answers() const { return answers_; }
 
@@ -39,6 +43,7 @@ class FailureSpell {
 
   bool goes_on_ = false;
   std::uint32_t in_a_row_ = 0;
+  std::uint32_t samples_ = 0;  ///< with failures in a row, the last ones
   std::uint64_t answers_ = 0;
   RecentWork last_;  ///< sums at the last sample
   // Of this spell:

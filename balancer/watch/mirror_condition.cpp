@@ -18,22 +18,32 @@ bool is_silent(const MirrorSigns& signs) {
          work.failures == 0 && signs.peers_mean && *signs.peers_mean < kSilence / 4;
 }
 
+bool has_share(const MirrorSigns& signs) {
+  constexpr std::uint64_t kFew = 20;
+  return signs.attempts_of_set >= kFew && signs.mirrors > 1;
+}
+
 /// One search may just take long.
 bool is_mute(const MirrorSigns& signs) {
   return signs.silent && signs.failures.in_a_row() > 1;
 }
 
+/// It gets less than half of an equal share of the attempts, if they are enough to say that.
+bool is_avoided(const MirrorSigns& signs) {
+  return has_share(signs) && signs.share * static_cast<double>(signs.mirrors) < 0.5;
+}
+
 bool is_failing(const MirrorSigns& signs) {
+  if (signs.failures.lasts() && !signs.silent && is_avoided(signs)) return true;
   return signs.unreachable || is_mute(signs) || signs.failures.goes_on() || is_silent(signs) ||
          signs.errors_in_a_row > 1;
 }
 
 /// With what its trouble does to the traffic of the mirror, if there is traffic.
 std::string with_share(std::string_view reason, const MirrorSigns& signs) {
-  constexpr std::uint64_t kFew = 20;
   const auto equal = 1 / static_cast<double>(signs.mirrors);
-  if (signs.attempts_of_set < kFew || signs.mirrors < 2) return std::string(reason);
-  if (signs.share >= equal / 2)
+  if (!has_share(signs)) return std::string(reason);
+  if (!is_avoided(signs))
     return fmt::format("{}; gets {:.0f} % of the attempts, an equal share is {:.0f} %", reason,
                        signs.share * 100, equal * 100);
   return fmt::format("avoided by {} ({:.0f} % of the attempts, an equal share is {:.0f} %): {}",
@@ -76,7 +86,7 @@ std::string why_failing(const MirrorSigns& signs) {
   const auto with_error = [&](std::string_view what) {
     return with_share(fmt::format("{}: {}", what, error), signs);
   };
-  if (failures.in_a_row() > 1)
+  if (failures.in_a_row() > 1 || failures.lasts())
     return with_error(fmt::format("the last {0} of {0} searches failed", failures.in_a_row()));
   if (signs.errors_in_a_row > 1)
     return with_error(fmt::format("{} errors in a row", signs.errors_in_a_row));

@@ -167,6 +167,30 @@ TEST(MirrorCondition, IsFailingWhileItsSearchesFailWhateverItsPingsSay) {
       << "five attempts show no share";
 }
 
+TEST(MirrorCondition, IsFailingIfItIsAvoidedForOneFailureThatNoAnswerRefutes) {
+  auto signs = well();
+  signs.last_error = "disk is full";
+  signs.failures = after({true, true, false});
+  for (int i = 0; i < 8; ++i)
+    signs.failures.observe({.attempts = 3, .failures = 1, .queries = 2}, {},
+                           {.failed_in_a_row = 1});
+  signs.share = 0.02;
+  EXPECT_EQ(diagnose(signs).condition, ready) << "not yet for five seconds";
+  signs.failures.observe({.attempts = 3, .failures = 1, .queries = 2}, {}, {.failed_in_a_row = 1});
+  EXPECT_EQ(diagnose(signs).condition, failing);
+  EXPECT_EQ(diagnose(signs).reason,
+            "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last 1 of 1 "
+            "searches failed: disk is full");
+  signs.silent = true;
+  EXPECT_EQ(diagnose(signs).condition, ready) << "one search that takes long";
+  signs.silent = false;
+  signs.share = 0.2;
+  EXPECT_EQ(diagnose(signs).condition, ready) << "it is asked";
+  signs.share = 0.02;
+  signs.failures.observe({.attempts = 4, .failures = 1, .queries = 3}, {}, {});
+  EXPECT_EQ(diagnose(signs).condition, ready);
+}
+
 TEST(MirrorCondition, SaysHowManyOfItsSearchesFailed) {
   auto signs = well();
   signs.last_error = "status 500";
