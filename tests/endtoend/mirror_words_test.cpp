@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "avoided by adaptive ("},
         SickMirror{"adaptive", "Status503", json(R"({"error":"warming up"})", 503), "failing",
                    kFailed},
-        SickMirror{"ars", "WrongTable",
+        SickMirror{"adaptive", "WrongTable",
                    json(R"({"error":"unknown local table(s) 'products' in search request"})", 500),
                    "failing",
                    "searches failed: unknown local table(s) 'products' in search request"},
