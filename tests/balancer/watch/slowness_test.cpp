@@ -125,7 +125,7 @@ TEST(Slowness, IsNotAFewHeavySearches) {
   }
 }
 
-TEST(Slowness, IsNotWhatNobodyNotices) {
+TEST(Slowness, IsNotAFewMillisecondsNorLessThanTwice) {
   SeededRandom random(1);
   const auto quick = answers(400, 50ms, fixed(200us), random);
   EXPECT_FALSE(beside(answers(200, 50ms, fixed(5ms), random), quick, quick)) << "5 ms";
