@@ -23,6 +23,11 @@ void add_elastic_member(JsonLine& line, std::string_view name, std::string_view 
   line.add(value);
 }
 
+/// Of a value that is JSON.
+bool is_number(std::string_view value) {
+  return !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
+}
+
 /// One hit: the id as a string, the index after the score.
 void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view index) {
   line.add('{');
@@ -36,7 +41,7 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view inde
       line.add_quoted(index);
       line.add(R"(,"_type":"doc","_version":1,)");
     }
-    if (member->name == "_id" && !is_string(member->value)) {
+    if (member->name == "_id" && is_number(member->value)) {
       line.add(R"("_id":")");
       line.add(member->value);
       line.add('"');

@@ -140,6 +140,17 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
                  R"("hits":{"total":400,"total_relation":"eq","max_score":null,"hits":)"
                  R"([{"_id":"18446744073709551615","_score":1,"_index":"products","_type":"doc",)"
                  R"("_version":1,"_source":{"price":61}}]},"status":200})");
+  // Only numbers become strings: what else a mirror has as an id stays as it is.
+  for (const auto* id : {R"({"title":"b","arr":[3]})", R"([1,"x"])", "null", "true", R"("a")"}) {
+    const auto reply = fmt::format(R"({{"took":2,"timed_out":false,"hits":{{"total":1,"hits":)"
+                                   R"([{{"_id":{},"_source":{{}}}}]}}}})",
+                                   id);
+    const std::array<ShardReply, 1> strange{{{reply}}};
+    std::string answer;
+    const auto again = dialect.fan_out(request, *parsed, 1);
+    ASSERT_FALSE((*again)->merge(strange, {}, answer)) << id;
+    EXPECT_TRUE(answer.contains(fmt::format(R"("_id":{},)", id))) << answer;
+  }
 }
 
 TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
