@@ -21,10 +21,6 @@ void append_path(std::string& out, const ClientRequest& request,
   out.append(request.path.substr(begin + request.path_table_raw.size()));
 }
 
-std::expected<std::string, ClientError> Dialect::statement(const ClientRequest&) const {
-  return std::unexpected(ClientError{400, "there is no statement"});
-}
-
 std::expected<std::unique_ptr<FanOut>, ClientError> Dialect::fan_out(const ClientRequest&,
                                                                      const Parsed& parsed,
                                                                      ShardLayout layout) const {

@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "agent/dialect/session_statement.hpp"
 #include "agent/stats/outcome.hpp"
 #include "config/settings/settings.hpp"
 
@@ -21,6 +20,8 @@ namespace karmad {
 
 /// White space that JSON allows around a text (RFC 8259 section 2).
 inline constexpr std::string_view kJsonSpace = " \t\r\n";
+
+struct StatementText;
 
 /// A client's request as a dialect sees it. The views live as long as the query.
 struct ClientRequest {
@@ -37,6 +38,11 @@ struct ClientRequest {
   /// its path has none.
   std::string_view path_table{};
   std::string_view path_table_raw{};  ///< the same as it stands in `path`
+  /// At an endpoint of statements: the one that the request is, found and classified before. Null:
+  /// it was not looked for.
+  std::shared_ptr<const StatementText> statement{};
+  /// SHOW PLAN or SHOW PROFILE, which a mirror is asked for behind the SELECT; empty: neither.
+  std::string_view inspected_by{};
 };
 
 /// Appends the request's path. A table in it is replaced by `tables`, URL-encoded, if there are
@@ -88,6 +94,7 @@ struct Parsed {
   /// does not.
   std::uint64_t last_insert_id = 0;
   QueryOptions options;
+  std::shared_ptr<const StatementText> statement{};  ///< of SQL: the statement, read; else null
 
   SelectionClass selection_class() const {
     if (!read)
@@ -309,34 +316,8 @@ class Dialect {
  public:
   virtual ~Dialect() = default;
 
-  /// The class of a request whose path does not decide it: called before parse() for requests to a
-  /// route and to an endpoint of statements. Allocates little, even for a long request.
+  /// The class of a request to a route, whose path does not decide it: called before parse().
   virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
-
-  /// The highest class of the statements of a request to an endpoint of statements; none if there
-  /// are none. Allocates little, as ticket_class().
-  virtual SelectionClass selection_class(const ClientRequest&) const {
-    return SelectionClass::none;
-  }
-
-  /// The statement of a request to an endpoint of statements, or why there is none.
-  virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;
-
-  /// The statements of the text of one request; their views are into it. By default it is one.
-  virtual std::expected<std::vector<std::string_view>, ClientError> split(
-      std::string_view statements) const {
-    return std::vector{statements};
-  }
-
-  /// The statement as one about the client's connection; nothing: it is another one.
-  virtual std::optional<SessionStatement> session_statement(std::string_view) const {
-    return std::nullopt;
-  }
-
-  /// The request by which a mirror is asked for `what`, SHOW PLAN or SHOW PROFILE, of a SELECT.
-  virtual std::string inspecting(std::string_view /*select*/, std::string_view /*what*/) const {
-    return {};
-  }
 
   /// The requests within one to an endpoint of several; their views are into it. The default has
   /// none.

@@ -54,13 +54,13 @@ struct DialectEndpoint {
   /// where the path names a configured table of the dialect, or a list with one.
   std::string_view path;
   std::string_view methods;  ///< in the form of the Allow field: `GET, POST`
-  /// For statements an upper bound; Dialect::ticket_class() decides for each.
+  /// For statements an upper bound; each has its own (StatementText).
   TicketClass ticket_class = TicketClass::search;
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
   bool several = false;  ///< its requests hold several (Dialect::parts)
 
-  /// The class of its requests, `none` for statements: Dialect::selection_class() decides for each.
+  /// The class of its requests, `none` for statements: each has its own (StatementText).
   /// docs/read-preference.md has the table of all.
   constexpr SelectionClass selection_class() const {
     if (statements != Statements::none) return SelectionClass::none;

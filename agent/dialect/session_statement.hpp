@@ -15,7 +15,11 @@ struct SessionStatement {
     warnings,   ///< SHOW WARNINGS
     scroll,     ///< SHOW SCROLL: the token of the last SELECT
     inspected,  ///< SHOW PLAN, SHOW PROFILE: `text` names it
-    refused,    ///< `text` says why
+    use,        ///< USE: `text` is the name, or empty
+    // Asked by clients of MySQL only.
+    databases,   ///< SHOW DATABASES
+    collations,  ///< SHOW COLLATION
+    charsets,    ///< SHOW CHARACTER SET
   };
   Is is = Is::nothing;
   std::string text{};

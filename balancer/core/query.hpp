@@ -26,6 +26,10 @@ namespace karmad {
 struct Answer;
 struct Query;
 struct SqlSession;
+struct StatementList;
+
+/// The statements of a request, or why there are none.
+using StatementsRead = std::expected<std::shared_ptr<const StatementList>, ClientError>;
 
 /// Sends a query to the shards of its table and makes the answer: scatter_gather(), or a test's
 /// function. The parsed query is `query.parsed`.
@@ -49,6 +53,8 @@ struct Query : RequestFields {
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
+  /// Those of a request to an endpoint of statements, once they were looked for; else null.
+  std::shared_ptr<const StatementsRead> statements;
   Parsed parsed;                 ///< valid once its dialect has parsed it
   const Table* table = nullptr;  ///< set when the query is sent to a table
   /// Owns the tables of lists that the query has named, until its end.

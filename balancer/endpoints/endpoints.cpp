@@ -95,6 +95,15 @@ const OwnEndpoint* own_endpoint(const Query& query) {
   return gives_way ? nullptr : found;
 }
 
+/// The highest class of the statements of a request; the lowest if there are none.
+template <class Class>
+Class highest_class(Query& query, Class (StatementText::*class_of)() const) {
+  auto highest = Class{};
+  if (const auto& read = statements_of(query))
+    for (const auto& one : (*read)->statements) highest = std::max(highest, (one.*class_of)());
+  return highest;
+}
+
 /// The refusal of a read preference by a request of a class that takes none; nothing if it has none
 /// or takes one.
 std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
@@ -109,12 +118,13 @@ std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
                                  kReadPreference, kPreferenceParameter));
 }
 
-/// The same for an endpoint. The class of a compressed statement is not known.
+/// The same for an endpoint: of statements, the highest class of one. That of a compressed statement
+/// is not known.
 std::optional<Answer> refuse_preference(Query& query, const ServedPath& served) {
   const auto& endpoint = served.endpoint;
   const bool asks = endpoint.statements != Statements::none && !is_packed(query);
   return refuse_preference(query, query.preference && asks
-                                      ? served.dialect->selection_class(query.request)
+                                      ? highest_class(query, &StatementText::selection_class)
                                       : endpoint.selection_class());
 }
 
@@ -255,13 +265,13 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 
 }  // namespace
 
-TicketClass ticket_class_of(const Query& query) {
+TicketClass ticket_class_of(Query& query) {
   if (query.on_admin_port || is_admin_call(query)) return TicketClass::exempt;
   if (const auto* served = query.topology->endpoint_at(query.request.path)) {
     const auto& endpoint = served->endpoint;
     // A compressed statement is not parsed yet: it counts as a search.
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
-    return asks ? served->dialect->ticket_class(query.request) : endpoint.ticket_class;
+    return asks ? highest_class(query, &StatementText::ticket_class) : endpoint.ticket_class;
   }
   if (const auto* own = own_endpoint(query)) return own->ticket_class;
   const auto* table = query.topology->route(query.request.path);

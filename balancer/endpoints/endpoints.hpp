@@ -16,7 +16,7 @@ Task<Answer> answer(Query& query, Scatter scatter);
 
 /// Whether a request needs a ticket, and which one: the endpoint decides (AC-062); for statements
 /// and for routes the dialect does. Answers about karmad itself need none.
-TicketClass ticket_class_of(const Query& query);
+TicketClass ticket_class_of(Query& query);
 /// The same from the path alone; none if the rest of the request decides.
 std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path);
 

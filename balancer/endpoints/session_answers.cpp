@@ -58,10 +58,11 @@ Answer done_answer(StatusForm form) {
   return answer;
 }
 
-/// Sends `statement` to the table that it names, as one statement of a list.
+/// Sends the SELECT to the table that it names, as one statement of a list.
 Task<Answer> ask_again(Query& query, const ServedPath& served, Scatter scatter,
-                       std::string statement) {
-  set_statement(query, query.keep(std::move(statement)));
+                       std::string select, std::string_view inspected_by = {}) {
+  set_statement(query, {query.keep(std::move(select)), StatementKind::select});
+  query.request.inspected_by = inspected_by;
   return answer_query(query, served, scatter);
 }
 
@@ -101,13 +102,16 @@ std::string meta_of_failure(std::string reason) {
 
 }  // namespace
 
-void set_statement(Query& query, std::string_view statement) {
+void set_statement(Query& query, StatementText statement) {
   query.request = {.method = "POST",
                    .path = query.request.path,
                    .query = query.request.path == "/sql" ? "mode=raw" : "",
                    .content_type = "text/plain",
-                   .body = statement,
+                   .body = statement.text,
                    .in_session = true};
+  statement.form = form_of(query.request);
+  statement.place = {StatementPlace::In::body, statement.text};
+  query.request.statement = std::make_shared<const StatementText>(std::move(statement));
 }
 
 Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
@@ -133,9 +137,13 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
                             SessionStatement statement, StatusForm form) {
   switch (statement.is) {
     case Is::nothing:
+    case Is::use:
       return completed_task(done_answer(form));
-    case Is::refused:
-      return completed_task(bad_request(query, 400, statement.text));
+    case Is::databases:
+    case Is::collations:
+    case Is::charsets:
+      return completed_task(
+          bad_request(query, 400, unknown_statement(query.request.statement->text).reason));
     case Is::meta:
     case Is::scroll:
     case Is::warnings:
@@ -150,8 +158,8 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
         fmt::format("{} follows a successful SELECT of up to {} KiB on the same connection",
                     statement.text, kLongestKeptSelect >> 10)));
   query.meta = nullptr;
-  return ask_again(query, served, scatter,
-                   served.dialect->inspecting((*query.sql_session)->select, statement.text));
+  return ask_again(query, served, scatter, (*query.sql_session)->select,
+                   query.keep(std::move(statement.text)));
 }
 
 }  // namespace karmad

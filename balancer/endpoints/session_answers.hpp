@@ -1,14 +1,14 @@
 #pragma once
 
-#include "agent/dialect/session_statement.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 
 namespace karmad {
 
-/// Makes `statement`, which outlives the query's answer, the request of the query: one of several
-/// that are answered one after the other, with rows as the endpoint writes them.
-void set_statement(Query& query, std::string_view statement);
+/// Makes `statement`, whose text outlives the query's answer, the request of the query: one of
+/// several that are answered one after the other, with rows as the endpoint writes them.
+void set_statement(Query& query, StatementText statement);
 
 /// Answers a SELECT, and keeps it for SHOW META if the connection of the query keeps one: of one
 /// that failed only the reason.

@@ -7,7 +7,6 @@
 #include "balancer/endpoints/session_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
-#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 namespace {
@@ -29,30 +28,24 @@ Task<Answer> status_statement(Query& query, const StatusStatement& statement, St
 }
 
 /// Answers the one statement of `query.request`.
-Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter,
-                        std::string_view statement) {
-  const auto& dialect = *served.dialect;
-  const auto ticket_class = dialect.ticket_class(query.request);
-  const bool of_mirrors = ticket_class != TicketClass::exempt;
-  if (of_mirrors && query.on_admin_port) return completed_task(no_queries_here(query));
+Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& statement = *query.request.statement;
+  const bool of_mirrors = statement.is_of_mirrors();
+  if (query.on_admin_port && (of_mirrors || statement.kind == StatementKind::session))
+    return completed_task(no_queries_here(query));
   if (of_mirrors) {
     query.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.
-    if (ticket_class == TicketClass::search &&
-        std::holds_alternative<SelectStatement>(parse_statement(statement)))
-      return answer_select(query, served, scatter, statement);
+    if (statement.kind == StatementKind::select)
+      return answer_select(query, served, scatter, statement.text);
     return answer_query(query, served, scatter);
   }
-  if (auto of_session = dialect.session_statement(statement))
-    return query.on_admin_port
-               ? completed_task(no_queries_here(query))
-               : answer_session(query, served, scatter, *std::move(of_session), form_at(served));
-  const auto read = parse_statement(statement);
-  if (const auto* ours = std::get_if<StatusStatement>(&read))
+  auto read = read_statement(statement.text, statement.kind);
+  if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
+  if (const auto* ours = std::get_if<StatusStatement>(&*read))
     return status_statement(query, *ours, form_at(served));
-  if (const auto* unknown = std::get_if<UnknownStatement>(&read))
-    return completed_task(bad_request(query, 400, unknown->reason));
-  return answer_query(query, served, scatter);  // the dialect refuses it and says why
+  return answer_session(query, served, scatter, std::get<SessionStatement>(*std::move(read)),
+                        form_at(served));
 }
 
 /// Adds an answer to those before it: an array to an array, or a table to tables.
@@ -72,14 +65,14 @@ bool append_answer(std::string& out, std::string_view body, StatusForm form) {
   return true;
 }
 
-/// Answers several statements, views into a text that the query keeps.
+/// Answers several statements.
 Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatter,
-                           std::vector<std::string_view> statements) {
+                           std::shared_ptr<const StatementList> list) {
   const auto form = form_at(served);
   Answer whole;
-  for (const auto statement : statements) {
+  for (const auto& statement : list->statements) {
     set_statement(query, statement);
-    auto answer = co_await answer_one(query, served, scatter, statement);
+    auto answer = co_await answer_one(query, served, scatter);
     if (query.client_left || query.memory_denied() || answer.status != 200) co_return answer;
     if (!append_answer(whole.body, answer.content(), form)) co_return answer;
     whole.content_type = answer.content_type;
@@ -89,39 +82,36 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
   co_return whole;
 }
 
-using StatementList = std::expected<std::vector<std::string_view>, ClientError>;
-
-/// The statements of the request; the query keeps their text.
-StatementList read_statements(Query& query, const Dialect& dialect) {
-  auto text = dialect.statement(query.request);
-  if (!text) return std::unexpected(std::move(text.error()));
-  return dialect.split(query.keep(*std::move(text)));
-}
-
-Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter,
-                         StatementList read) {
+Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& read = statements_of(query);
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
-  if (read->empty()) return completed_task(bad_request(query, 400, "there is no statement"));
-  if (read->size() == 1) return answer_one(query, served, scatter, read->front());
-  return answer_script(query, served, scatter, *std::move(read));
+  const auto& list = *read;
+  if (list->statements.size() > 1) return answer_script(query, served, scatter, list);
+  query.request.statement = {list, &list->statements.front()};
+  return answer_one(query, served, scatter);
 }
 
 /// Reads long statements on a helper thread.
 Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatter scatter) {
-  StatementList read;
-  auto work = [&] { read = read_statements(query, *served.dialect); };
+  auto work = [&] { statements_of(query); };
   const auto end = co_await run_on_helper(query, query.request.body.size(), work);
   if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
-  auto answer = co_await answer_list(query, served, scatter, std::move(read));
+  auto answer = co_await answer_list(query, served, scatter);
   co_return answer;
 }
 
 }  // namespace
 
+const StatementsRead& statements_of(Query& query) {
+  if (query.statements == nullptr)
+    query.statements = std::make_shared<const StatementsRead>(read_statements(query.request));
+  return *query.statements;
+}
+
 Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter) {
-  if (is_long_work(query, query.request.body.size()))
+  if (query.statements == nullptr && is_long_work(query, query.request.body.size()))
     return read_long_statements(query, served, scatter);
-  return answer_list(query, served, scatter, read_statements(query, *served.dialect));
+  return answer_list(query, served, scatter);
 }
 
 }  // namespace karmad

@@ -1,8 +1,13 @@
 #pragma once
 
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/core/query.hpp"
 
 namespace karmad {
+
+/// The statements of the request, found once. Reads a long one on this thread: before it is admitted
+/// its class must be known.
+const StatementsRead& statements_of(Query& query);
 
 /// Answers a request at an endpoint of statements: each is about karmad itself, about the client's
 /// connection, or is sent to the shards of its table by `scatter`. Several are answered one after

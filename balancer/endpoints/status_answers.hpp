@@ -1,7 +1,7 @@
 #pragma once
 
 #include "balancer/core/query.hpp"
-#include "balancer/status/rows/statements.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 
 namespace karmad {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/dialect/fronts/sql/sql_tokens.hpp"
 #include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
 #include "agent/json/json_line.hpp"
 #include "config/text/source_text.hpp"

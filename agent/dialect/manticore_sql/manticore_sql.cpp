@@ -2,20 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change.hpp"
-#include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
-#include "agent/dialect/manticore_sql/statement.hpp"
-#include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
 #include "agent/dialect/manticore_sql/statements/show.hpp"
-#include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
-#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -44,8 +37,8 @@ void append_replaced(std::string& out, std::string_view whole, std::string_view 
 /// Whether the request is a change; false if it is not known.
 bool is_change_request(const ClientRequest* request) {
   if (request == nullptr) return false;
-  const auto statement = statement_of(*request);
-  return statement && kind_of(*statement) == StatementKind::change;
+  const auto statement = statement_in(*request);
+  return statement && statement->ticket_class() == TicketClass::update;
 }
 
 bool is_filled(std::string_view value) {
@@ -61,87 +54,36 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   });
 }
 
-TicketClass ticket_class_of(StatementKind kind) {
-  switch (kind) {
-    case StatementKind::change:
-      return TicketClass::update;
-    case StatementKind::other:
-      return TicketClass::exempt;
-    default:
-      return TicketClass::search;
-  }
-}
-
-/// The highest class of the statements of a request; `lowest` without any.
-template <class Class, class ClassOf>
-Class highest_of(const ClientRequest& request, Class lowest, ClassOf class_of) {
-  const auto statement = statement_of(request);
-  const auto list = statement ? split_statements(*statement) : std::unexpected(ClientError{});
-  if (!list) return lowest;
-  for (const auto one : *list) lowest = std::max(lowest, class_of(one));
-  return lowest;
-}
-
 /// Whether the client wants the hits of a SELECT without FROM: the mirror is asked for them.
-bool is_as_hits(const ClientRequest& request, const Parsed& parsed) {
-  if (!parsed.table.empty() || form_of(request) != RowForm::hits) return false;
-  const auto statement = statement_of(request);
-  return statement && kind_of(*statement) == StatementKind::select;
+bool is_as_hits(const Parsed& parsed) {
+  return parsed.table.empty() && parsed.statement->form == RowForm::hits &&
+         parsed.statement->kind == StatementKind::select;
 }
 
-std::unexpected<ClientError> not_passed_on(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
+Parsed parsed_of(const SqlSelect& select, const ClientRequest& request) {
+  return {.table = select.table,
+          .table_begin = select.table_begin,
+          .table_end = select.table_end,
+          .planned = select.scrolls || select.table.empty() || !request.inspected_by.empty(),
+          .options = select.options};
 }
 
-/// SET profiling = 1; SELECT …; SHOW PLAN or PROFILE: the table is that of the SELECT.
-std::expected<Parsed, ClientError> read_profile(std::string_view statements) {
-  const auto list = split_statements(statements);
-  if (!list) return std::unexpected(list.error());
-  const auto shown = list->size() == 3 ? read_session_statement(list->back()) : std::nullopt;
-  if (!shown || shown->is != SessionStatement::Is::inspected ||
-      kind_of((*list)[1]) != StatementKind::select)
-    return not_passed_on("SHOW PLAN and SHOW PROFILE follow one SELECT");
-  auto select = read_select((*list)[1]);
-  if (!select) return std::unexpected(std::move(select.error()));
-  const auto before = static_cast<std::size_t>((*list)[1].data() - statements.data());
-  return Parsed{.table = std::move(select->table),
-                .table_begin = before + select->table_begin,
-                .table_end = before + select->table_end,
-                .planned = true,
-                .options = select->options};
+Parsed parsed_of(const ChangeStatement& change) {
+  return {.table = change.table,
+          .table_begin = change.table_begin,
+          .table_end = change.table_end,
+          .read = false,
+          .last_insert_id = change.last_row_id()};
 }
 
-std::expected<Parsed, ClientError> read_of_select(std::string_view statement) {
-  if (!may_name_tables(statement)) return Parsed{.table = {}, .planned = true};
-  auto select = read_select(statement);
-  if (!select) return std::unexpected(std::move(select.error()));
-  return Parsed{.table = std::move(select->table),
-                .table_begin = select->table_begin,
-                .table_end = select->table_end,
-                .planned = select->scrolls,
-                .options = select->options};
-}
-
-std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
-  switch (kind_of(statement)) {
-    case StatementKind::select:
-      return read_of_select(statement);
-    case StatementKind::show:
-      return read_show(statement);
-    case StatementKind::profile:
-      return read_profile(statement);
-    case StatementKind::change:
-      return read_change(statement);
-    case StatementKind::call:
-      return read_call(statement);
-    case StatementKind::other:
-      break;
-  }
-  SqlTokens tokens(statement);
-  if (auto trouble = tokens.next().trouble()) return not_passed_on(*std::move(trouble));
-  return not_passed_on(
-      "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW are passed to the "
-      "agents");
+/// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
+/// the plan writes; so is a SHOW, whose answer may name the table.
+template <class Statement>
+Parsed parsed_of(const Statement& statement) {
+  return {.table = statement.table,
+          .table_begin = statement.table_begin,
+          .table_end = statement.table_end,
+          .planned = true};
 }
 
 /// Whether the answer is the hits of a search. Servers write these two members first.
@@ -155,131 +97,111 @@ bool begins_like_hits(std::string_view body) {
 
 }  // namespace
 
-TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
-  return highest_of(request, TicketClass::exempt,
-                    [](std::string_view one) { return ticket_class_of(kind_of(one)); });
-}
-
-SelectionClass ManticoreSql::selection_class(const ClientRequest& request) const {
-  return highest_of(request, SelectionClass::none, selection_class_of);
-}
-
-std::expected<std::string, ClientError> ManticoreSql::statement(
-    const ClientRequest& request) const {
-  auto text = statement_of(request);
-  if (!text || form_of(request) != RowForm::hits) return text;
-  const auto list = split_statements(*text);
-  const auto changes = [](std::string_view one) { return kind_of(one) == StatementKind::change; };
-  if (list && std::ranges::any_of(*list, changes))  // as the search server answers them there
-    return std::unexpected(ClientError{
-        501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
-  return text;
-}
-
-std::expected<std::vector<std::string_view>, ClientError> ManticoreSql::split(
-    std::string_view statements) const {
-  return split_statements(statements);
-}
-
-std::optional<SessionStatement> ManticoreSql::session_statement(std::string_view statement) const {
-  return read_session_statement(statement);
-}
-
-std::string ManticoreSql::inspecting(std::string_view select, std::string_view what) const {
-  return write_inspection(select, what);
-}
-
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
-  const auto statement = statement_of(request);
-  if (!statement) return std::unexpected(statement.error());
-  auto parsed = read_statement(*statement);
-  if (!parsed) return parsed;
-  if (request.in_session) parsed->planned = true;
-  parsed->should_use_primary = selection_class_of(*statement) == SelectionClass::should_use_primary;
+  auto statement = statement_in(request);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  if (!statement->is_of_mirrors()) {
+    auto why = read_statement(statement->text, statement->kind);
+    return std::unexpected(
+        why ? ClientError{400, "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
+                               "are passed to the agents"}
+            : std::move(why.error()));
+  }
+  if (statement->read == nullptr) {
+    auto read = read_statement(statement->text, statement->kind);
+    if (!read) return std::unexpected(std::move(read.error()));
+    statement->read = std::make_shared<const SqlStatement>(*std::move(read));
+  }
+  Parsed parsed;
+  const auto& read = *statement->read;
+  if (const auto* const select = std::get_if<SqlSelect>(&read)) parsed = parsed_of(*select, request);
+  if (const auto* const change = std::get_if<ChangeStatement>(&read)) parsed = parsed_of(*change);
+  if (const auto* const call = std::get_if<CallStatement>(&read)) parsed = parsed_of(*call);
+  if (const auto* const show = std::get_if<ShowStatement>(&read)) parsed = parsed_of(*show);
+  if (request.in_session) parsed.planned = true;
+  parsed.should_use_primary = statement->kind == StatementKind::show;
+  parsed.statement = std::make_shared<const StatementText>(*std::move(statement));
   return parsed;
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
-  auto statement = statement_of(request);
-  if (!statement) return std::unexpected(std::move(statement.error()));
-  const auto form = form_of(request);
-  switch (kind_of(*statement)) {
-    case StatementKind::show:
-      return plan_show(*std::move(statement), parsed, form);
-    case StatementKind::profile:
-      return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::last);
-    case StatementKind::select:
-      return plan_of_select(*std::move(statement), parsed, form, layout);
-    case StatementKind::change:
-      return plan_change(*statement, parsed, form, layout);
-    case StatementKind::call:
-      return plan_call(*statement, layout, form);
-    case StatementKind::other:
-      break;
-  }
-  return Dialect::fan_out(request, parsed, layout);
+  const auto& statement = *parsed.statement;
+  const auto& read = *statement.read;
+  if (const auto* const show = std::get_if<ShowStatement>(&read))
+    return plan_show(statement.text, *show, statement.form);
+  if (const auto* const change = std::get_if<ChangeStatement>(&read))
+    return plan_change(statement.text, *change, statement.form, layout);
+  if (const auto* const call = std::get_if<CallStatement>(&read))
+    return plan_call(statement.text, *call, layout, statement.form);
+  return plan_of_select(request, parsed, layout);
 }
 
 /// On one shard a SELECT that cannot be planned is passed on as it is.
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select(
-    std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
+    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  const auto& statement = *parsed.statement;
+  const auto form = statement.form;
+  TextRange table{parsed.table_begin, parsed.table_end};
+  if (!request.inspected_by.empty()) {
+    constexpr std::string_view kBefore = "SET profiling=1; ";
+    if (!parsed.table.empty())
+      table = {table.begin + kBefore.size(), table.end + kBefore.size()};
+    return plan_for_one_shard(
+        fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by), table, form,
+        KeptSets::last);
+  }
   if (parsed.table.empty())
-    return plan_for_one_shard(std::move(statement), parsed, form,
+    return plan_for_one_shard(std::string(statement.text), table, form,
                               form == RowForm::hits ? KeptSets::whole_answer : KeptSets::all);
+  const auto& select = std::get<SqlSelect>(*statement.read);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
-  auto plan = make_select_fan_out(statement, form, settings_.collation, place, layout);
-  const auto scrolls = [&] {
-    const auto select = read_select(statement);
-    return select && select->scrolls;
-  };
-  if (plan || layout.shards > 1 || scrolls()) return plan;
-  return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
+  auto plan = make_select_fan_out(select, form, settings_.collation, place, layout);
+  if (plan || layout.shards > 1 || select.scrolls) return plan;
+  return plan_for_one_shard(std::string(statement.text), table, form, KeptSets::all);
 }
 
-AgentRequest ManticoreSql::write_planned(const ClientRequest& request, const Parsed& parsed,
-                                         PlanPart part, std::span<const std::string> tables,
+AgentRequest ManticoreSql::write_planned(const Parsed& parsed, PlanPart part, std::span<const std::string> tables,
                                          std::string& buffer) {
   part.plan->write(part.shard, tables, buffer);
-  return {"POST", is_as_hits(request, parsed) ? "/sql" : "/sql?mode=raw", "text/plain", buffer};
+  return {"POST", is_as_hits(parsed) ? "/sql" : "/sql?mode=raw", "text/plain", buffer};
 }
 
 AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                                  std::span<const std::string> tables, std::string& buffer) const {
   using In = StatementPlace::In;
   buffer.clear();
-  if (part.plan != nullptr) return write_planned(request, parsed, part, tables, buffer);
+  if (part.plan != nullptr) return write_planned(parsed, part, tables, buffer);
   AgentRequest written{request.method, request.path, request.content_type, request.body};
-  const auto place = place_of_statement(request);
-  const auto statement = statement_of(request);
-  if (!place || !statement) return written;
+  const auto& statement = parsed.statement->text;
+  const auto& place = parsed.statement->place;
   if (request.path != "/sql") {  // the server knows no forms there
-    buffer = renamed(*statement, parsed, tables);
+    buffer = renamed(statement, parsed, tables);
     return {"POST", request.path, "text/plain", buffer};
   }
 
   std::string text;  // in the encoding of its place in the request
-  if (place->in == In::body)
-    text = renamed(*statement, parsed, tables);
+  if (place.in == In::body)
+    text = renamed(statement, parsed, tables);
   else if (tables.size() == 1 && tables.front() == parsed.table &&
-           *statement == url_decoded(place->encoded))
-    text = place->encoded;
+           statement == url_decoded(place.encoded))
+    text = place.encoded;
   else
-    append_url_encoded(text, renamed(*statement, parsed, tables));
+    append_url_encoded(text, renamed(statement, parsed, tables));
 
   if (!request.query.empty()) buffer.append(request.path).append("?");
-  if (place->in == In::url_query)
-    append_replaced(buffer, request.query, place->encoded, text);
+  if (place.in == In::url_query)
+    append_replaced(buffer, request.query, place.encoded, text);
   else
     buffer.append(request.query);
   const auto target_size = buffer.size();
-  if (place->in == In::body)
+  if (place.in == In::body)
     buffer.append(text);
-  else if (place->in == In::body_query)
-    append_replaced(buffer, request.body, place->encoded, text);
+  else if (place.in == In::body_query)
+    append_replaced(buffer, request.body, place.encoded, text);
   const std::string_view all(buffer);
   if (target_size != 0) written.target = all.substr(0, target_size);
-  if (place->in != In::url_query) written.body = all.substr(target_size);
+  if (place.in != In::url_query) written.body = all.substr(target_size);
   return written;
 }
 

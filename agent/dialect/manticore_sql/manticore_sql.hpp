@@ -5,22 +5,14 @@
 
 namespace karmad {
 
-/// The search server's SQL over HTTP, on /sql, /cli and /cli_json. StatementKind says which
-/// statements are sent to agents.
+/// The search server's SQL over HTTP, on /sql, /cli and /cli_json. SELECT, INSERT, REPLACE, UPDATE,
+/// DELETE, CALL and some of SHOW are sent to agents.
 class ManticoreSql final : public Dialect {
  public:
   explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
 
-  /// The highest class of the statements: changes are updates; SELECT, CALL and some of SHOW are
-  /// searches; other statements are not sent to agents.
-  TicketClass ticket_class(const ClientRequest& request) const override;
-  SelectionClass selection_class(const ClientRequest& request) const override;
-  std::expected<std::string, ClientError> statement(const ClientRequest& request) const override;
-  std::expected<std::vector<std::string_view>, ClientError> split(
-      std::string_view statements) const override;
-  std::optional<SessionStatement> session_statement(std::string_view statement) const override;
-  std::string inspecting(std::string_view select, std::string_view what) const override;
-  /// `table_begin`, `table_end` count in the decoded statement (`statement_of`), not in the body.
+  /// Reads the statement, unless the request has it read (ClientRequest::statement). `table_begin`,
+  /// `table_end` count in the decoded statement, not in the body.
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
   /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
@@ -34,12 +26,10 @@ class ManticoreSql final : public Dialect {
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:
-  std::expected<std::unique_ptr<FanOut>, ClientError> plan_of_select(std::string statement,
+  std::expected<std::unique_ptr<FanOut>, ClientError> plan_of_select(const ClientRequest& request,
                                                                      const Parsed& parsed,
-                                                                     RowForm form,
                                                                      ShardLayout layout) const;
-  static AgentRequest write_planned(const ClientRequest& request, const Parsed& parsed,
-                                    PlanPart part, std::span<const std::string> tables,
+  static AgentRequest write_planned(const Parsed& parsed, PlanPart part, std::span<const std::string> tables,
                                     std::string& buffer);
 
   DialectSettings settings_;

@@ -5,7 +5,7 @@
 
 #include "balancer/status/rows/result_set.hpp"
 #include "balancer/status/rows/rows.hpp"
-#include "balancer/status/rows/statements.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "balancer/status/snapshot.hpp"
 
 namespace karmad {

@@ -2,19 +2,21 @@
 #include <gtest/gtest.h>
 
 #include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/manticore_sql/call/call_plan.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 #include "tests/agent/transport/exact_bytes.hpp"
 
 namespace karmad {
 namespace {
 
 std::string why_call_is_refused(std::string_view statement) {
-  const auto read = read_call(statement);
+  const auto read = sql_reading::read_call(statement);
   return read ? "read" : read.error().reason;
 }
 
 std::string asked_of_shard(std::string_view statement, std::size_t shards = 2) {
-  const auto plan = plan_call(statement, shards, RowForm::raw);
+  const auto call = sql_reading::read_call(statement);
+  if (!call) return call.error().reason;
+  const auto plan = plan_call(statement, *call, shards, RowForm::raw);
   if (!plan) return plan.error().reason;
   const std::string tables[] = {"it's"};
   std::string out;
@@ -45,7 +47,9 @@ std::string raw(std::vector<std::string> columns,
 }
 
 std::string merged_call(std::string_view statement, const std::vector<std::string>& answers) {
-  const auto plan = plan_call(statement, answers.size(), RowForm::raw);
+  const auto call = sql_reading::read_call(statement);
+  if (!call) return call.error().reason;
+  const auto plan = plan_call(statement, *call, answers.size(), RowForm::raw);
   if (!plan) return plan.error().reason;
   std::vector<ShardReply> replies;
   for (const auto& answer : answers) replies.push_back({answer});
@@ -67,10 +71,9 @@ TEST(Call, FindsTheTableInItsPlace) {
       {"CALL AUTOCOMPLETE('a', 't', 0 AS fuzziness)", "t"},
   };
   for (const auto& [statement, table] : cases) {
-    const auto read = read_call(statement);
+    const auto read = sql_reading::read_call(statement);
     ASSERT_TRUE(read) << read.error().reason;
     EXPECT_EQ(read->table, table) << statement;
-    EXPECT_TRUE(read->planned && read->read);
   }
 }
 
@@ -181,7 +184,10 @@ TEST(Call, OrdersStoredQueriesByIdAndCompletionsByRank) {
 }
 
 TEST(Call, AsksOneShardForSnippets) {
-  const auto plan = plan_call("CALL SNIPPETS('a','t','b')", 3, RowForm::raw);
+  constexpr std::string_view kSnippets = "CALL SNIPPETS('a','t','b')";
+  const auto call = sql_reading::read_call(kSnippets);
+  ASSERT_TRUE(call);
+  const auto plan = plan_call(kSnippets, *call, 3, RowForm::raw);
   ASSERT_TRUE(plan);
   int asked = 0;
   for (std::size_t shard = 0; shard < 3; ++shard) asked += (*plan)->asks(shard) ? 1 : 0;

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/dialect/fronts/sql/sql_tokens.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad::long_statements_tests {
 namespace {
@@ -34,7 +34,7 @@ struct Sent {
 };
 
 Sent sent(std::string_view statement) {
-  const auto select = plan_select(statement, RowForm::hits, Collation::libc_ci);
+  const auto select = sql_reading::plan_text(statement, RowForm::hits);
   if (!select) return {.refusal = select.error().reason};
   Sent out;
   for (const auto& text : select->around_table) out.bytes += text.size();

@@ -9,9 +9,9 @@
 #include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
-#include "agent/dialect/manticore_sql/change/change.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/updating.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad {
 namespace {
@@ -211,7 +211,7 @@ TEST(MadeIds, OfAStoredQueryBecomeItsPath) {
 }
 
 PlannedChange sql_made(std::string_view statement, const ShardLayout& layout) {
-  const auto parsed = read_change(statement);
+  const auto parsed = sql_reading::read_change(statement);
   if (!parsed) return {nullptr, parsed.error().reason, parsed.error().status};
   return planned(plan_change(statement, *parsed, RowForm::raw, layout));
 }
@@ -269,9 +269,9 @@ TEST(MadeIds, TheLastIdOfAStatementIsThatOfItsLastRow) {
       {"INSERT INTO t (title) VALUES ('a')", 0},
       {"UPDATE t SET a=1 WHERE id=7", 0}};
   for (const auto& [statement, id] : cases) {
-    const auto parsed = read_change(statement);
+    const auto parsed = sql_reading::read_change(statement);
     ASSERT_TRUE(parsed) << statement;
-    EXPECT_EQ(parsed->last_insert_id, id) << statement;
+    EXPECT_EQ(parsed->last_row_id(), id) << statement;
   }
 }
 

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/manticore_sql/statement.hpp"
-#include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 
 namespace karmad {
 namespace {
@@ -40,7 +39,7 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
       {{"GET", "/cli_json", "show%20agent%20status", "", ""}, "show agent status"},
       {{"POST", "/cli", "", "", "show tables"}, "show tables"},
   };
-  for (const auto& c : cases) EXPECT_EQ(statement_of(c.request), c.statement);
+  for (const auto& c : cases) EXPECT_EQ(statement_in(c.request)->text, c.statement);
   for (const auto& request :
        {ClientRequest{"GET", "/sql", "", "", ""}, ClientRequest{"GET", "/sql", "query=", "", ""},
         ClientRequest{"POST", "/cli_json", "", "", " \n"},
@@ -52,14 +51,14 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
         ClientRequest{"POST", "/sql", "query=drop+x", "", "query=select+1+from+t"},
         ClientRequest{"POST", "/sql", "query=drop+x", "text/plain", "select 1 from t"},
         ClientRequest{"POST", "/sql", "", "", "query=%20"}})
-    EXPECT_EQ(statement_of(request).error().status, 400);
+    EXPECT_EQ(statement_in(request).error().status, 400);
 }
 
 TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
-  EXPECT_EQ(kind_of("  /* x */\n SeLeCt 1"), StatementKind::select);
+  EXPECT_EQ(kind_of_statement("  /* x */\n SeLeCt 1"), StatementKind::select);
   for (const auto* no : {"", "-- y\n select 1", "# y\n select 1", "/*! select 1 */ select 2",
                          "show tables", "selects", "'select'", "/* select", "(select 1)"})
-    EXPECT_NE(kind_of(no), StatementKind::select) << no;
+    EXPECT_NE(kind_of_statement(no), StatementKind::select) << no;
 }
 
 TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
@@ -230,42 +229,56 @@ TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
 
 TEST(SqlStatements, AreSplitOutsideOfQuotes) {
   using List = std::vector<std::string_view>;
-  EXPECT_EQ(kSql->split("select 1"), List{"select 1"});
-  EXPECT_EQ(kSql->split("select ';' ;; show meta ; "), (List{"select ';' ", " show meta "}));
-  EXPECT_FALSE(kSql->split("select 1; select 'x"));
-  EXPECT_EQ(kSql->split("select 'c\xC3\xA9'"), List{"select 'c\xC3\xA9'"});
-  EXPECT_EQ(kSql->split("select 'c\xE9'").error().reason,
+  EXPECT_EQ(split_statements("select 1"), List{"select 1"});
+  EXPECT_EQ(split_statements("select ';' ;; show meta ; "), (List{"select ';' ", " show meta "}));
+  EXPECT_FALSE(split_statements("select 1; select 'x"));
+  EXPECT_EQ(split_statements("select 'c\xC3\xA9'"), List{"select 'c\xC3\xA9'"});
+  EXPECT_EQ(split_statements("select 'c\xE9'").error().reason,
             "at offset 9: the statement is not valid UTF-8");
   std::string many;
   for (int i = 0; i < 65; ++i) many += "select 1;";
-  EXPECT_FALSE(kSql->split(many + "select 1"));
+  EXPECT_FALSE(split_statements(many + "select 1"));
 }
 
-TEST(SqlStatements, HaveTheHighestClassOfTheirKinds) {
-  EXPECT_EQ(kSql->ticket_class(plain("show meta")), TicketClass::exempt);
-  EXPECT_EQ(kSql->ticket_class(plain("select 1; show meta")), TicketClass::search);
-  EXPECT_EQ(kSql->ticket_class(plain("select 1; delete from t where id=1")), TicketClass::update);
+TEST(SqlStatements, HaveTheClassesOfTheirKinds) {
+  const auto classes = [](std::string_view text) {
+    std::vector<TicketClass> found;
+    const auto read = read_statements(plain(text));
+    EXPECT_TRUE(read);
+    for (const auto& one : (*read)->statements) found.push_back(one.ticket_class());
+    return found;
+  };
+  using enum TicketClass;
+  EXPECT_EQ(classes("show meta"), std::vector{exempt});
+  EXPECT_EQ(classes("select 1; show meta"), (std::vector{search, exempt}));
+  EXPECT_EQ(classes("select 1; delete from t where id=1"), (std::vector{search, update}));
 }
 
 TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   using Is = SessionStatement::Is;
+  const auto session = [](std::string_view text) {
+    return read_as<SessionStatement>(text, StatementKind::session);
+  };
   for (const auto* done :
-       {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'",
+       {"set names utf8", "SET autocommit=1", "commit", "Rollback", "set @@session.sql_mode = 'x'",
         "set autocommit = 'ON', session `time_zone` := 'a,b'", "set @@autocommit=default",
         "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;",
         "set wait_timeout=5, lock_wait_timeout=5"})
-    EXPECT_EQ(kSql->session_statement(done)->is, Is::nothing) << done;
+    EXPECT_EQ(session(done)->is, Is::nothing) << done;
   for (const auto* no :
        {"set autocommit=0", "set autocommit = false", "set autocommit='0'", "set autocommit='off'",
         "set autocommit=1-1", "set autocommit=", "set global x=1", "begin", "set @a=1", "set x=1",
         "set sql_mode='x', x=1", "set names utf8, autocommit=0", "set sql_select_limit=1",
         "set sql_select_limit=''", "set names 'x", "set session max_execution_time=5"})
-    EXPECT_EQ(kSql->session_statement(no)->is, Is::refused) << no;
-  EXPECT_TRUE(kSql->session_statement("set max_statement_time=5")
-                  ->text.ends_with("sql_mode and the timeouts of connections"));
-  EXPECT_EQ(kSql->session_statement("show meta like 'total%'")->like, "total%");
-  EXPECT_EQ(kSql->session_statement("show profile")->text, "SHOW PROFILE");
-  EXPECT_EQ(kSql->session_statement("show tables"), std::nullopt);
+    EXPECT_FALSE(session(no)) << no;
+  EXPECT_TRUE(session("set max_statement_time=5")
+                  .error()
+                  .reason.ends_with("sql_mode and the timeouts of connections"));
+  EXPECT_EQ(session("use `my shop`")->text, "my shop");
+  EXPECT_EQ(session("show meta like 'total%'")->like, "total%");
+  EXPECT_EQ(session("show profile")->text, "SHOW PROFILE");
+  EXPECT_EQ(session("show warnings limit 100")->is, Is::warnings);
+  EXPECT_EQ(kind_of_statement("show tables"), StatementKind::status);
 }
 
 TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
@@ -276,8 +289,9 @@ TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
       {"/* x */ select ';'", "/* x */ select ';'"},
       {"select 1;; select 2;", "select 1;; select 2"},
   };
-  for (const auto& [text, statement] : cases) EXPECT_EQ(statement_of(plain(text)), statement);
-  EXPECT_EQ(statement_of(plain(" ;; ")).error().reason, "there is no statement");
+  for (const auto& [text, statement] : cases)
+    EXPECT_EQ(statement_in(plain(text))->text, statement);
+  EXPECT_EQ(statement_in(plain(" ;; ")).error().reason, "there is no statement");
   std::string buffer;
   EXPECT_EQ(written(plain(";select a from t;;"), buffer).body, "select a from s1");
   EXPECT_EQ(written({"GET", "/sql", "query=%3Bselect+a+from+t%3B%3B", "", ""}, buffer).target,
@@ -300,13 +314,21 @@ TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
   }
 }
 
-TEST(SqlStatement, ShowsAPlanOfOneSelectOnly) {
-  EXPECT_TRUE(kSql->parse(plain("set profiling=1; select id from t; show plan")));
-  for (const auto* no : {"set profiling=1; select id from t; select id from secret",
-                         "set profiling=1; select id from t; call keywords('a', 'secret')",
-                         "set profiling=1; select id from t; show plan; select id from secret",
-                         "set profiling=1; show table secret status; show plan"})
-    EXPECT_FALSE(kSql->parse(plain(no))) << no;
+TEST(SqlStatement, OfWhichAPlanIsShownIsASelect) {
+  for (const auto& [text, table] : {std::pair{"select id from t where a=1", "t"}, {"select 1", ""}}) {
+    auto request = plain(text);
+    request.inspected_by = "SHOW PLAN";
+    const auto parsed = kSql->parse(request);
+    ASSERT_TRUE(parsed);
+    EXPECT_TRUE(parsed->planned);
+    const auto plan = kSql->fan_out(request, *parsed, 2);
+    ASSERT_TRUE(plan);
+    std::string buffer;
+    const std::vector<std::string> tables{"s1"};
+    auto asked = "SET profiling=1; " + std::string(text) + "; SHOW PLAN";
+    if (const auto at = asked.find(" t "); at != asked.npos) asked.replace(at, 3, " s1 ");
+    EXPECT_EQ(kSql->write(request, *parsed, plan->get(), tables, buffer).body, asked) << table;
+  }
 }
 
 TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {

@@ -7,8 +7,10 @@ namespace karmad {
 namespace {
 
 TEST(SelectFanOut, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeThem) {
-  const auto plan = make_select_fan_out("select id, price*1e38 x from t order by x desc",
-                                        RowForm::raw, {}, {}, 2);
+  const auto select = read_as<SqlSelect>("select id, price*1e38 x from t order by x desc",
+                                         StatementKind::select);
+  ASSERT_TRUE(select);
+  const auto plan = make_select_fan_out(*select, RowForm::raw, {}, {}, 2);
   ASSERT_TRUE(plan);
   const std::vector<std::string> columns = {"id:long long", "x:float"};
   const auto one =

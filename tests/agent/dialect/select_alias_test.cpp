@@ -24,7 +24,7 @@ std::string names(std::string_view statement) {
 }
 
 std::string refusal(std::string_view statement, RowForm form = RowForm::raw) {
-  const auto select = plan_select(statement, form, Collation::libc_ci);
+  const auto select = sql_reading::plan_text(statement, form);
   if (!select) return fmt::format("{} {}", select.error().status, select.error().reason);
   return "planned";
 }

@@ -12,6 +12,7 @@
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 #include "agent/dialect/manticore_sql/select/plan_select.hpp"
 #include "tests/agent/dialect/select_server.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad::select_property {
 namespace {
@@ -112,7 +113,7 @@ TEST(SelectMerge, RowsDividedOverShardsMergeToTheAnswerOfOneServer) {
       parts[round % 2 == 0 ? any : all].push_back(doc);
     }
     for (const auto statement : statements) {
-      const auto select = plan_select(statement, RowForm::raw, Collation::libc_ci);
+      const auto select = sql_reading::plan_text(statement);
       ASSERT_TRUE(select) << statement << ": " << select.error().reason;
       std::string text;
       append_statements(text, *select, std::vector<std::string>{"T"});

@@ -393,7 +393,7 @@ TEST(SelectPlan, NothingAClientWritesNamesAnotherTableOrAHiddenColumn) {
            "select id from p where a='x",
            "select id\x01 from p",
        })
-    EXPECT_FALSE(plan_select(statement, RowForm::raw, Collation::libc_ci)) << statement;
+    EXPECT_FALSE(sql_reading::plan_text(statement)) << statement;
   // What is quoted is only passed on.
   EXPECT_EQ(asked("select id from `p` where match('\"a; b\" -- from q') order by id"),
             "SELECT id FROM T WHERE match('\"a; b\" -- from q') ORDER BY id ASC LIMIT 0,20; "

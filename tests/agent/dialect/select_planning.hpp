@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad::select_planning {
 
 /// The plan of a statement that can be merged.
 inline ShardSelect planned(std::string_view statement, RowForm form = RowForm::raw) {
-  auto select = plan_select(statement, form, Collation::libc_ci);
+  auto select = sql_reading::plan_text(statement, form);
   EXPECT_TRUE(select) << statement << ": " << (select ? "" : select.error().reason);
   return select ? std::move(*select) : ShardSelect{};
 }

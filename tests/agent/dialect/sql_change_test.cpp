@@ -2,20 +2,19 @@
 #include <gtest/gtest.h>
 
 #include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore_sql/change/change.hpp"
-#include "agent/dialect/manticore_sql/change/change_statement.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
+#include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad {
 namespace {
 
 std::string table_of(std::string_view statement) {
-  const auto parsed = read_change(statement);
+  const auto parsed = sql_reading::read_change(statement);
   return parsed ? parsed->table : "refused: " + parsed.error().reason;
 }
 
 PlannedChange sql(std::string_view statement, ShardLayout layout, RowForm form = RowForm::raw) {
-  const auto parsed = read_change(statement);
+  const auto parsed = sql_reading::read_change(statement);
   if (!parsed) return {nullptr, parsed.error().reason, parsed.error().status};
   return planned(plan_change(statement, *parsed, form, layout));
 }

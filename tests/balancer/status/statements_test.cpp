@@ -1,4 +1,4 @@
-#include "balancer/status/rows/statements.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 
 #include <gtest/gtest.h>
 

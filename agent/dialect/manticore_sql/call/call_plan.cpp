@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/call/call_statement.hpp"
 #include "agent/dialect/manticore_sql/call/merge_call.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -17,6 +17,22 @@ constexpr std::size_t kDefaultSuggestions = 5;
 /// Suggestions requested of a shard for each wanted one: one that is good in all shards together
 /// may be behind others in each.
 constexpr std::size_t kSpareSuggestions = 5;
+
+/// The value of an option as a count; `otherwise` if it is not given. 400 if it is no count.
+std::expected<std::size_t, ClientError> count_option(const CallStatement& call,
+                                                     std::string_view statement,
+                                                     std::string_view name, std::size_t otherwise) {
+  const auto* const option = call.option(name);
+  if (option == nullptr) return otherwise;
+  auto text = statement.substr(option->begin, option->end - option->begin);
+  if (text.size() > 2 && (text.front() == '\'' || text.front() == '"'))
+    text = text.substr(1, text.size() - 2);
+  const auto value = whole_number<std::uint32_t>(text);
+  if (!value)
+    return std::unexpected(ClientError{
+        400, fmt::format("CALL: {} at offset {} must be a number", name, option->begin)});
+  return *value;
+}
 
 /// Appends a text in single quotes.
 void append_sql_text(std::string& out, std::string_view text) {
@@ -142,22 +158,11 @@ class CallPlan final : public FanOut {
 
 }  // namespace
 
-std::expected<Parsed, ClientError> read_call(std::string_view statement) {
-  auto call = read_call_statement(statement);
-  if (!call) return std::unexpected(std::move(call.error()));
-  return Parsed{.table = std::move(call->table),
-                .table_begin = call->table_begin,
-                .table_end = call->table_end,
-                .read = true,
-                .planned = true};
-}
-
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_call(std::string_view statement,
+                                                              const CallStatement& call,
                                                               ShardLayout layout, RowForm form) {
-  const auto call = read_call_statement(statement);
-  if (!call) return std::unexpected(call.error());
-  auto plan = std::make_unique<CallPlan>(statement, *call, layout, form);
-  if (auto refusal = plan->read(statement, *call, layout))
+  auto plan = std::make_unique<CallPlan>(statement, call, layout, form);
+  if (auto refusal = plan->read(statement, call, layout))
     return std::unexpected(*std::move(refusal));
   return plan;
 }

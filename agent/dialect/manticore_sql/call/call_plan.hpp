@@ -3,19 +3,16 @@
 #include <memory>
 #include <string_view>
 
-#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
 
-/// The table of a CALL. It is `planned` also on a table of one shard, because the name stands in
-/// quotes, which only the plan writes.
-std::expected<Parsed, ClientError> read_call(std::string_view statement);
-
 /// Plans a CALL. The plan writes the statement for a shard, whose reply must be that of
 /// `/sql?mode=raw`: an array of one result set. SNIPPETS, which counts nothing, asks one shard, and
-/// fails with it. Refuses (400) what cannot be read.
+/// fails with it. Refuses (400) options that are no numbers.
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_call(std::string_view statement,
+                                                              const CallStatement& call,
                                                               ShardLayout layout, RowForm form);
 
 }  // namespace karmad

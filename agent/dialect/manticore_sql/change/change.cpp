@@ -11,18 +11,11 @@
 #include "agent/dialect/changes/body_edit.hpp"
 #include "agent/dialect/changes/change_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change_answer.hpp"
-#include "agent/dialect/manticore_sql/change/change_statement.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 
 namespace karmad {
 
 namespace {
-
-/// The id of the last row, made by karmad or given in a form that the engine keeps; 0: neither.
-std::uint64_t last_row_id(const ChangeStatement& change) {
-  if (change.rows.empty() || !change.rows.back().id) return 0;
-  return change.rows.back().id->kept_number();
-}
 
 class SqlChangePlan final : public ChangePlan {
  public:
@@ -68,7 +61,7 @@ class SqlChangePlan final : public ChangePlan {
     if (!rows.empty()) body.append(statement_, rows.back().end);
   }
 
-  std::uint64_t last_insert_id() const override { return last_row_id(change_); }
+  std::uint64_t last_insert_id() const override { return change_.last_row_id(); }
 
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
     if (const auto* refusal = common_refusal(given)) {
@@ -116,42 +109,29 @@ class SqlChangePlan final : public ChangePlan {
 
 }  // namespace
 
-std::expected<Parsed, ClientError> read_change(std::string_view statement) {
-  auto change = read_change_statement(statement);
-  if (!change) return std::unexpected(std::move(change.error()));
-  return Parsed{.table = std::move(change->table),
-                .table_begin = change->table_begin,
-                .table_end = change->table_end,
-                .read = false,
-                .last_insert_id = last_row_id(*change),
-                .options = {}};
-}
-
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
-                                                                const Parsed& parsed, RowForm form,
-                                                                ShardLayout layout) {
-  auto change = read_change_statement(statement);
-  if (!change) return std::unexpected(std::move(change.error()));
-  if (change->makes_documents()) {
+                                                                ChangeStatement change,
+                                                                RowForm form, ShardLayout layout) {
+  if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
       return std::unexpected(ClientError{
           400, fmt::format("table {} has {} shards, and karmad does not know to which shard a row "
                            "belongs; set shard_by = id in the table (the shard is then a hash of "
                            "the id), or use a table of one shard",
-                           parsed.table, layout.shards)});
-    for (const auto& row : change->rows)
+                           change.table, layout.shards)});
+    for (const auto& row : change.rows)
       if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement)))
         return std::unexpected(
             ClientError{400, fmt::format("the row at offset {} {}", row.begin, *why)});
     const bool needs_ids = layout.shards > 1 || layout.copies;
-    if (needs_ids && !change->trouble.empty())
+    if (needs_ids && !change.trouble.empty())
       return std::unexpected(ClientError{
-          400, fmt::format("{} (table {} {})", change->trouble, parsed.table,
+          400, fmt::format("{} (table {} {})", change.trouble, change.table,
                            layout.shards > 1 ? "has shard_by = id"
                                              : "has updates = all: each mirror would make ids of "
                                                "its own")});
   }
-  return std::make_unique<SqlChangePlan>(statement, *std::move(change), form, layout);
+  return std::make_unique<SqlChangePlan>(statement, std::move(change), form, layout);
 }
 
 }  // namespace karmad

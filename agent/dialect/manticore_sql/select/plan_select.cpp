@@ -17,25 +17,20 @@ namespace {
 /// Each facet is a result set of every shard.
 constexpr std::size_t kMostFacets = 256;
 
-std::expected<SelectDraft, ClientError> read_draft(std::string_view statement, RowForm form) {
-  auto clauses = split_select(statement);
-  if (!clauses) return std::unexpected(std::move(clauses.error()));
-  SelectDraft draft;
-  draft.form = form;
-  draft.clauses = std::move(*clauses);
+std::optional<ClientError> read_draft(SelectDraft& draft) {
   auto items = read_items(draft.clauses.items);
-  if (!items) return std::unexpected(std::move(items.error()));
+  if (!items) return std::move(items.error());
   draft.items = std::move(*items);
   auto order = read_order(draft.clauses.order);
-  if (!order) return std::unexpected(std::move(order.error()));
+  if (!order) return std::move(order.error());
   draft.order = std::move(*order);
-  auto options = read_options(draft.clauses.options);
-  if (!options) return std::unexpected(std::move(options.error()));
+  auto options = read_options(draft.clauses.option_list);
+  if (!options) return std::move(options.error());
   draft.options = std::move(*options);
   auto group = read_group_keys(draft.clauses.group);
-  if (!group) return std::unexpected(std::move(group.error()));
+  if (!group) return std::move(group.error());
   draft.group = std::move(*group);
-  return draft;
+  return std::nullopt;
 }
 
 /// A text split at the places of the table's name.
@@ -59,7 +54,7 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   ShardText text;
   text.add(fmt::format("SELECT {}{} FROM ", draft.list(), rows.hidden));
   text.add_table();
-  text.add_clause("WHERE", clauses.where);
+  text.add_clause("WHERE", draft.where);
   const auto group =
       clauses.per_group == 1 ? "GROUP BY" : fmt::format("GROUP {} BY", clauses.per_group);
   text.add_clause(group, rows.group);
@@ -74,7 +69,7 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   for (const auto& pairs : draft.pairs_texts) {
     text.add(fmt::format("; SELECT {} FROM ", pairs.list));
     text.add_table();
-    text.add_clause("WHERE", clauses.where);
+    text.add_clause("WHERE", draft.where);
     text.add_clause("GROUP BY", pairs.group);
     text.add(fmt::format(" LIMIT 0,{}", kMostPairs));
     text.add(draft.options.write(kMostPairs));
@@ -96,7 +91,7 @@ std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t near
 
 /// The condition with the vector in place of the document, one more neighbour, since some servers
 /// filter after the search, and without the document itself.
-std::string by_vector(const SelectClauses& clauses, std::string_view vector) {
+std::string by_vector(const SqlSelect& clauses, std::string_view vector) {
   const auto& knn = *clauses.knn_document;
   const auto where = clauses.where;
   const auto from = [&](std::string_view part) {
@@ -113,7 +108,7 @@ std::string by_vector(const SelectClauses& clauses, std::string_view vector) {
 /// The order of the first page, where a later one does not repeat it. Holds what its keys refer to.
 struct OrderBefore {
   std::string statement;
-  std::optional<SelectClauses> clauses;
+  std::optional<SqlSelect> select;
 };
 
 /// Finds the page of a scroll, and its order if the statement has none.
@@ -131,10 +126,10 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
   plan.scroll = *std::move(pages);
   if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
   before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
-  auto clauses = split_select(before.statement);
-  if (!clauses) return std::move(clauses.error());
-  before.clauses = std::move(*clauses);
-  auto order = read_order(before.clauses->order);
+  auto select = read_as<SqlSelect>(before.statement, StatementKind::select);
+  if (!select) return std::move(select.error());
+  before.select = *std::move(select);
+  auto order = read_order(before.select->order);
   if (!order) return std::move(order.error());
   draft.order = std::move(*order);
   return std::nullopt;
@@ -172,49 +167,51 @@ void append_statements(std::string& out, const ShardSelect& select,
   }
 }
 
-std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
+std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
                                                     Collation collation, const ScrollPlace& place,
                                                     std::string_view vector) {
-  auto draft = read_draft(statement, form);
-  if (!draft) return std::unexpected(std::move(draft.error()));
+  if (given.unplannable) return std::unexpected(*given.unplannable);
+  SelectDraft draft(given);
+  draft.form = form;
+  if (auto refusal = read_draft(draft)) return std::unexpected(std::move(*refusal));
   ShardSelect select;
   auto& plan = select.plan;
   OrderBefore before;
-  if (auto refusal = begin_scroll(*draft, place, before, plan))
+  if (auto refusal = begin_scroll(draft, place, before, plan))
     return std::unexpected(std::move(*refusal));
-  if (auto refusal = settle_aliases(*draft)) return std::unexpected(std::move(*refusal));
-  if (!draft->clauses.having.empty() && !draft->is_grouped())
-    return std::unexpected(wrong_at(draft->clauses.having.front().at,
+  if (auto refusal = settle_aliases(draft)) return std::unexpected(std::move(*refusal));
+  if (!draft.clauses.having.empty() && !draft.is_grouped())
+    return std::unexpected(wrong_at(draft.clauses.having.front().at,
                                     "HAVING needs GROUP BY; conditions on documents are WHERE"));
   std::string where;  // owns that of the shards
-  if (const auto& knn = draft->clauses.knn_document) {
-    if (auto refusal = mistake_in(*knn, draft->clauses.nearest))
+  if (const auto& knn = draft.clauses.knn_document) {
+    if (auto refusal = mistake_in(*knn, draft.clauses.nearest))
       return std::unexpected(std::move(*refusal));
     select.document = {std::string(knn->attribute), std::string(knn->id)};
-    where = by_vector(draft->clauses, vector);
-    draft->clauses.where = where;
+    where = by_vector(draft.clauses, vector);
+    draft.where = where;
   }
-  auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
+  auto rows = draft.is_grouped() ? plan_groups(draft) : plan_documents(draft);
   if (!rows) return std::unexpected(std::move(rows.error()));
-  if (auto refusal = continue_scroll(*draft, *rows, plan))
+  if (auto refusal = continue_scroll(draft, *rows, plan))
     return std::unexpected(std::move(*refusal));
-  draft->most_asked = rows->asked;
+  draft.most_asked = rows->asked;
   std::string facets;
-  const auto& facets_given = draft->clauses.facets;
+  const auto& facets_given = draft.clauses.facets;
   if (facets_given.size() > kMostFacets)
     return std::unexpected(wrong_at(facets_given[kMostFacets].items.front().at,
                                     fmt::format("more than {} facets", kMostFacets)));
-  for (const auto& clause : draft->clauses.facets) {
-    auto facet = plan_facet(*draft, clause);
+  for (const auto& clause : draft.clauses.facets) {
+    auto facet = plan_facet(draft, clause);
     if (!facet) return std::unexpected(std::move(facet.error()));
     facets += facet->text;
     plan.facets.push_back(std::move(facet->rows));
   }
-  select.around_table = write_statements(*draft, *rows, facets);
+  select.around_table = write_statements(draft, *rows, facets);
   plan.form = form;
   plan.collation = collation;
   plan.rows = std::move(rows->rows);
-  plan.pairs = std::move(draft->pairs);
+  plan.pairs = std::move(draft.pairs);
   return select;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
@@ -31,10 +31,10 @@ struct ShardSelect {
 ///
 /// `vector`: the numbers of the vector of ShardSelect::document, if KNN() is by a document.
 ///
-/// Refuses, with the offset: statements that are not understood as far as needed (400), and what
+/// Refuses, with the offset: what SqlSelect::unplannable and its lists say (400), and what
 /// cannot be computed from the rows of shards (501), with what works instead; scrolls that cannot
 /// be continued (400).
-std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
+std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& select, RowForm form,
                                                     Collation collation,
                                                     const ScrollPlace& place = {},
                                                     std::string_view vector = {});

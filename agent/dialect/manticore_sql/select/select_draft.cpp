@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kServersMaxMatches = 1000;  // default of the server
 
 /// Nothing for `table.column`.
-std::optional<JsonPath> path_of(const SelectItem& item, const SelectClauses& clauses) {
+std::optional<JsonPath> path_of(const SelectItem& item, const SqlSelect& clauses) {
   if (!is_path(item.expression)) return std::nullopt;
   auto path = read_json_path(text_of(item.expression));
   const auto names_it = [&](const SqlToken& table) {
@@ -86,9 +86,9 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
     return std::unexpected(
         wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
                                  kMostPairsStatements)));
-  if (!aliases) aliases.emplace(items, clauses.where);
+  if (!aliases) aliases.emplace(items, where);
   pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names));
-  pairs_size += pairs_texts.back().size() + clauses.where.size();
+  pairs_size += pairs_texts.back().size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
     return std::unexpected(wrong_at(
         at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "

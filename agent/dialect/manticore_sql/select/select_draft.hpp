@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/select/clauses.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "agent/dialect/manticore_sql/select/pairs_statement.hpp"
 #include "agent/dialect/manticore_sql/select/shard_columns.hpp"
 #include "agent/dialect/manticore_sql/select/shard_options.hpp"
@@ -22,7 +22,10 @@ inline constexpr std::size_t kMostGroupKeys = 64;
 
 /// One SELECT while it is planned: what the parts of the plan share.
 struct SelectDraft {
-  SelectClauses clauses;
+  explicit SelectDraft(const SqlSelect& select) : clauses(select), where(select.where) {}
+
+  const SqlSelect& clauses;
+  std::string_view where;  ///< as the shards get it
   std::vector<SelectItem> items;
   std::vector<SelectItem> group;
   std::vector<OrderKey> order;

@@ -52,11 +52,11 @@ class SelectFanOut final : public FanOut {
 /// KNN() by the id of a document.
 class SelectNearDocument final : public NearestToDocument {
  public:
-  SelectNearDocument(ShardSelect select, ShardSelect::Document document, std::string statement,
+  SelectNearDocument(ShardSelect select, ShardSelect::Document document, const SqlSelect& given,
                      RowForm form, Collation collation, ShardLayout layout)
       : NearestToDocument(std::make_unique<SelectFanOut>(std::move(select)),
                           std::move(document.attribute), std::move(document.id), layout),
-        statement_(std::move(statement)),
+        given_(given),
         form_(form),
         collation_(collation) {}
 
@@ -89,30 +89,30 @@ class SelectNearDocument final : public NearestToDocument {
 
   std::expected<std::unique_ptr<FanOut>, ClientError> search_by(
       std::string_view vector) const override {
-    auto select = plan_select(statement_, form_, collation_, {}, vector);
+    auto select = plan_select(given_, form_, collation_, {}, vector);
     if (!select) return std::unexpected(std::move(select.error()));
     return std::make_unique<SelectFanOut>(*std::move(select));
   }
 
-  const std::string statement_;
+  const SqlSelect& given_;
   const RowForm form_;
   const Collation collation_;
 };
 
 }  // namespace
 
-std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
+std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(const SqlSelect& given,
                                                                         RowForm form,
                                                                         Collation collation,
                                                                         const ScrollPlace& place,
                                                                         ShardLayout layout) {
-  auto select = plan_select(statement, form, collation, place);
+  auto select = plan_select(given, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
   if (auto document = select->document) {
     if (layout.shards == 1)
       return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
     return std::make_unique<SelectNearDocument>(*std::move(select), *std::move(document),
-                                                std::string(statement), form, collation, layout);
+                                                given, form, collation, layout);
   }
   return std::make_unique<SelectFanOut>(std::move(*select));
 }

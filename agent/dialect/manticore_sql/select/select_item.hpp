@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
-#include "agent/dialect/manticore_sql/select/sql_span.hpp"
+#include "agent/dialect/fronts/sql/sql_span.hpp"
 
 namespace karmad {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_sql/select/clauses.hpp"
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "config/text/whole_number.hpp"
 
 namespace karmad {

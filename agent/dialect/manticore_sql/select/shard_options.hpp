@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/dialect/manticore_sql/select/sql_span.hpp"
+#include "agent/dialect/fronts/sql/sql_span.hpp"
 
 namespace karmad {
 

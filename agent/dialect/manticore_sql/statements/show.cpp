@@ -1,43 +1,13 @@
 #include "agent/dialect/manticore_sql/statements/show.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "agent/dialect/manticore_sql/rows/merge_plain.hpp"
 #include "agent/dialect/manticore_sql/rows/text_table.hpp"
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
-
-using Kind = SqlToken::Kind;
-
-std::unexpected<ClientError> show_syntax_error(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
-}
-
-constexpr std::string_view kShown =
-    "SHOW CREATE TABLE t, SHOW TABLE t STATUS, SHOW TABLE t SETTINGS, SHOW THREADS, SHOW SETTINGS "
-    "and SHOW VARIABLES";
-
-/// The table at `token`, and the place that names it.
-Parsed named_at(const SqlToken& token) {
-  auto name = token.text;
-  if (token.kind == Kind::name) name = name.substr(1, name.size() - 2);
-  return {.table = std::string(name),
-          .table_begin = token.at,
-          .table_end = token.at + token.text.size(),
-          .planned = true};
-}
-
-/// The words after SHOW that name no table.
-bool is_server_wide(const SqlToken& token) {
-  return token.is_word("threads") || token.is_word("settings") || token.is_word("variables");
-}
 
 /// The elements of an array, without the brackets; empty: it is no array.
 std::string_view inside_of(std::string_view array) {
@@ -83,14 +53,14 @@ std::string with_table_name(std::string_view set, std::string_view table) {
 
 class OneShard final : public FanOut {
  public:
-  /// `table`: the client's name of the table, to be shown instead of the mirror's; empty: no name
+  /// `shown_table`: the client's name of the table, to be shown instead of the mirror's; empty: no name
   /// is shown.
-  OneShard(std::string statement, const Parsed& parsed, RowForm form, KeptSets kept,
-           std::string table = {})
+  OneShard(std::string statement, TextRange table, RowForm form, KeptSets kept,
+           std::string shown_table = {})
       : statement_(std::move(statement)),
-        table_(std::move(table)),
-        begin_(parsed.table_begin),
-        end_(parsed.table_end),
+        table_(std::move(shown_table)),
+        begin_(table.begin),
+        end_(table.end),
         form_(form),
         kept_(kept) {}
 
@@ -158,10 +128,10 @@ class OneShard final : public FanOut {
 /// Rows of all shards.
 class AllShards final : public FanOut {
  public:
-  AllShards(std::string statement, const Parsed& parsed, RowForm form, PlainMerge how)
+  AllShards(std::string statement, TextRange table, RowForm form, PlainMerge how)
       : statement_(std::move(statement)),
-        begin_(parsed.table_begin),
-        end_(parsed.table_end),
+        begin_(table.begin),
+        end_(table.end),
         form_(form),
         how_(how) {}
 
@@ -184,56 +154,22 @@ class AllShards final : public FanOut {
 
 }  // namespace
 
-std::expected<Parsed, ClientError> read_show(std::string_view statement) {
-  SqlTokens tokens(statement);
-  tokens.next();  // SHOW
-  const auto what = tokens.next();
-  if (is_server_wide(what)) return Parsed{.table = {}, .planned = true};
-  const bool creates = what.is_word("create");
-  if (creates) {
-    const auto table = tokens.next();
-    if (!table.is_word("table")) return show_syntax_error(fmt::format("known are {}", kShown));
-  }
-  const auto table = tokens.next();
-  if (!table.names_table())
-    return show_syntax_error(fmt::format("expected the name of a table at offset {}", table.at));
-  const auto of = tokens.next();
-  if (creates) {
-    if (of.kind != Kind::end && !of.is_word("option"))
-      return show_syntax_error(
-          fmt::format("expected OPTION or the end of the statement at offset {}", of.at));
-  } else {
-    if (!of.is_word("status") && !of.is_word("settings"))
-      return show_syntax_error(
-          fmt::format("expected STATUS or SETTINGS at offset {}; known are {}", of.at, kShown));
-  }
-  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
-    if (token.trouble() || token.is_sign(';'))
-      return show_syntax_error(
-          fmt::format("the statement is not understood at offset {}", token.at));
-  return named_at(table);
-}
-
-std::unique_ptr<FanOut> plan_show(std::string statement, const Parsed& parsed, RowForm form) {
-  SqlTokens tokens(statement);
-  tokens.next();  // SHOW
-  const auto what = tokens.next();
-  const bool threads = what.is_word("threads");
-  bool status = false;
-  if (what.is_word("table") || what.is_word("index")) {
-    tokens.next();
-    status = tokens.next().is_word("status");
-  }
-  if (!threads && !status)
-    return std::make_unique<OneShard>(std::move(statement), parsed, form, KeptSets::all,
-                                      what.is_word("create") ? parsed.table : std::string());
+std::unique_ptr<FanOut> plan_show(std::string_view statement, const ShowStatement& show,
+                                  RowForm form) {
+  using Object = ShowStatement::Object;
+  const bool threads = show.object == Object::threads;
+  const TextRange table{show.table_begin, show.table_end};
+  if (!threads && show.object != Object::table_status)
+    return std::make_unique<OneShard>(
+        std::string(statement), table, form, KeptSets::all,
+        show.object == Object::create_table ? show.table : std::string());
   const auto how = threads ? PlainMerge::concatenated : PlainMerge::added;
-  return std::make_unique<AllShards>(std::move(statement), parsed, form, how);
+  return std::make_unique<AllShards>(std::string(statement), table, form, how);
 }
 
-std::unique_ptr<FanOut> plan_for_one_shard(std::string statement, const Parsed& parsed,
-                                           RowForm form, KeptSets kept) {
-  return std::make_unique<OneShard>(std::move(statement), parsed, form, kept);
+std::unique_ptr<FanOut> plan_for_one_shard(std::string statement, TextRange table, RowForm form,
+                                           KeptSets kept) {
+  return std::make_unique<OneShard>(std::move(statement), table, form, kept);
 }
 
 }  // namespace karmad

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/dialect/fronts/sql/sql_tokens.hpp"
 
 namespace karmad {
 

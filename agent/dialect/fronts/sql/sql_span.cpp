@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_sql/select/sql_span.hpp"
+#include "agent/dialect/fronts/sql/sql_span.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include "agent/dialect/fronts/sql/sql_builders.hpp"
+
+namespace karmad {
+namespace {
+
+using TokenKind = SqlToken::Kind;
+
+/// The id in these tokens; nothing if they are no number or text that stands for one document.
+std::optional<DocumentId> id_of_value(std::span<const SqlToken> value) {
+  if (value.size() == 1 && value[0].kind == TokenKind::word)
+    return DocumentId::of_number(value[0].text);
+  if (value.size() == 2 && value[0].is_sign('-') && value[1].kind == TokenKind::word &&
+      value[1].at == value[0].at + 1 && !value[1].text.starts_with('-'))
+    return DocumentId::of_number(std::string("-").append(value[1].text));
+  if (value.size() != 1 || value[0].kind != TokenKind::quoted) return std::nullopt;
+  const auto text = value[0].inner();
+  if (text.find('\\') != text.npos) return std::nullopt;
+  return DocumentId::of_text(text);
+}
+
+bool token_names_id(const SqlToken& token) {
+  const auto name = token.inner();
+  return name.size() == 2 && (name[0] | 0x20) == 'i' && (name[1] | 0x20) == 'd';
+}
+
+ClientError bad_change(std::string reason) {
+  return {400, std::move(reason)};
+}
+
+}  // namespace
+
+SqlRefusal ChangeBuilder::no_table_at(std::size_t at) const {
+  return bad_change(fmt::format("{} names no table at offset {}", before_table_, at));
+}
+
+SqlRefusal ChangeBuilder::set_table(const SqlToken& name) {
+  if (name.inner().empty()) return no_table_at(name.at);
+  out_.table = name.inner();
+  out_.table_begin = name.at;
+  out_.table_end = name.end();
+  return std::nullopt;
+}
+
+SqlRefusal ChangeBuilder::after_table(const SqlToken& token) const {
+  if (token.is_sign(',')) return bad_change("several tables in a change; name one");
+  if (token.is_sign(':'))
+    return bad_change("a table with a cluster's name before it; name the table only");
+  return std::nullopt;
+}
+
+void ChangeBuilder::begin_columns(const SqlToken& bracket) {
+  columns_at_ = bracket.at + 1;
+  id_column_.reset();
+}
+
+SqlRefusal ChangeBuilder::add_column(const SqlToken& name) {
+  if (token_names_id(name)) {
+    if (id_column_) return bad_change(fmt::format("the column id twice, at offset {}", name.at));
+    id_column_ = columns_;
+  }
+  ++columns_;
+  return std::nullopt;
+}
+
+void ChangeBuilder::end_columns() {
+  if (!id_column_) out_.columns_begin = columns_at_;
+}
+
+void ChangeBuilder::begin_row(const SqlToken& bracket) {
+  out_.rows.push_back({.begin = bracket.at});
+  column_ = 0;
+  id_value_.clear();
+}
+
+void ChangeBuilder::add_value(const SqlToken& token, bool nested) {
+  if (token.is_sign(',') && !nested)
+    ++column_;
+  else if (id_column_ && column_ == *id_column_ && id_value_.size() < 3)
+    id_value_.push_back(token);
+}
+
+void ChangeBuilder::end_row(const SqlToken& bracket) {
+  auto& row = out_.rows.back();
+  row.end = bracket.end();
+  row.id_place = {row.begin + 1, row.begin + 1};
+  if (id_column_) row.id = id_of_value(id_value_);
+  if (row.id)
+    row.id_place = {id_value_.front().at, id_value_.back().end()};
+  else if (id_column_ && out_.trouble.empty())
+    out_.trouble = fmt::format(
+        "no id that can be read in the row at offset {}; give the column id a whole number or a "
+        "text, or leave the column out",
+        row.begin);
+}
+
+void ChangeBuilder::set_other_form(std::string why) {
+  out_.rows.clear();
+  out_.trouble = std::move(why);
+}
+
+SqlRefusal ChangeBuilder::look_at(const SqlToken& token) {
+  if (out_.makes_documents() || token.kind == TokenKind::end || token.is_sign(';'))
+    return std::nullopt;
+  if (token.is_word("join")) return bad_change("JOIN is not supported");
+  if (token.is_word("option") && where_.size() < kFewTokens) in_where_ = false;
+  if (in_where_ && where_.size() < kFewTokens) where_.push_back(token);
+  if (token.is_word("where")) {
+    in_where_ = true;
+    where_.clear();
+  }
+  return std::nullopt;
+}
+
+/// The id of UPDATE and DELETE is known if WHERE is `id = N`.
+ChangeStatement ChangeBuilder::finish() {
+  if (where_.size() >= 3 && where_.size() < kFewTokens && where_[0].names_table() &&
+      token_names_id(where_[0]) && where_[1].is_sign('='))
+    out_.id = id_of_value(std::span(where_).subspan(2));
+  return std::move(out_);
+}
+
+}  // namespace karmad

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
+
+namespace karmad {
+
+/// Why a statement is refused; nothing: it is not.
+using SqlRefusal = std::optional<ClientError>;
+
+/// Tokens of the reader's list, from `begin` to before `end`.
+struct SqlRange {
+  std::size_t begin;
+  std::size_t end;
+
+  bool empty() const { return begin == end; }
+};
+
+/// Builds the SELECT that the grammar finds.
+class SelectBuilder {
+ public:
+  explicit SelectBuilder(std::string_view statement) : statement_(statement) {}
+
+  /// Looks at each token behind SELECT, before the grammar does. Refuses what no SELECT of one
+  /// table can have.
+  SqlRefusal look_at(const SqlToken& token, bool after_tables);
+  static ClientError inner_select_at(std::size_t at);
+  /// Adds a token to the list of those that are kept. `depth`: of brackets, with the token's own.
+  std::size_t keep(const SqlToken& token, int depth, bool names_table);
+  SqlRefusal add_table(const SqlToken& token);
+  void set_tables(SqlRange tables) { tables_ = tables; }
+
+  enum class Clause : unsigned char { items, group, within, having, order, limit, options };
+  void set_clause(Clause clause, const SqlToken& keyword, SqlRange tokens);
+  void set_per_group(const SqlToken& count);
+  void set_where(const SqlToken& keyword);
+  void add_condition(const SqlToken& token, int depth);
+
+  enum class FacetPart : unsigned char { by, distinct, order, limit };
+  void begin_facet(const SqlToken& keyword, SqlRange items);
+  void set_facet_part(FacetPart part, const SqlToken& keyword, SqlRange tokens);
+  void end_facet();
+
+  /// The statement cannot be planned, for the first of the reasons that are given.
+  void note_unplannable(ClientError why);
+  /// `end`: offset of the end.
+  std::expected<SqlSelect, ClientError> finish(bool has_from, int open_brackets, std::size_t end);
+
+ private:
+  struct Facet {
+    std::size_t at = 0;
+    SqlRange items{};
+    std::array<SqlRange, 4> parts{};
+    std::array<bool, 4> given{};
+  };
+  void read_knn(const SqlToken& token, int depth);
+  void end_knn(const SqlToken& token);
+  void check_vector(const SqlToken& token, int depth);
+  SqlRefusal read_option(const SqlToken& number);
+  SqlRefusal refuse_ambiguous_fuzzy() const;
+  SqlRefusal without_from(int open_brackets) const;
+  /// A reason within a clause, which counts if the words of the statement are in order.
+  void note_late(std::size_t at, ClientError why);
+  SqlSpan span(SqlRange range) const {
+    return SqlSpan(out_.tokens).subspan(range.begin, range.end - range.begin);
+  }
+  void fill();
+
+  std::string_view statement_;
+  SqlSelect out_;
+  SqlRange tables_{};
+  std::array<SqlRange, 7> clauses_{};
+  std::vector<Facet> facets_;
+  std::array<SqlToken, 3> before_;  ///< the tokens behind SELECT, the last one first
+  bool has_options_ = false;
+  bool names_other_ = false;  ///< has the word FROM or JOIN, within brackets too
+  bool has_where_ = false;
+  std::size_t sign_in_text_ = std::string_view::npos;
+  SqlToken before_condition_;
+  int knn_depth_ = 0;  ///< of the brackets of KNN(); 0: not within them
+  int knn_argument_ = 0;
+  std::optional<std::size_t> knn_vector_;  ///< where the numbers of the open vector begin
+  KnnByDocument knn_;                      ///< as far as it was read
+  std::optional<std::pair<std::size_t, ClientError>> late_;
+};
+
+/// Builds the INSERT, REPLACE, UPDATE or DELETE that the grammar finds.
+class ChangeBuilder {
+ public:
+  void begin(ChangeStatement::Verb verb, std::string_view before_table) {
+    out_.verb = verb;
+    before_table_ = before_table;
+  }
+  bool has_verb() const { return !before_table_.empty(); }
+  SqlRefusal set_table(const SqlToken& name);
+  bool has_table() const { return !out_.table.empty(); }
+  bool is_table_end(std::size_t at) const { return out_.table_end == at; }
+  SqlRefusal no_table_at(std::size_t at) const;
+  SqlRefusal after_table(const SqlToken& token) const;
+
+  void begin_columns(const SqlToken& bracket);
+  SqlRefusal add_column(const SqlToken& name);
+  void end_columns();
+  void begin_row(const SqlToken& bracket);
+  /// `nested`: within further brackets.
+  void add_value(const SqlToken& token, bool nested);
+  void end_row(const SqlToken& bracket);
+  /// The statement has another form than rows of values: its ids are not known.
+  void set_other_form(std::string why);
+
+  /// Looks at each token of UPDATE and DELETE.
+  SqlRefusal look_at(const SqlToken& token);
+  ChangeStatement finish();
+  bool makes_documents() const { return out_.makes_documents(); }
+
+ private:
+  static constexpr std::size_t kFewTokens = 5;
+
+  ChangeStatement out_;
+  std::string_view before_table_;
+  std::size_t columns_at_ = 0;
+  std::size_t columns_ = 0;
+  std::optional<std::size_t> id_column_ = 0;
+  std::size_t column_ = 0;
+  std::vector<SqlToken> id_value_;
+  bool in_where_ = false;
+  std::vector<SqlToken> where_;  ///< a few of its tokens
+};
+
+/// Builds the CALL that the grammar finds.
+class CallBuilder {
+ public:
+  /// False: there is no such procedure.
+  bool set_procedure(const SqlToken& name);
+  void add_argument(const SqlToken& value);
+  /// The minus of a number, whose digits come as the argument.
+  void set_negative(const SqlToken& minus) { minus_ = minus; }
+  /// A token of a list in brackets. False: it cannot be there.
+  bool add_listed(const SqlToken& token, int depth);
+  SqlRefusal set_name(const SqlToken& name, bool as);
+  /// False: the argument before has a name, so this one needs one too.
+  bool end_unnamed() const;
+  void end_arguments(const SqlToken& bracket) { out_.arguments_end = bracket.at; }
+  bool is_full() const;
+  std::expected<CallStatement, ClientError> finish(std::string_view statement);
+
+ private:
+  /// One argument: its first token, where it ends, and its name as an option.
+  struct Argument {
+    SqlToken first;
+    std::size_t end = 0;
+    bool single = true;  ///< one token only
+    bool as = false;     ///< AS stands before the name
+    std::string name;    ///< empty: none
+  };
+  static bool is_plain(const Argument& argument, bool is_query);
+  std::size_t place_of_table() const { return out_.kind == CallKind::pq ? 0 : 1; }
+  SqlRefusal find_table();
+  SqlRefusal refuse_ambiguous(std::string_view statement) const;
+
+  CallStatement out_;
+  std::vector<Argument> arguments_;
+  std::optional<SqlToken> minus_;
+  bool list_open_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,653 @@
+// Drives the parser of sql_grammar.y: gives it the tokens of a statement and keeps what it finds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdio>
+
+#include "agent/dialect/fronts/sql/session_settings.hpp"
+#include "agent/dialect/fronts/sql/sql_builders.hpp"
+#include "agent/json/json_text.hpp"
+#include "embedded/sql_grammar.h"
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kKnownStatements =
+    "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
+    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS; about karmad: "
+    "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
+    "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, COMMIT";
+constexpr std::string_view kKnownShow =
+    "SHOW CREATE TABLE t, SHOW TABLE t STATUS, SHOW TABLE t SETTINGS, SHOW THREADS, SHOW SETTINGS "
+    "and SHOW VARIABLES";
+/// Words that begin statements which change a server or its tables.
+constexpr std::array<std::string_view, 18> kAdministration{
+    "create", "drop",   "alter",    "truncate", "optimize", "flush", "reload", "attach", "import",
+    "backup", "freeze", "unfreeze", "lock",     "unlock",   "kill",  "join",   "grant",  "revoke"};
+constexpr std::size_t kLongestPattern = 1024;  // keys and names are far shorter
+constexpr std::size_t kMostQuotedBytes = 60;   // of a statement, in an error
+/// Of a statement about karmad or the connection: bounds memory.
+constexpr std::size_t kMostKept = 10'000;
+
+/// A token as the parser's stack holds it.
+struct SqlPiece {
+  SqlToken::Kind kind;
+  int keyword;
+  const char* text;
+  std::size_t size;
+  std::size_t at;
+  int depth;  // of brackets, with its own
+
+  SqlToken token() const { return {kind, keyword, {text, size}, at, {}}; }
+};
+
+SqlPiece piece_of(const SqlToken& token, int depth) {
+  return {token.kind, token.keyword, token.text.data(), token.text.size(), token.at, depth};
+}
+
+/// Whether a word begins a part of a SELECT.
+bool is_clause(int keyword) {
+  constexpr std::array kClauses{SQL_SELECT, SQL_FROM,  SQL_WHERE, SQL_GROUP,  SQL_WITHIN,
+                                SQL_HAVING, SQL_ORDER, SQL_LIMIT, SQL_OPTION, SQL_FACET};
+  return std::ranges::find(kClauses, keyword) != kClauses.end();
+}
+
+ClientError out_of_order(const SqlToken& keyword) {
+  return wrong_at(keyword.at,
+                  fmt::format("{} is given twice or out of order, which is: WHERE, GROUP BY, "
+                              "WITHIN GROUP ORDER BY, HAVING, ORDER BY, LIMIT, OPTION, FACET",
+                              keyword.text));
+}
+
+struct yyParser;
+
+/// Reads one statement of a known kind. What the grammar finds comes through the functions that its
+/// actions call.
+class SqlReader {
+ public:
+  SqlReader(std::string_view statement, StatementKind kind)
+      : statement_(statement), tokens_(statement), kind_(kind), select_(statement) {
+    if (kind == StatementKind::call)
+      expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS and AUTOCOMPLETE";
+  }
+
+  std::expected<SqlStatement, ClientError> run();
+
+  // ---- called by the grammar
+
+  using Clause = SelectBuilder::Clause;
+  static constexpr auto kItems = Clause::items;
+  static constexpr auto kGroup = Clause::group;
+  static constexpr auto kWithin = Clause::within;
+  static constexpr auto kHaving = Clause::having;
+  static constexpr auto kOrder = Clause::order;
+  static constexpr auto kLimit = Clause::limit;
+  static constexpr auto kOptions = Clause::options;
+  using FacetPart = SelectBuilder::FacetPart;
+  static constexpr auto kFacetBy = FacetPart::by;
+  static constexpr auto kFacetDistinct = FacetPart::distinct;
+  static constexpr auto kFacetOrder = FacetPart::order;
+  static constexpr auto kFacetLimit = FacetPart::limit;
+
+  void syntax_error(SqlPiece at);
+
+  SqlRange empty_range() const { return {kept_count_, kept_count_}; }
+  SqlRange kept(SqlRange range, SqlPiece piece) {
+    keep(piece, false);
+    return {range.begin, kept_count_};
+  }
+
+  SqlRange table_of_select(SqlRange range, SqlPiece name) {
+    refuse(select_.add_table(name.token()));
+    keep(name, true);
+    return {range.begin, kept_count_};
+  }
+  void tables(SqlRange range) { select_.set_tables(range); }
+  void clause(Clause clause, SqlPiece keyword, SqlRange range) {
+    select_.set_clause(clause, keyword.token(), range);
+  }
+  void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
+  void where(SqlPiece keyword) { select_.set_where(keyword.token()); }
+  void condition(SqlPiece piece) { select_.add_condition(piece.token(), piece.depth); }
+  void per_group(SqlPiece count) { select_.set_per_group(count.token()); }
+  void facet(SqlPiece keyword, SqlRange items) { select_.begin_facet(keyword.token(), items); }
+  void facet_part(FacetPart part, SqlPiece keyword, SqlRange range) {
+    select_.set_facet_part(part, keyword.token(), range);
+  }
+  void end_facet() { select_.end_facet(); }
+
+  void verb(ChangeStatement::Verb verb, std::string_view before_table) {
+    change_.begin(verb, before_table);
+    updates_ = verb == ChangeStatement::Verb::update;
+  }
+  void changed_table(SqlPiece name) {
+    refuse(change_.set_table(name.token()));
+    expected_ = change_.makes_documents()     ? "(, VALUES or SET behind the table"
+                : updates_ ? "SET"
+                                              : "WHERE or the end of the statement";
+  }
+  void no_rows(SqlPiece keyword) {
+    change_.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
+    skimming_ = true;
+  }
+  void begin_columns(SqlPiece bracket) {
+    change_.begin_columns(bracket.token());
+    expected_ = "a name of a column";
+  }
+  void column(SqlPiece name) {
+    refuse(change_.add_column(name.token()));
+    expected_ = ", or ) after a column";
+  }
+  void next_column() { expected_ = "a name of a column"; }
+  void end_columns() {
+    change_.end_columns();
+    expected_ = "VALUES";
+    expected_else_ = ExpectedElse::other_form;
+  }
+  void next_row() {
+    expected_ = "( of a row of values";
+    expected_else_ = ExpectedElse::refusal;
+  }
+  void begin_row(SqlPiece bracket) {
+    change_.begin_row(bracket.token());
+    expected_ = ") after the values";
+  }
+  void value(SqlPiece piece, bool nested = false) { change_.add_value(piece.token(), nested); }
+  void end_row(SqlPiece bracket) {
+    change_.end_row(bracket.token());
+    expected_ = "the end of the statement, a comma or OPTION";
+    expected_else_ = ExpectedElse::other_form;
+  }
+
+  void expect(std::string_view what) { expected_ = what; }
+  void procedure(SqlPiece name) {
+    if (call_.set_procedure(name.token())) return expect("(");
+    refuse_call_at(name.at);
+  }
+  void begin_argument() {
+    expected_ = "an argument";
+    if (call_.is_full()) refuse(bad(fmt::format("CALL with more than {} arguments", 1000)));
+  }
+  void argument(SqlPiece value) {
+    call_.add_argument(value.token());
+    expected_ = ", or )";
+  }
+  void negative_argument(SqlPiece minus) {
+    call_.set_negative(minus.token());
+    expected_ = "a number";
+  }
+  void listed_argument(SqlPiece piece) {
+    if (!call_.add_listed(piece.token(), piece.depth)) refuse_call_at(piece.at);
+    expected_ = piece.depth == 1 ? ", or )" : ")";
+  }
+  void unnamed_argument() {
+    if (call_.end_unnamed()) return;
+    expected_ = "AS and the name of an option";
+    refuse_call_at(token_.at);
+  }
+  void argument_name(SqlPiece name, bool as) {
+    refuse(call_.set_name(name.token(), as));
+    expected_ = ", or )";
+  }
+  void end_arguments(SqlPiece bracket) {
+    call_.end_arguments(bracket.token());
+    expected_ = "the end of the statement";
+  }
+
+  void show_server(SqlPiece what) {
+    done(ShowStatement{.object = what.token().is_word("threads") ? ShowStatement::Object::threads
+                                                                 : ShowStatement::Object::server});
+  }
+  void show_table(ShowStatement::Object object, SqlPiece piece) {
+    const auto name = piece.token();
+    done(ShowStatement{.object = object,
+                       .table = std::string(name.inner()),
+                       .table_begin = name.at,
+                       .table_end = name.end()});
+  }
+  void show_create(SqlPiece word, SqlPiece name) {
+    if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
+    show_table(ShowStatement::Object::create_table, name);
+  }
+  void status(Show show) { done(StatusStatement{.show = show, .like = std::move(like_)}); }
+  void status(Show show, SqlRange name) {
+    auto text = joined(name);
+    if (!text || text->empty()) return refuse(unknown_statement(statement_, "unknown statement"));
+    done(StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)});
+  }
+  void like(SqlRange pattern) {
+    like_ = joined(pattern);
+    if (!like_) syntax_error(piece_of(kept_[pattern.end - 1], 0));
+  }
+  void session(SessionStatement::Is is) {
+    done(SessionStatement{.is = is, .like = std::move(like_)});
+  }
+  void inspect(SqlPiece what) {
+    done(SessionStatement{.is = SessionStatement::Is::inspected,
+                          .text = what.token().is_word("plan") ? "SHOW PLAN" : "SHOW PROFILE"});
+  }
+  void of_client(SqlPiece what) {
+    using Is = SessionStatement::Is;
+    const auto word = what.token();
+    const bool databases = word.is_word("databases") || word.is_word("schemas");
+    session(databases ? Is::databases : word.is_word("collation") ? Is::collations : Is::charsets);
+  }
+  void use(SqlRange name) {
+    done(SessionStatement{.is = SessionStatement::Is::use,
+                          .text = name.empty() || !kept_[name.begin].names_table()
+                                      ? std::string()
+                                      : std::string(kept_[name.begin].inner())});
+  }
+  void no_transactions() {
+    refuse(bad("there are no transactions: each statement takes effect at once"));
+  }
+  void assignments(SqlRange range) {
+    if (auto why = why_setting_is_refused(std::span(kept_).subspan(range.begin,
+                                                                   range.end - range.begin)))
+      return refuse(bad(*std::move(why)));
+    session(SessionStatement::Is::nothing);
+  }
+
+ private:
+  /// What a token that the grammar does not expect means.
+  enum class ExpectedElse : std::uint8_t { refusal, other_form };
+
+  static ClientError bad(std::string reason) { return {400, std::move(reason)}; }
+  void refuse(SqlRefusal refusal) {
+    if (refusal && !refusal_) refusal_ = std::move(refusal);
+  }
+  void refuse_call_at(std::size_t at) {
+    refuse(bad(fmt::format("CALL: expected {} at offset {}", expected_, at)));
+  }
+  template <class T>
+  void done(T statement) {
+    read_ = std::move(statement);
+  }
+
+  bool is_select() const { return kind_ == StatementKind::select; }
+  bool is_change() const {
+    return kind_ == StatementKind::insert || kind_ == StatementKind::change;
+  }
+  void keep(const SqlPiece& piece, bool names_table);
+  std::optional<std::string> joined(SqlRange range) const;
+  void look_at_token();
+  bool ends_here();
+  bool may_name_table() const {
+    return in_tables_ && (before_.is_word("from") || before_.is_sign(','));
+  }
+  int code_of_token();
+  int code_of_word();
+  int code_of_sign();
+  void feed(yyParser& parser, bool ended);
+  void unexpected_in_select(const SqlToken& token);
+  void unexpected_in_change(const SqlToken& token);
+  std::string why_unexpected(const SqlToken& token) const;
+  std::expected<SqlStatement, ClientError> finish();
+
+  std::string_view statement_;
+  SqlTokens tokens_;
+  StatementKind kind_;
+  SelectBuilder select_;
+  ChangeBuilder change_;
+  CallBuilder call_;
+  std::optional<SqlStatement> read_;  ///< a statement of another kind
+  std::optional<ClientError> refusal_;
+  bool skimming_ = false;  ///< the grammar gets no more tokens; they are only looked at
+
+  SqlToken token_;          ///< given to the grammar
+  SqlToken before_;         ///< the one before it
+  SqlToken before_before_;  ///< and the one before that
+  SqlToken second_;
+  std::size_t count_ = 0;  ///< of tokens that were given
+  int depth_ = 0;          ///< of brackets, with the token's own
+  bool has_from_ = false;
+  bool in_tables_ = false;  ///< between FROM and the clause behind it
+  bool in_facet_ = false;
+  bool updates_ = false;    ///< it is an UPDATE
+  bool misplaced_ = false;  ///< a word that begins a clause stands before FROM
+  std::string_view expected_;
+  ExpectedElse expected_else_ = ExpectedElse::refusal;
+  std::vector<SqlToken> kept_;
+  std::size_t kept_count_ = 0;
+  std::optional<std::string> like_;
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#include "embedded/sql_grammar.c"
+#pragma GCC diagnostic pop
+
+void SqlReader::keep(const SqlPiece& piece, bool names_table) {
+  if (is_select()) {
+    kept_count_ = select_.keep(piece.token(), piece.depth, names_table);
+    return;
+  }
+  if (kept_.size() == kMostKept) return refuse(bad("the statement has too many words"));
+  kept_.push_back(piece.token());
+  kept_count_ = kept_.size();
+}
+
+/// The text of tokens that stand right beside each other; quoted ones are unescaped. `\%` and `\_`
+/// stay for LIKE. Nothing: they do not, or the text is too long.
+std::optional<std::string> SqlReader::joined(SqlRange range) const {
+  std::string text;
+  for (auto i = range.begin; i < range.end; ++i) {
+    const auto& token = kept_[i];
+    const bool quoted = token.kind == SqlToken::Kind::quoted;
+    if (i > range.begin) {
+      const auto& before = kept_[i - 1];
+      const bool was_quoted = before.kind == SqlToken::Kind::quoted;
+      if (before.end() != token.at || quoted != was_quoted) return std::nullopt;
+      if (quoted && before.text.front() != token.text.front()) return std::nullopt;
+      if (quoted) text += token.text.front();  // a quote that is written twice
+    }
+    const auto inner = token.inner();
+    for (std::size_t c = 0; c < inner.size(); ++c) {
+      const bool escapes = quoted && inner[c] == '\\' && c + 1 < inner.size() &&
+                           std::string_view("'\"`\\").contains(inner[c + 1]);
+      text += inner[escapes ? ++c : c];
+    }
+    if (text.size() > kLongestPattern) return std::nullopt;
+  }
+  return text;
+}
+
+/// What holds for each token, whatever the grammar does with it.
+void SqlReader::look_at_token() {
+  if (auto trouble = token_.trouble()) {
+    if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::unfinished)
+      return refuse(
+          unknown_statement(statement_, "a quoted text that does not end, or is too long"));
+    return refuse(bad(*std::move(trouble)));
+  }
+  if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !may_name_table()));
+  if (!is_change()) return;
+  if (token_.is_word("select"))
+    refuse(
+        bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
+  refuse(change_.look_at(token_));
+}
+
+/// At `;`: whether the statement ends there. Refuses what follows it.
+bool SqlReader::ends_here() {
+  if (!token_.is_sign(';')) return false;
+  const bool in_row = kind_ == StatementKind::insert && depth_ > 0 && !skimming_;
+  if (in_row || may_name_table()) return false;  // the grammar refuses it
+  auto next = tokens_.next();
+  while (next.is_sign(';') && kind_ == StatementKind::status) next = tokens_.next();
+  if (next.kind == SqlToken::Kind::end) return true;
+  if (is_select() && !has_from_) {
+    refuse(select_.finish(false, 1, token_.at).error());
+  } else if (kind_ == StatementKind::call) {
+    refuse(bad(fmt::format("CALL: expected the end of the statement at offset {}", next.at)));
+  } else if (kind_ == StatementKind::show) {
+    refuse(bad(fmt::format("the statement is not understood at offset {}", token_.at)));
+  } else if (kind_ == StatementKind::status) {
+    refuse(unknown_statement(statement_, "more than one statement"));
+  } else if (next.kind == SqlToken::Kind::ambiguous) {
+    refuse(bad(*next.trouble()));
+  } else {
+    refuse(bad("several statements; send them one by one"));
+  }
+  return true;
+}
+
+/// Counts brackets: of a SELECT all kinds, and what they hold is inner; of rows and CALL those
+/// within the first ones.
+int SqlReader::code_of_sign() {
+  const char sign = token_.text.front();
+  const bool opens = sign == '(' || (is_select() && (sign == '[' || sign == '{'));
+  const bool closes = sign == ')' || (is_select() && (sign == ']' || sign == '}'));
+  const bool has_rows = kind_ == StatementKind::insert || kind_ == StatementKind::call;
+  if (opens) ++depth_;
+  const bool inner = is_select() ? depth_ > 0 : has_rows && depth_ > 1;
+  if (closes && depth_ > 0) {
+    --depth_;
+  } else if (closes && is_select()) {
+    select_.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
+    return SQL_INNER;
+  }
+  if (inner) return SQL_INNER;
+  if (opens || closes) return opens ? SQL_LP : SQL_RP;
+  if (sign == ',') return SQL_COMMA;
+  if (sign == ';') return SQL_SEMICOLON;
+  return sign == '-' && kind_ == StatementKind::call ? SQL_MINUS : SQL_SIGN;
+}
+
+int SqlReader::code_of_word() {
+  const auto keyword = token_.keyword;
+  if (keyword == SQL_DISTINCT) return in_facet_ ? keyword : SQL_WORD;
+  const auto before = before_.keyword;
+  if (keyword == SQL_BY) {
+    const bool ends_key =
+        before == SQL_GROUP || before == SQL_ORDER ||
+        (before_before_.keyword == SQL_GROUP && before != SQL_BY);
+    return ends_key || in_facet_ ? keyword : SQL_WORD;
+  }
+  if (keyword == SQL_FACET) {
+    if (in_facet_ && (before == SQL_BY || before_.is_sign(','))) return SQL_WORD;  // FACET()
+    in_facet_ = true;
+  }
+  return keyword == 0 ? SQL_WORD : keyword;
+}
+
+int SqlReader::code_of_token() {
+  using enum SqlToken::Kind;
+  if (token_.kind == sign) return code_of_sign();
+  const bool has_rows = kind_ == StatementKind::insert || kind_ == StatementKind::call;
+  if (is_select() ? depth_ > 0 : has_rows && depth_ > 1) return SQL_INNER;
+  return token_.kind == name ? SQL_NAME : token_.kind == quoted ? SQL_QUOTED : code_of_word();
+}
+
+void SqlReader::feed(yyParser& parser, bool ended) {
+  const int code = ended ? 0 : code_of_token();
+  if (is_select() && in_tables_ && !may_name_table()) {
+    if (code == SQL_HINT || code == SQL_USE) {
+      SqlParse(&parser, 0, piece_of(token_, depth_), this);
+      select_.note_unplannable(wrong_at(token_.at, "expected a comma or the end of FROM"));
+      skimming_ = true;
+      return;
+    }
+    in_tables_ = !is_clause(code) || code == SQL_FROM;
+  }
+  const bool begins_tables = is_select() && code == SQL_FROM && !has_from_;
+  SqlParse(&parser, code, piece_of(token_, depth_), this);
+  if (!begins_tables) return;
+  has_from_ = true;
+  in_tables_ = true;
+  if (misplaced_) select_.note_unplannable(out_of_order(token_));
+}
+
+void SqlReader::unexpected_in_select(const SqlToken& token) {
+  if (may_name_table() && token.is_sign('(')) return refuse(select_.inner_select_at(token.at));
+  if (may_name_table()) return refuse(bad("FROM names no table"));
+  if (in_tables_)
+    return refuse(bad(fmt::format(
+        "expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset {}; a table "
+        "has no alias and no part",
+        token.at)));
+  skimming_ = true;
+  if (is_clause(token.keyword)) return select_.note_unplannable(out_of_order(token));
+  const auto before = before_.keyword;
+  if (in_facet_ && before == SQL_ORDER)
+    return select_.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
+  const bool in_within = before_before_.keyword == SQL_WITHIN;
+  select_.note_unplannable(wrong_at(token.at, before == SQL_WITHIN ? "expected group here"
+                                              : before != SQL_GROUP ? "expected by here"
+                                              : in_within ? "expected order here"
+                                                          : "expected GROUP BY or GROUP n BY"));
+}
+
+void SqlReader::unexpected_in_change(const SqlToken& token) {
+  if (!change_.has_verb()) return refuse(bad(fmt::format("expected FROM at offset {}", token.at)));
+  if (!change_.has_table()) return refuse(change_.no_table_at(token.at));
+  if (change_.is_table_end(before_.end())) refuse(change_.after_table(token));
+  auto why = fmt::format("expected {} at offset {}", expected_, token.at);
+  if (expected_else_ == ExpectedElse::refusal) return refuse(bad(std::move(why)));
+  change_.set_other_form(std::move(why));
+  skimming_ = true;
+}
+
+std::string SqlReader::why_unexpected(const SqlToken& token) const {
+  const auto before = count_ - 1;  // tokens
+  if (kind_ == StatementKind::call)
+    return fmt::format("CALL: expected {} at offset {}", expected_, token.at);
+  if (kind_ == StatementKind::show) {
+    const bool creates = second_.keyword == SQL_CREATE;
+    if (before == 2 && creates) return fmt::format("known are {}", kKnownShow);
+    if (before == (creates ? 3U : 2U))
+      return fmt::format("expected the name of a table at offset {}", token.at);
+    if (creates)
+      return fmt::format("expected OPTION or the end of the statement at offset {}", token.at);
+    return fmt::format("expected STATUS or SETTINGS at offset {}; known are {}", token.at,
+                       kKnownShow);
+  }
+  if (second_.keyword == SQL_PLAN) return "expected the end after SHOW PLAN";
+  if (before_.keyword == SQL_LIKE) return "LIKE needs a pattern in quotes";
+  return fmt::format("expected LIKE 'pattern' or the end at offset {}", token.at);
+}
+
+void SqlReader::syntax_error(SqlPiece at) {
+  if (refusal_ || skimming_) return;
+  const auto token = at.token();
+  if (is_select()) return unexpected_in_select(token);
+  if (is_change()) return unexpected_in_change(token);
+  if (kind_ == StatementKind::status)
+    return refuse(unknown_statement(statement_, "unknown statement"));
+  refuse(bad(why_unexpected(token)));
+}
+
+std::expected<SqlStatement, ClientError> SqlReader::run() {
+  yyParser parser;
+  SqlParseInit(&parser);
+  for (bool more = true; more && !refusal_;) {
+    before_before_ = before_;
+    before_ = token_;
+    token_ = tokens_.next();
+    if (++count_ == 2) second_ = token_;
+    look_at_token();
+    if (refusal_) break;
+    more = token_.kind != SqlToken::Kind::end && !ends_here();
+    if (!skimming_ && !refusal_) feed(parser, !more);
+  }
+  SqlParseFinalize(&parser);
+  return finish();
+}
+
+std::expected<SqlStatement, ClientError> SqlReader::finish() {
+  if (refusal_) return std::unexpected(*std::move(refusal_));
+  if (is_select()) return select_.finish(has_from_, depth_, token_.at);
+  if (is_change()) return change_.finish();
+  if (kind_ == StatementKind::call) return call_.finish(statement_);
+  if (read_) return *std::move(read_);
+  return std::unexpected(unknown_statement(statement_, "unknown statement"));
+}
+
+}  // namespace
+
+ClientError unknown_statement(std::string_view statement, std::string_view problem) {
+  const auto begin = statement.substr(std::min(statement.find_first_not_of(" \t\r\n"),
+                                               statement.size()));
+  const bool cut = begin.size() > kMostQuotedBytes;
+  return {400, fmt::format("{} in '{}{}'; known statements: {}", problem,
+                           clean_utf8(begin.substr(0, kMostQuotedBytes)), cut ? "..." : "",
+                           kKnownStatements)};
+}
+
+StatementKind kind_of_statement(std::string_view statement) {
+  SqlTokens tokens(statement);
+  const auto first = tokens.next();
+  if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return StatementKind::empty;
+  switch (first.keyword) {
+    case SQL_SELECT:
+      return StatementKind::select;
+    case SQL_INSERT:
+    case SQL_REPLACE:
+      return StatementKind::insert;
+    case SQL_UPDATE:
+    case SQL_DELETE:
+      return StatementKind::change;
+    case SQL_CALL:
+      return StatementKind::call;
+    case SQL_DESC:
+      return StatementKind::status;
+    case SQL_SET:
+    case SQL_USE:
+    case SQL_COMMIT:
+    case SQL_BEGIN:
+      return StatementKind::session;
+    default:
+      break;
+  }
+  if (first.keyword == SQL_SHOW) {
+    switch (tokens.next().keyword) {
+      case SQL_CREATE:
+      case SQL_TABLE:
+      case SQL_SERVER:
+      case SQL_SETTINGS:
+        return StatementKind::show;
+      case SQL_META:
+      case SQL_SCROLL:
+      case SQL_WARNINGS:
+      case SQL_PLAN:
+      case SQL_OF_CLIENT:
+        return StatementKind::session;
+      default:
+        return StatementKind::status;
+    }
+  }
+  const bool administers = std::ranges::any_of(
+      kAdministration, [&](std::string_view word) { return first.is_word(word); });
+  return administers ? StatementKind::administration : StatementKind::unknown;
+}
+
+SelectionClass selection_class_of(StatementKind kind, std::string_view statement) {
+  switch (kind) {
+    case StatementKind::insert:
+    case StatementKind::change:
+      return SelectionClass::must_use_primary;
+    case StatementKind::show:
+      return SelectionClass::should_use_primary;
+    case StatementKind::select:
+    case StatementKind::call:
+      return SelectionClass::may_use_secondary;
+    case StatementKind::status:
+      break;
+    default:
+      return SelectionClass::none;
+  }
+  SqlTokens tokens(statement);
+  const bool describes =
+      tokens.next().keyword == SQL_DESC || tokens.next().keyword == SQL_TABLES;
+  return describes ? SelectionClass::should_use_primary : SelectionClass::none;
+}
+
+std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
+                                                        StatementKind kind) {
+  SqlTokens tokens(statement);
+  switch (kind) {
+    case StatementKind::empty:
+      return std::unexpected(
+          ClientError{400, fmt::format("no statement; known: {}", kKnownStatements)});
+    case StatementKind::administration:
+      return std::unexpected(ClientError{
+          400, fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
+                           "it to the mirrors themselves",
+                           tokens.next().text)});
+    case StatementKind::unknown:
+      if (auto trouble = tokens.next().trouble())
+        return std::unexpected(ClientError{400, *std::move(trouble)});
+      return std::unexpected(unknown_statement(statement, "unknown statement"));
+    default:
+      return SqlReader(statement, kind).run();
+  }
+}
+
+}  // namespace karmad

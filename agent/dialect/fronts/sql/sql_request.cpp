@@ -1,0 +1,210 @@
+#include "agent/dialect/fronts/sql/sql_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::string_view kQuery = "query";
+
+/// The values of form fields named `query`, in any case and encoding, also with a zero byte behind
+/// the name.
+struct QueryFields {
+  std::optional<std::string_view> first;  ///< still encoded
+  bool several = false;
+};
+
+QueryFields query_fields(std::string_view form) {
+  QueryFields found;
+  while (!form.empty()) {
+    const auto end = form.find('&');
+    const auto pair = form.substr(0, end);
+    form = end == form.npos ? std::string_view{} : form.substr(end + 1);
+    const auto sign = pair.find('=');
+    // Engines written in C end a name at a zero byte.
+    const auto name = url_decoded(pair.substr(0, sign));
+    if (sign == pair.npos || !wire::same_word(name.substr(0, name.find('\0')), kQuery)) continue;
+    found.several = found.several || found.first;
+    if (!found.first) found.first = pair.substr(sign + 1);
+  }
+  return found;
+}
+
+bool is_form(const ClientRequest& request) {
+  const auto begins = [&](std::string_view text) { return request.body.starts_with(text); };
+  if (begins("query=") || begins("mode=raw&") || begins("raw_response=")) return true;
+  return request.content_type.find("x-www-form-urlencoded") != std::string_view::npos &&
+         query_fields(request.body).first.has_value();
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == text.npos;
+}
+
+std::unexpected<ClientError> no_statements(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// Whether no statement can follow: there is no `;`, or only blanks follow the first.
+bool is_surely_one(std::string_view text) {
+  const auto end = text.find(';');
+  return end == text.npos || text.find_first_not_of(" \t\r\n;", end) == text.npos;
+}
+
+/// Where the first bytes are that are not UTF-8; npos: nowhere.
+std::size_t first_wrong_bytes(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return text.npos;
+}
+
+/// Finds the statement; 400 if there is none, or more than one.
+std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request) {
+  using In = StatementPlace::In;
+  StatementPlace place;
+  const auto in_url = query_fields(request.query);
+  QueryFields in_body;
+  if (!is_blank(request.body)) {
+    if (is_form(request)) {
+      in_body = query_fields(request.body);
+      place = {In::body_query, in_body.first.value_or(std::string_view{})};
+    } else {
+      place = {In::body, request.body};
+    }
+  } else if (in_url.first) {
+    place = {In::url_query, *in_url.first};
+  } else if (request.path.starts_with("/cli")) {
+    place = {In::url, request.query};
+  }
+  // Engines differ in which one they use.
+  if (in_url.several || in_body.several)
+    return no_statements("several fields query; send one statement");
+  if (in_url.first && !is_blank(request.body))
+    return no_statements("a statement in the body and another in the URL; send one");
+  if (is_blank(place.encoded)) return no_statements("there is no statement");
+  return place;
+}
+
+/// The text of all statements, decoded into `list` where it is encoded.
+std::expected<StatementText, ClientError> whole_text(const ClientRequest& request,
+                                                     StatementList& list) {
+  const auto place = place_of_statement(request);
+  if (!place) return std::unexpected(place.error());
+  auto text = place->encoded;
+  if (place->in != StatementPlace::In::body) text = list.decoded = url_decoded(text);
+  text = without_empty_statements(text);
+  if (text.empty()) return no_statements("there is no statement");
+  return StatementText{.text = text, .form = form_of(request), .place = *place};
+}
+
+}  // namespace
+
+TicketClass StatementText::ticket_class() const {
+  switch (kind) {
+    case StatementKind::insert:
+    case StatementKind::change:
+      return TicketClass::update;
+    case StatementKind::select:
+    case StatementKind::call:
+    case StatementKind::show:
+      return TicketClass::search;
+    default:
+      return TicketClass::exempt;
+  }
+}
+
+std::string_view without_empty_statements(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n;") + 1);
+  if (text.find(';') == text.npos) return text;
+  SqlTokens tokens(text);
+  auto first = tokens.next();
+  if (!first.is_sign(';')) return text;
+  while (first.is_sign(';')) first = tokens.next();
+  return text.substr(first.at);
+}
+
+std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
+  // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
+  if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
+    return no_statements(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
+  if (is_surely_one(text)) return std::vector{text.substr(0, text.find(';'))};
+  std::vector<std::string_view> statements;
+  SqlTokens tokens(text);
+  std::size_t begin = 0;
+  bool blank = true;
+  for (;;) {
+    const auto token = tokens.next();
+    if (auto trouble = token.trouble()) return no_statements(*std::move(trouble));
+    const bool ends = token.kind == SqlToken::Kind::end;
+    if (!ends && !token.is_sign(';')) {
+      blank = false;
+      continue;
+    }
+    if (!blank && statements.size() == kMostStatements)
+      return no_statements(
+          fmt::format("more than {} statements in one request", kMostStatements));
+    if (!blank) statements.push_back(text.substr(begin, token.at - begin));
+    if (ends) return statements;
+    begin = token.at + 1;
+    blank = true;
+  }
+}
+
+std::expected<StatementText, ClientError> statement_in(const ClientRequest& request) {
+  if (request.statement != nullptr) return *request.statement;
+  auto list = std::make_shared<StatementList>();
+  auto whole = whole_text(request, *list);
+  if (!whole) return whole;
+  whole->kind = kind_of_statement(whole->text);
+  if (!list->decoded.empty()) whole->owner = std::move(list);
+  return whole;
+}
+
+std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements(
+    const ClientRequest& request) {
+  auto list = std::make_shared<StatementList>();
+  const auto whole = whole_text(request, *list);
+  if (!whole) return std::unexpected(whole.error());
+  const auto statements = split_statements(whole->text);
+  if (!statements) return std::unexpected(statements.error());
+  const auto form = whole->form;
+  for (const auto one : *statements) {
+    const auto kind = kind_of_statement(one);
+    const bool changes = kind == StatementKind::insert || kind == StatementKind::change;
+    if (changes && form == RowForm::hits)  // as the search server answers it there
+      return std::unexpected(ClientError{
+          501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
+    list->statements.push_back({one, kind, form, whole->place});
+  }
+  if (list->statements.empty()) return no_statements("there is no statement");
+  return list;
+}
+
+RowForm form_of(const ClientRequest& request) {
+  if (request.path == "/cli") return RowForm::text;
+  if (request.path != "/sql") return RowForm::raw;
+  const auto asks_raw = [](std::string_view form) {
+    for (const std::string_view field : {"mode=raw", "raw_response=true"})
+      for (auto at = form.find(field); at != form.npos; at = form.find(field, at + 1)) {
+        const auto end = at + field.size();
+        if ((at == 0 || form[at - 1] == '&') && (end == form.size() || form[end] == '&'))
+          return true;
+      }
+    return false;
+  };
+  return asks_raw(request.query) || (is_form(request) && asks_raw(request.body)) ? RowForm::raw
+                                                                                 : RowForm::hits;
+}
+
+}  // namespace karmad
