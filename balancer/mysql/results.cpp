@@ -4,9 +4,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstring>
-#include <limits>
-#include <tuple>
 #include <utility>
 
 #include "agent/dialect/merge/infinities.hpp"
@@ -19,22 +16,30 @@ constexpr std::size_t kMostColumns = 4096;           // as in MySQL
 constexpr std::size_t kMostColumnsOfAll = 64 << 10;  // of all result sets
 constexpr std::size_t kUnescapedAtOnce = 4096;       // bytes of a text
 
-/// Types of columns as the search server names them; any other is a text.
-MysqlType type_of_column(std::string_view name, MysqlForm form) {
-  constexpr std::array<std::pair<std::string_view, MysqlType>, 8> kTypes{{
-      {"long long", MysqlType::long64},
-      {"long", MysqlType::long32},
-      {"uint", MysqlType::long32},
-      {"bool", MysqlType::long32},
-      {"timestamp", MysqlType::long32},
-      {"float", MysqlType::real32},
-      {"double", MysqlType::real64},
-      {"decimal", MysqlType::decimal},
-  }};
-  const auto* const found = std::ranges::find(kTypes, name, &decltype(kTypes)::value_type::first);
-  const auto type = found == kTypes.end() ? MysqlType::var_string : found->second;
-  // 32 bits are written as 64, since some of them are unsigned.
-  return type == MysqlType::long32 && form == MysqlForm::binary ? MysqlType::long64 : type;
+/// How a type of the search server is sent.
+struct MysqlColumnType {
+  MysqlType type = MysqlType::string;
+  bool is_unsigned = false;
+};
+
+/// The type of a column that the search server names so. The binary form has 32 bits as 64, since
+/// some servers write negative numbers there.
+MysqlColumnType type_of_column(std::string_view name, MysqlForm form) {
+  struct Named {
+    std::string_view name;
+    MysqlColumnType sent;
+  };
+  constexpr std::array kTypes{
+      Named{"long long", {MysqlType::long64}},       Named{"long", {MysqlType::long32, true}},
+      Named{"uint", {MysqlType::long32, true}},      Named{"bool", {MysqlType::long32, true}},
+      Named{"timestamp", {MysqlType::long32, true}}, Named{"float", {MysqlType::real32}},
+      Named{"double", {MysqlType::real64}},          Named{"decimal", {MysqlType::decimal}},
+  };
+  const auto* const found = std::ranges::find(kTypes, name, &Named::name);
+  if (found == kTypes.end()) return {};
+  if (form == MysqlForm::binary && found->sent.type == MysqlType::long32)
+    return {MysqlType::long64};
+  return found->sent;
 }
 
 template <class Number>
@@ -89,63 +94,25 @@ bool is_sql_null(std::string_view value) {
   return value.empty() || value == "null";
 }
 
-bool is_number_type(MysqlType type) {
-  return type == MysqlType::long32 || type == MysqlType::long64 || type == MysqlType::real32 ||
-         type == MysqlType::real64;
-}
-
 /// Size of a value in the binary form; 0: it is sent as a text.
 std::size_t binary_size(MysqlType type) {
   if (type == MysqlType::real32) return 4;
   return type == MysqlType::long64 || type == MysqlType::real64 ? 8 : 0;
 }
 
-/// The bits of a number in the binary form.
-std::uint64_t binary_number(std::string_view text, MysqlType type, bool is_unsigned) {
-  if (type == MysqlType::real32)
-    return std::bit_cast<std::uint32_t>(
-        static_cast<float>(parsed_number<double>(text).value_or(0)));
-  if (type == MysqlType::real64)
-    return std::bit_cast<std::uint64_t>(parsed_number<double>(text).value_or(0));
-  if (is_unsigned) return parsed_number<std::uint64_t>(text).value_or(0);
-  return static_cast<std::uint64_t>(parsed_number<std::int64_t>(text).value_or(0));
+/// The bits of a number in the binary form; nothing: the text is no such number. Whole numbers from
+/// 2^63 on wrap, as those of the search server do.
+std::optional<std::uint64_t> binary_number(std::string_view text, MysqlType type) {
+  if (type == MysqlType::long64) {
+    if (const auto number = parsed_number<std::int64_t>(text))
+      return static_cast<std::uint64_t>(*number);
+    return parsed_number<std::uint64_t>(text);
+  }
+  const auto number = parsed_number<double>(text);
+  if (!number) return std::nullopt;
+  return type == MysqlType::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(*number))
+                                   : std::bit_cast<std::uint64_t>(*number);
 }
-
-/// The values of a column of numbers, as far as its type depends on them.
-class MysqlTypeFit {
- public:
-  void add(MysqlType type, std::string_view text) {
-    if (type == MysqlType::real32 || type == MysqlType::real64) {
-      is_text_ |= !parsed_number<double>(text);
-    } else if (const auto number = parsed_number<std::int64_t>(text)) {
-      least_ = std::min(least_, *number);
-      most_ = std::max(most_, static_cast<std::uint64_t>(std::max<std::int64_t>(*number, 0)));
-    } else if (const auto large = parsed_number<std::uint64_t>(text)) {
-      most_ = std::max(most_, *large);
-    } else {
-      is_text_ = true;
-    }
-  }
-  /// The type that has room for all values, and whether it is unsigned.
-  std::pair<MysqlType, bool> fitted(MysqlType type) const {
-    if (is_text_) return {MysqlType::var_string, false};
-    if (type == MysqlType::real32 || type == MysqlType::real64) return {type, false};
-    if (type == MysqlType::long32) {
-      if (least_ >= std::numeric_limits<std::int32_t>::min() &&
-          most_ <= std::numeric_limits<std::int32_t>::max())
-        return {type, false};
-      if (least_ == 0 && most_ <= std::numeric_limits<std::uint32_t>::max()) return {type, true};
-    }
-    if (most_ <= std::numeric_limits<std::int64_t>::max()) return {MysqlType::long64, false};
-    if (least_ < 0) return {MysqlType::var_string, false};
-    return {MysqlType::long64, true};
-  }
-
- private:
-  std::int64_t least_ = 0;
-  std::uint64_t most_ = 0;
-  bool is_text_ = false;
-};
 
 }  // namespace
 
@@ -192,7 +159,6 @@ bool MysqlResults::read_set(std::string_view object) {
   if (!whole) return false;
   set.unread = why_unreadable(set, has_wrong_columns);
   if (!set.warning.empty()) warning_ = json_unescaped(set.warning);
-  if (set.columns && set.unread.empty()) fit_types(set);
   return true;
 }
 
@@ -221,8 +187,7 @@ std::optional<std::vector<MysqlResults::Column>> MysqlResults::read_columns(
       column.key = key;
       column.name = json_unescaped(key);
       visit_members(value, [&](std::string_view property, std::string_view type) {
-        if (property == "type" && is_string(type))
-          column.type = type_of_column(without_quotes(type), options_.form);
+        if (property == "type" && is_string(type)) column.type = without_quotes(type);
         return true;
       });
       return true;
@@ -232,30 +197,6 @@ std::optional<std::vector<MysqlResults::Column>> MysqlResults::read_columns(
   }
   if (!elements.complete() || read.empty()) return std::nullopt;
   return read;
-}
-
-/// Chooses types of numbers that have room for all values. A column with other values becomes a
-/// text: the binary form has no place for them, and clients would read them as numbers.
-void MysqlResults::fit_types(Set& set) {
-  auto& columns = *set.columns;
-  if (std::ranges::none_of(columns, is_number_type, &Column::type)) return;
-  std::vector<MysqlTypeFit> fits(columns.size());
-  std::string scratch;
-  Row row(columns);
-  JsonCursor cursor(set.rows);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    const auto text = take_value(cursor);
-    if (!text || !row.read(*text)) return;  // next() says so
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto value = row.values()[i];
-      if (is_number_type(columns[i].type) && !is_sql_null(value))
-        fits[i].add(columns[i].type, mysql_text(value, scratch));
-    }
-  }
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    if (is_number_type(columns[i].type))
-      std::tie(columns[i].type, columns[i].is_unsigned) = fits[i].fitted(columns[i].type);
 }
 
 bool MysqlResults::Row::read(std::string_view row) {
@@ -327,8 +268,15 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
   out.begin();
   out.length(set.columns->size());
   out.end();
-  for (const auto& column : *set.columns)
-    write_mysql_column(out, {column.name, column.type, column.is_unsigned});
+  types_.clear();
+  for (const auto& column : *set.columns) {
+    const auto [type, is_unsigned] = type_of_column(column.type, options_.form);
+    types_.push_back(type);
+    write_mysql_column(out, {.name = column.name,
+                             .type = type,
+                             .is_unsigned = is_unsigned,
+                             .any_decimals = options_.form == MysqlForm::binary});
+  }
   write_mysql_end_of_columns(out, options_.capabilities);
   row_.emplace(*set.columns);
   first_row_ = true;
@@ -343,34 +291,39 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
 /// Begins the packets of the row that was read; write_row() writes its values.
 void MysqlResults::begin_row(MysqlWriter& out) {
   constexpr std::size_t kFirstBit = 2;
-  const auto& columns = *sets_[set_].columns;
   const auto& values = row_->values();
   const bool binary = options_.form == MysqlForm::binary;
-  scratch_.assign(binary ? 1 + (columns.size() + 7 + kFirstBit) / 8 : 0, '\0');
-  text_sizes_.assign(columns.size(), 0);
-  auto size = scratch_.size();
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto fixed = binary ? binary_size(columns[i].type) : 0;
-    if (is_sql_null(values[i])) {
-      if (!binary) ++size;
-      const auto bit = i + kFirstBit;
-      if (binary) scratch_[1 + bit / 8] |= static_cast<char>(1 << (bit % 8));
-    } else if (fixed != 0) {
-      size += fixed;
-    } else {
-      text_sizes_[i] = text_size(values[i]);
-      size += mysql_length_size(text_sizes_[i]) + text_sizes_[i];
-    }
+  sent_.clear();
+  std::string nulls(binary ? 1 + (values.size() + 7 + kFirstBit) / 8 : 0, '\0');
+  auto size = nulls.size();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& sent = sent_.emplace_back(sent_value(values[i], types_[i]));
+    size += sent.size + sent.text_size;
+    if (!binary || sent.size != 0) continue;
+    const auto bit = i + kFirstBit;
+    nulls[1 + bit / 8] |= static_cast<char>(1 << (bit % 8));
   }
   out.begin(size);
-  out.bytes(scratch_);
+  out.bytes(nulls);
   begun_values_ = 0;
+}
+
+MysqlResults::SentValue MysqlResults::sent_value(std::string_view value, MysqlType type) {
+  const bool binary = options_.form == MysqlForm::binary;
+  const SentValue null{.size = binary ? 0U : 1U, .number = 0xfb};
+  if (is_sql_null(value)) return null;
+  if (const auto fixed = binary ? binary_size(type) : 0; fixed != 0) {
+    const auto number = binary_number(mysql_text(value, scratch_), type);
+    return number ? SentValue{.size = fixed, .number = *number} : null;
+  }
+  const auto size = text_size(value);
+  return {.size = mysql_length_size(size), .text_size = size, .is_text = true};
 }
 
 /// False: `out` has enough before the row has ended.
 bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
   while (write_text(out, enough)) {
-    if (begun_values_ == text_sizes_.size()) return true;
+    if (begun_values_ == sent_.size()) return true;
     begin_value(out);
   }
   return false;
@@ -378,22 +331,14 @@ bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
 
 /// Writes the next value; of a text only the length, write_text() writes the rest.
 void MysqlResults::begin_value(MysqlWriter& out) {
-  const auto at = begun_values_++;
-  const auto& column = (*sets_[set_].columns)[at];
-  const auto value = row_->values()[at];
-  const bool binary = options_.form == MysqlForm::binary;
-  if (is_sql_null(value)) {
-    if (!binary) out.integer(0xfb, 1);
-  } else if (const auto fixed = binary ? binary_size(column.type) : 0; fixed != 0) {
-    const auto text = mysql_text(value, scratch_);
-    out.integer(binary_number(text, column.type, column.is_unsigned), fixed);
+  const auto value = row_->values()[begun_values_];
+  const auto& sent = sent_[begun_values_++];
+  if (!sent.is_text) return out.integer(sent.number, sent.size);
+  out.length(sent.text_size);
+  if (has_escapes(value)) {
+    escaped_ = JsonText(raw_text(value));
   } else {
-    out.length(text_sizes_[at]);
-    if (has_escapes(value)) {
-      escaped_ = JsonText(raw_text(value));
-    } else {
-      plain_ = raw_text(value);
-    }
+    plain_ = raw_text(value);
   }
 }
 

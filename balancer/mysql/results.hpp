@@ -29,7 +29,9 @@ enum class MysqlResultKind : std::uint8_t {
 
 /// Turns the answer to a statement at `/sql?mode=raw`, a list of result sets in JSON, into packets.
 /// Writes them in pieces, so that a long answer needs little memory. A result set without columns
-/// becomes an OK with its `total` as the number of changed rows. Any thread.
+/// becomes an OK with its `total` as the number of changed rows. A column has the type that the
+/// search server names, whatever its values: a value that does not fit is sent as its text, and in
+/// the binary form as NULL if it is no number. Any thread.
 class MysqlResults {
  public:
   struct Options {
@@ -58,8 +60,14 @@ class MysqlResults {
   struct Column {
     std::string_view key;  ///< as it is in JSON
     std::string name;
-    MysqlType type = MysqlType::var_string;
-    bool is_unsigned = false;
+    std::string_view type;  ///< as the search server names it
+  };
+  /// How a value of the current row is sent.
+  struct SentValue {
+    std::size_t size = 0;  ///< bytes of a number, of the mark of NULL, or of a text's length
+    std::uint64_t number = 0;
+    std::size_t text_size = 0;
+    bool is_text = false;
   };
   struct Set {
     std::optional<std::vector<Column>> columns;
@@ -90,9 +98,9 @@ class MysqlResults {
   bool read_set(std::string_view object);
   std::string_view why_unreadable(const Set& set, bool has_wrong_columns) const;
   std::optional<std::vector<Column>> read_columns(std::string_view columns);
-  static void fit_types(Set& set);
   bool begin_set(MysqlWriter& out);
   void begin_row(MysqlWriter& out);
+  SentValue sent_value(std::string_view value, MysqlType type);
   bool write_row(MysqlWriter& out, std::size_t enough);
   void begin_value(MysqlWriter& out);
   bool write_text(MysqlWriter& out, std::size_t enough);
@@ -108,12 +116,13 @@ class MysqlResults {
   bool readable_ = false;
   bool failed_ = false;
   bool first_row_ = true;
-  JsonCursor cursor_;                    ///< in the rows of the current set
-  std::optional<Row> row_;               ///< of the current set; nothing: its rows have not begun
-  std::vector<std::size_t> text_sizes_;  ///< of the current row's values as they are sent
-  std::size_t begun_values_ = 0;         ///< of the current row
-  std::string_view plain_;               ///< of the current value: what is to be sent as it is,
-  JsonText escaped_{{}};                 ///< and, behind it, what has escapes
+  JsonCursor cursor_;             ///< in the rows of the current set
+  std::optional<Row> row_;        ///< of the current set; nothing: its rows have not begun
+  std::vector<MysqlType> types_;  ///< of the current set's columns
+  std::vector<SentValue> sent_;   ///< of the current row
+  std::size_t begun_values_ = 0;  ///< of the current row
+  std::string_view plain_;        ///< of the current value: what is to be sent as it is,
+  JsonText escaped_{{}};          ///< and, behind it, what has escapes
   std::string scratch_;
   std::string warning_;
 };
