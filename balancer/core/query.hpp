@@ -82,7 +82,7 @@ struct Query : RequestFields {
   Ticket ingress_ticket;  ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
   std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
-  std::string* meta = nullptr;       ///< gets what its dialect tells of it aside; null: not wanted
+  SelectMeta* meta = nullptr;        ///< gets what its dialect tells of it aside; null: not wanted
   std::uint64_t last_insert_id = 0;  ///< of the last document that it has made; 0: not known
   std::uint64_t* admissions = nullptr;  ///< admissions of its connection with low priority
 

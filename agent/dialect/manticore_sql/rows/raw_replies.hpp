@@ -8,18 +8,10 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "agent/json/json_cursor.hpp"
 
 namespace karmad {
-
-/// A column of a raw result set. The views are into the reply.
-struct RawColumn {
-  std::string_view name;  ///< inside of the JSON string, still escaped
-  std::string_view type;  ///< likewise: `long long`, `multi`, `json` …
-
-  /// Whether cells are lists of numbers, `"1,2,3"`.
-  bool has_several_values() const { return type.starts_with("multi"); }
-};
 
 /// One result set of a shard's reply. One without rows has no columns: where a server finds
 /// nothing, those that it lists are its inner ones, without aliases and in another order.
