@@ -52,7 +52,7 @@ Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter
   }
   auto rows = rows_of_session(statement.is, session != nullptr ? &session->meta : nullptr);
   keep_like(rows, statement.like);
-  co_return rows_answer(rows, form);
+  co_return rows_answer(std::move(rows), form);
 }
 
 /// SHOW META after a SELECT that failed, as the search server answers it.
@@ -98,6 +98,7 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
                             SessionStatement statement, StatusForm form) {
+  if (query.takes_rows) form = StatusForm::rows;
   switch (statement.is) {
     case Is::nothing:
       return completed_task(rows_answer({}, form));

@@ -67,8 +67,12 @@ Task<Answer> metrics_answer(Query& query) {
   });
 }
 
-Answer rows_answer(const ResultSet& set, StatusForm form) {
+Answer rows_answer(ResultSet set, StatusForm form) {
   Answer answer;
+  if (form == StatusForm::rows) {
+    answer.sets.push_back(std::move(set));
+    return answer;
+  }
   if (form == StatusForm::text) answer.content_type = "text/plain; charset=UTF-8";
   if (form == StatusForm::text && set.columns.empty()) {
     answer.body = "Query OK, 0 rows affected\n";
@@ -79,9 +83,10 @@ Answer rows_answer(const ResultSet& set, StatusForm form) {
 }
 
 Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
+  if (query.takes_rows) form = StatusForm::rows;
   return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
-    const auto result = answer(statement, snapshot);
-    return result ? rows_answer(*result, form) : refusal(404, result.error());
+    auto result = answer(statement, snapshot);
+    return result ? rows_answer(*std::move(result), form) : refusal(404, result.error());
   });
 }
 

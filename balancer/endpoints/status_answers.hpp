@@ -6,10 +6,10 @@
 
 namespace karmad {
 
-enum class StatusForm : std::uint8_t { raw, text };
+enum class StatusForm : std::uint8_t { raw, text, rows };
 
 /// The rows as an answer of karmad; without columns: that the statement is done.
-Answer rows_answer(const ResultSet& set, StatusForm form);
+Answer rows_answer(ResultSet set, StatusForm form);
 
 /// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
 /// writes the answer.

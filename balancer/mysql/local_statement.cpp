@@ -8,7 +8,6 @@
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
-#include "agent/json/json_line.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -55,33 +54,10 @@ struct LocalColumn {
 
 MysqlLocalAnswer rows_answer(const std::vector<LocalColumn>& columns,
                              const std::vector<MysqlRow>& rows) {
-  std::string json;
-  {
-    JsonLine line(json);
-    line.add(R"([{"columns":[)");
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      line.add(i == 0 ? "{" : ",{");
-      line.add_quoted(columns[i].name);
-      line.add(R"(:{"type":)");
-      line.add_quoted(columns[i].type);
-      line.add("}}");
-    }
-    line.add(R"(],"data":[)");
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      line.add(row == 0 ? "{" : ",{");
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (i != 0) line.add(',');
-        line.add_quoted(columns[i].name);
-        line.add(':');
-        line.add_quoted(rows[row][i]);
-      }
-      line.add('}');
-    }
-    line.add(R"(],"total":)");
-    line.add(fmt::format("{}", rows.size()));
-    line.add(R"(,"error":"","warning":""}])");
-  }
-  return {std::move(json)};
+  ResultSet set;
+  for (const auto& column : columns) set.add_column(column.name, column.type);
+  for (const auto& row : rows) set.add_row(std::vector<std::string_view>(row.begin(), row.end()));
+  return {std::move(set)};
 }
 
 /// `VERSION()`, `DATABASE()` …: nothing for other functions.

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/variables.hpp"
 
@@ -18,8 +19,7 @@ struct MysqlLocalAnswer {
   struct UseDatabase {
     std::string name;
   };
-  /// Ok, an error, or result sets as of `/sql?mode=raw`.
-  std::variant<Ok, UseDatabase, MysqlError, std::string> answer;
+  std::variant<Ok, UseDatabase, MysqlError, ResultSet> answer;
 };
 
 /// Answers what clients ask a connection: `SET NAMES`, `SELECT @@variables`, `SELECT VERSION()`,

@@ -109,13 +109,15 @@ class MysqlSession final : public Stream, public Client {
   Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
-  Task<CommandOutcome> send_results(const Statement& statement, std::string_view json,
-                                    std::uint64_t last_insert_id = 0);
+  MysqlResults::Options options_for(const Statement& statement,
+                                    std::uint64_t last_insert_id = 0) const;
+  Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
+                                    std::uint64_t last_insert_id);
+  Task<CommandOutcome> send_results(MysqlResults& results);
   Task<CommandOutcome> refuse_for_memory();
   Task<CommandOutcome> refuse_long_work(HelperPool::End end);
   Task<CommandOutcome> refuse(std::uint16_t code, std::string_view state, std::string text);
   Task<CommandOutcome> refuse(const MysqlError& error);
-  bool read_head(RequestHead& head, std::size_t body) const;
   MysqlConnectionFacts facts() const;
   MysqlPrepared* find_prepared(std::uint64_t id);
   std::uint32_t keep_prepared(MysqlPrepared prepared);

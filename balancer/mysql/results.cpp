@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "agent/dialect/merge/infinities.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr std::size_t kMostSets = 1024;
-constexpr std::size_t kMostColumns = 4096;           // as in MySQL
-constexpr std::size_t kMostColumnsOfAll = 64 << 10;  // of all result sets
-constexpr std::size_t kUnescapedAtOnce = 4096;       // bytes of a text
+constexpr std::size_t kUnescapedAtOnce = 4096;  // bytes of a text
 
 /// How a type of the search server is sent.
 struct MysqlColumnType {
@@ -116,188 +114,123 @@ std::optional<std::uint64_t> binary_number(std::string_view text, MysqlType type
 
 }  // namespace
 
-MysqlResults::MysqlResults(std::string_view json, const Options& options)
-    : options_(options), columns_left_(kMostColumnsOfAll) {
-  readable_ = read_sets(json);
-  auto finite = readable_ ? std::nullopt : without_infinities(json);
-  if (!finite) return;
-  finite_ = *std::move(finite);
-  end_infinities(finite_, 0);
-  sets_.clear();
-  columns_left_ = kMostColumnsOfAll;
-  warning_.clear();
-  readable_ = read_sets(finite_);
+MysqlResults::MysqlResults(std::vector<ResultSet> sets, const Options& options)
+    : options_(options), made_(std::move(sets)) {
+  for (const auto& set : made_)
+    if (!set.warning.empty()) warning_ = set.warning;
 }
 
-bool MysqlResults::read_sets(std::string_view json) {
-  JsonCursor cursor(json);
-  skip_space(cursor);
-  if (cursor.done()) return false;
-  if (*cursor.at != '[') return read_set(json);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    const auto set = take_value(cursor);
-    if (!set || sets_.size() == kMostSets || !read_set(*set)) return false;
+MysqlResults::MysqlResults(std::string_view json, const Options& options) : options_(options) {
+  readable_ = read_.read_answer(json);
+  if (auto finite = readable_ ? std::nullopt : without_infinities(json)) {
+    finite_ = *std::move(finite);
+    end_infinities(finite_, 0);
+    readable_ = read_.read_answer(finite_);
   }
-  return elements.complete() && !sets_.empty();
-}
-
-bool MysqlResults::read_set(std::string_view object) {
-  auto& set = sets_.emplace_back();
-  bool has_wrong_columns = false;
-  const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (key == "columns") {
-      set.columns = read_columns(value);
-      has_wrong_columns = !set.columns;
-    }
-    if (key == "data") set.rows = value;
-    if (key == "total") set.total = parsed_number<std::uint64_t>(value);
-    if (key == "error" && is_string(value)) set.error = without_quotes(value);
-    if (key == "warning" && is_string(value)) set.warning = without_quotes(value);
-    return true;
-  });
-  if (!whole) return false;
-  set.unread = why_unreadable(set, has_wrong_columns);
-  if (!set.warning.empty()) warning_ = json_unescaped(set.warning);
-  return true;
-}
-
-std::string_view MysqlResults::why_unreadable(const Set& set, bool has_wrong_columns) const {
-  if (has_wrong_columns) return "the columns of an answer cannot be read";
-  if (set.columns)
-    return options_.kind == MysqlResultKind::count
-               ? "the answer of a mirror to a change cannot be read: it has columns"
-               : std::string_view();
-  if (options_.kind == MysqlResultKind::rows)
-    return "the answer of a mirror cannot be read: it has no columns";
-  return set.total ? std::string_view()
-                   : "the answer of a mirror cannot be read: it has neither columns nor a total";
-}
-
-std::optional<std::vector<MysqlResults::Column>> MysqlResults::read_columns(
-    std::string_view columns) {
-  std::vector<Column> read;
-  JsonCursor cursor(columns);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    if (read.size() == kMostColumns || columns_left_ == 0) return std::nullopt;
-    --columns_left_;
-    Column column;
-    const bool whole = visit_members(cursor, [&](std::string_view key, std::string_view value) {
-      column.key = key;
-      column.name = json_unescaped(key);
-      visit_members(value, [&](std::string_view property, std::string_view type) {
-        if (property == "type" && is_string(type)) column.type = without_quotes(type);
-        return true;
-      });
-      return true;
-    });
-    if (!whole) return std::nullopt;
-    read.push_back(std::move(column));
-  }
-  if (!elements.complete() || read.empty()) return std::nullopt;
-  return read;
-}
-
-bool MysqlResults::Row::read(std::string_view row) {
-  values_.assign(columns_.size(), {});
-  std::size_t at = 0;
-  return visit_members(row, [&](std::string_view key, std::string_view value) {
-    if (at >= columns_.size() || columns_[at].key != key) {
-      const auto place = place_of(key);
-      if (place == columns_.size()) return true;
-      at = place;
-    }
-    values_[at++] = value;
-    return true;
-  });
-}
-
-/// The number of columns, if none has that key.
-std::size_t MysqlResults::Row::place_of(std::string_view key) {
-  if (places_.empty())
-    for (std::size_t i = 0; i < columns_.size(); ++i) places_.try_emplace(columns_[i].key, i);
-  const auto found = places_.find(key);
-  return found == places_.end() ? columns_.size() : found->second;
+  for (std::size_t set = 0; set < sets(); ++set)
+    if (const auto warning = read_.set(0, set).warning; !warning.empty())
+      warning_ = json_unescaped(warning);
 }
 
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
-  if (!readable_ && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
-  while (!failed_ && set_ < sets_.size()) {
-    if (!row_ && !begin_set(out)) continue;
-    while (!failed_) {
-      if (!write_row(out, enough)) return true;
-      skip_space(cursor_);
-      if (!cursor_.done() && *cursor_.at == ']') break;
-      if (out.out().size() >= enough) return true;
-      if (!std::exchange(first_row_, false) && !take(cursor_, ',')) {
-        fail(out, {.text = "the rows of an answer cannot be read"});
-        break;
-      }
-      const auto row = take_value(cursor_);
-      if (row && row_->read(*row)) {
+  if (sets() == 0 && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
+  while (!failed_ && set_ < sets()) {
+    if (!in_rows_ && !begin_set(out)) continue;
+    if (!write_row(out, enough) || out.out().size() >= enough) return true;
+    switch (next_row()) {
+      case RawRows::Step::row:
         begin_row(out);
-      } else {
+        break;
+      case RawRows::Step::end:
+        end_set(out);
+        break;
+      case RawRows::Step::malformed:
         fail(out, {.text = "a row of an answer cannot be read"});
-      }
     }
-    if (!failed_) end_set(out);
   }
   return false;
 }
 
+/// Why the set is answered by an error; nothing: it is not.
+std::optional<MysqlError> MysqlResults::error_of(const RawSet& set) const {
+  const auto unreadable = [](std::string why) { return MysqlError{.text = std::move(why)}; };
+  if (!set.error.empty()) return mysql_error(500, json_unescaped(set.error));
+  if (set.listed != 0 && options_.kind == MysqlResultKind::count)
+    return unreadable("the answer of a mirror to a change cannot be read: it has columns");
+  if (set.listed == 0 && options_.kind == MysqlResultKind::rows)
+    return unreadable("the answer of a mirror cannot be read: it has no columns");
+  if (set.listed == 0 && !set.total)
+    return unreadable("the answer of a mirror cannot be read: it has neither columns nor a total");
+  return std::nullopt;
+}
+
 /// Writes what precedes the rows. False: the set has no rows, and is complete.
 bool MysqlResults::begin_set(MysqlWriter& out) {
-  const auto& set = sets_[set_];
-  if (!set.error.empty()) {
-    fail(out, mysql_error(500, json_unescaped(set.error)));
-    return false;
+  columns_.clear();
+  if (readable_) {
+    const auto& set = read_.set(0, set_);
+    if (auto error = error_of(set)) {
+      fail(out, *std::move(error));
+      return false;
+    }
+    const auto columns = read_.all_columns_of(set);
+    columns_.assign(columns.begin(), columns.end());
+    rows_ = RawRowsByName(set.rows);
+  } else {
+    const auto& set = made_[set_];
+    for (std::size_t c = 0; c < set.columns.size(); ++c)
+      if (set.shows(c)) columns_.push_back(set.columns[c]);
+    made_rows_ = 0;
   }
-  if (!set.unread.empty()) {
-    fail(out, {.text = std::string(set.unread)});
-    return false;
-  }
-  if (!set.columns) {
+  if (columns_.empty()) {
     auto ok = end_of_set();
-    ok.affected = set.total.value_or(0);
+    ok.affected = readable_ ? read_.set(0, set_).total.value_or(0) : 0;
     ok.last_insert_id = options_.last_insert_id;
     write_mysql_ok(out, ok);
     ++set_;
     return false;
   }
   out.begin();
-  out.length(set.columns->size());
+  out.length(columns_.size());
   out.end();
   types_.clear();
-  for (const auto& column : *set.columns) {
+  for (const auto& column : columns_) {
     const auto [type, is_unsigned] = type_of_column(column.type, options_.form);
     types_.push_back(type);
-    write_mysql_column(out, {.name = column.name,
+    write_mysql_column(out, {.name = json_unescaped(column.name),
                              .type = type,
                              .is_unsigned = is_unsigned,
                              .any_decimals = options_.form == MysqlForm::binary});
   }
   write_mysql_end_of_columns(out, options_.capabilities);
-  row_.emplace(*set.columns);
-  first_row_ = true;
-  cursor_ = JsonCursor(set.rows.empty() ? "[]" : set.rows);
-  if (!take(cursor_, '[')) {
-    fail(out, {.text = "the rows of an answer cannot be read"});
-    return false;
-  }
+  values_.resize(columns_.size());
+  sent_.clear();
+  begun_values_ = 0;
+  in_rows_ = true;
   return true;
+}
+
+/// Reads the values of the next row.
+RawRows::Step MysqlResults::next_row() {
+  if (readable_) return rows_.next(columns_, values_.data());
+  const auto& set = made_[set_];
+  if (made_rows_ == set.count) return RawRows::Step::end;
+  const auto row = set.row(made_rows_++);
+  values_.clear();
+  for (std::size_t c = 0; c < row.size(); ++c)
+    if (set.shows(c)) values_.push_back(row[c]);
+  return RawRows::Step::row;
 }
 
 /// Begins the packets of the row that was read; write_row() writes its values.
 void MysqlResults::begin_row(MysqlWriter& out) {
   constexpr std::size_t kFirstBit = 2;
-  const auto& values = row_->values();
   const bool binary = options_.form == MysqlForm::binary;
   sent_.clear();
-  std::string nulls(binary ? 1 + (values.size() + 7 + kFirstBit) / 8 : 0, '\0');
+  std::string nulls(binary ? 1 + (values_.size() + 7 + kFirstBit) / 8 : 0, '\0');
   auto size = nulls.size();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto& sent = sent_.emplace_back(sent_value(values[i], types_[i]));
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const auto& sent = sent_.emplace_back(sent_value(values_[i], types_[i]));
     size += sent.size + sent.text_size;
     if (!binary || sent.size != 0) continue;
     const auto bit = i + kFirstBit;
@@ -331,7 +264,7 @@ bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
 
 /// Writes the next value; of a text only the length, write_text() writes the rest.
 void MysqlResults::begin_value(MysqlWriter& out) {
-  const auto value = row_->values()[begun_values_];
+  const auto value = values_[begun_values_];
   const auto& sent = sent_[begun_values_++];
   if (!sent.is_text) return out.integer(sent.number, sent.size);
   out.length(sent.text_size);
@@ -360,7 +293,7 @@ bool MysqlResults::write_text(MysqlWriter& out, std::size_t enough) {
 
 void MysqlResults::end_set(MysqlWriter& out) {
   write_mysql_end(out, options_.capabilities, end_of_set());
-  row_.reset();
+  in_rows_ = false;
   ++set_;
 }
 
@@ -371,7 +304,7 @@ void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
 
 /// All sets answer one statement: each has its number of warnings.
 MysqlOk MysqlResults::end_of_set() const {
-  const bool last = set_ + 1 == sets_.size();
+  const bool last = set_ + 1 == sets();
   return {.more = last ? options_.more : MysqlMore::yes,
           .warnings = static_cast<std::uint16_t>(warning_.empty() ? 0 : 1)};
 }
