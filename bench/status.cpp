@@ -3,10 +3,10 @@
 // each agent.
 #include <benchmark/benchmark.h>
 
+#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 #include "agent/stats/history.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/rows/agent_status.hpp"
-#include "balancer/status/rows/render.hpp"
 #include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
@@ -41,7 +41,7 @@ void show_agent_status(benchmark::State& state) {
     const auto result = answer({.show = Show::agents, .name = {}, .like = {}}, snapshot);
     if (!result) return state.SkipWithError("no answer");
     out.clear();
-    append_raw(out, {&*result, 1});
+    append_sets(RowForm::raw, {&*result, 1}, out);
     benchmark::DoNotOptimize(out.data());
   }
 }

@@ -18,6 +18,8 @@
 
 namespace karmad {
 
+struct SelectMeta;
+
 /// White space that JSON allows around a text (RFC 8259 section 2).
 inline constexpr std::string_view kJsonSpace = " \t\r\n";
 
@@ -182,8 +184,7 @@ struct MergeNotes {
   Micros took{};
   bool timed_out = false;      ///< the query to a shard timed out
   std::string_view warning{};  ///< plain text; empty: none
-  /// Gets result sets about the query: SHOW META, and of a scroll SHOW SCROLL. Null: not wanted.
-  std::string* meta = nullptr;
+  SelectMeta* meta = nullptr;  ///< gets what is told of the query aside; null: not wanted
 };
 
 /// The plan of one query over several shards. It refers to the request, which must outlive it. Most

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
 #include "balancer/core/complaint.hpp"
@@ -88,8 +89,9 @@ struct Query : RequestFields {
   Ticket ingress_ticket;  ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
   std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
-  std::string* meta = nullptr;       ///< gets what its dialect tells of it aside; null: not wanted
-  std::uint64_t last_insert_id = 0;  ///< of the last document that it has made; 0: not known
+  bool takes_rows = false;     ///< its client reads rows: what karmad answers of itself is no text
+  SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
+  std::uint64_t last_insert_id = 0;     ///< of the last document that it has made; 0: not known
   std::uint64_t* admissions = nullptr;  ///< admissions of its connection with low priority
 
   /// Keeps a text for the life of the query, for a request that a user handle changes.
@@ -158,6 +160,7 @@ struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
+  std::vector<ResultSet> sets;           ///< in place of `body` for a client that `takes_rows`
   MemoryReservation memory;              ///< of `body`
   std::string_view allow;                ///< value of Allow, with status 405
   std::optional<unsigned> retry_after;   ///< seconds
@@ -173,7 +176,12 @@ struct Answer {
 
   /// The body, or its beginning if there is a `rest`.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
-  std::uint64_t length() const { return content().size() + (rest ? rest->unread() : 0); }
+  std::uint64_t length() const {
+    auto length = content().size() + (rest ? rest->unread() : 0);
+    for (const auto& set : sets)
+      for (const auto cell : set.cells) length += cell.size();
+    return length;
+  }
 };
 
 /// Whether an answer with that status never has a body (RFC 9110 section 6.4.1).

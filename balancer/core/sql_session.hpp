@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+
 namespace karmad {
 
 /// Longest SELECT that a connection keeps for SHOW META, PLAN and PROFILE.
@@ -10,9 +12,7 @@ inline constexpr std::size_t kLongestKeptSelect = 16 << 10;
 
 /// What a client's connection keeps of its last SELECT. Used by its worker.
 struct SqlSession {
-  /// Answers to SHOW META (at most 64 KiB) and SHOW SCROLL (a token of at most 64 KiB), an array of
-  /// result sets; empty: not known yet.
-  std::string meta;
+  SelectMeta meta;     ///< at most 64 KiB, and a token of at most 64 KiB
   std::string select;  ///< its text; empty: there was none, or it was too long
 };
 

@@ -14,6 +14,7 @@
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/route_path.hpp"
+#include "balancer/endpoints/statement_answers.hpp"
 
 namespace karmad {
 namespace {
@@ -118,8 +119,8 @@ std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
                                  kReadPreference, kPreferenceParameter));
 }
 
-/// The same for an endpoint: of statements, the highest class of one. That of a compressed statement
-/// is not known.
+/// The same for an endpoint: of statements, the highest class of one. That of a compressed
+/// statement is not known.
 std::optional<Answer> refuse_preference(Query& query, const ServedPath& served) {
   const auto& endpoint = served.endpoint;
   const bool asks = endpoint.statements != Statements::none && !is_packed(query);

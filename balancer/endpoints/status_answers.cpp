@@ -1,11 +1,11 @@
 #include "balancer/endpoints/status_answers.hpp"
 
+#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
 #include "balancer/status/metrics.hpp"
 #include "balancer/status/rows/agent_status.hpp"
-#include "balancer/status/rows/render.hpp"
 #include "balancer/status/rows/status_json.hpp"
 
 namespace karmad {
@@ -67,18 +67,26 @@ Task<Answer> metrics_answer(Query& query) {
   });
 }
 
-Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
-  return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
-    const auto result = answer(statement, snapshot);
-    if (!result) return refusal(404, result.error());
-    Answer answer;
-    if (form == StatusForm::text) {
-      answer.content_type = "text/plain; charset=UTF-8";
-      append_text(answer.body, *result);
-    } else {
-      append_raw(answer.body, {&*result, 1});
-    }
+Answer rows_answer(ResultSet set, StatusForm form) {
+  Answer answer;
+  if (form == StatusForm::rows) {
+    answer.sets.push_back(std::move(set));
     return answer;
+  }
+  if (form == StatusForm::text) answer.content_type = "text/plain; charset=UTF-8";
+  if (form == StatusForm::text && set.columns.empty()) {
+    answer.body = "Query OK, 0 rows affected\n";
+  } else {
+    append_sets(form == StatusForm::text ? RowForm::text : RowForm::raw, {&set, 1}, answer.body);
+  }
+  return answer;
+}
+
+Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
+  if (query.takes_rows) form = StatusForm::rows;
+  return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
+    auto result = answer(statement, snapshot);
+    return result ? rows_answer(*std::move(result), form) : refusal(404, result.error());
   });
 }
 

@@ -1,11 +1,15 @@
 #pragma once
 
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "balancer/core/query.hpp"
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
 
 namespace karmad {
 
-enum class StatusForm : std::uint8_t { raw, text };
+enum class StatusForm : std::uint8_t { raw, text, rows };
+
+/// The rows as an answer of karmad; without columns: that the statement is done.
+Answer rows_answer(ResultSet set, StatusForm form);
 
 /// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
 /// writes the answer.

@@ -4,11 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
-#include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
-#include "agent/json/json_line.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -17,10 +13,13 @@ namespace {
 using TokenKind = SqlToken::Kind;
 using MysqlRow = std::vector<std::string>;
 
-/// The tokens of a statement; `current` is the one to be read next.
-struct TokenReader {
-  explicit TokenReader(std::string_view statement) : tokens(statement), current(tokens.next()) {}
-  void advance() { current = tokens.next(); }
+/// Steps through the tokens of a list; behind the last one `current` is one of kind `end`.
+struct ListReader {
+  explicit ListReader(SqlSpan list) : rest(list) { advance(); }
+  void advance() {
+    current = rest.empty() ? SqlToken() : rest.front();
+    if (!rest.empty()) rest = rest.subspan(1);
+  }
   bool take_word(std::string_view word) {
     if (!current.is_word(word)) return false;
     advance();
@@ -31,22 +30,11 @@ struct TokenReader {
     advance();
     return true;
   }
-  bool at_end() {
-    take_sign(';');
-    return current.kind == TokenKind::end;
-  }
-  bool take_any(std::initializer_list<std::string_view> words) {
-    return std::ranges::any_of(words, [this](auto word) { return take_word(word); });
-  }
+  bool at_end() const { return current.kind == TokenKind::end; }
 
-  SqlTokens tokens;
+  SqlSpan rest;
   SqlToken current;
 };
-
-std::string inner_text(const SqlToken& token) {
-  const bool quoted = token.kind == TokenKind::quoted || token.kind == TokenKind::name;
-  return std::string(quoted ? token.text.substr(1, token.text.size() - 2) : token.text);
-}
 
 struct LocalColumn {
   std::string name;
@@ -55,33 +43,10 @@ struct LocalColumn {
 
 MysqlLocalAnswer rows_answer(const std::vector<LocalColumn>& columns,
                              const std::vector<MysqlRow>& rows) {
-  std::string json;
-  {
-    JsonLine line(json);
-    line.add(R"([{"columns":[)");
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      line.add(i == 0 ? "{" : ",{");
-      line.add_quoted(columns[i].name);
-      line.add(R"(:{"type":)");
-      line.add_quoted(columns[i].type);
-      line.add("}}");
-    }
-    line.add(R"(],"data":[)");
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      line.add(row == 0 ? "{" : ",{");
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (i != 0) line.add(',');
-        line.add_quoted(columns[i].name);
-        line.add(':');
-        line.add_quoted(rows[row][i]);
-      }
-      line.add('}');
-    }
-    line.add(R"(],"total":)");
-    line.add(fmt::format("{}", rows.size()));
-    line.add(R"(,"error":"","warning":""}])");
-  }
-  return {std::move(json)};
+  ResultSet set;
+  for (const auto& column : columns) set.add_column(column.name, column.type);
+  for (const auto& row : rows) set.add_row(std::vector<std::string_view>(row.begin(), row.end()));
+  return {std::move(set)};
 }
 
 /// `VERSION()`, `DATABASE()` …: nothing for other functions.
@@ -105,9 +70,10 @@ struct LocalItem {
 };
 
 /// A number of digits and a point, or a text in quotes without escapes.
-std::optional<LocalItem> read_literal(TokenReader& reader) {
+std::optional<LocalItem> read_literal(ListReader& reader) {
   const auto token = reader.current;
-  LocalItem item{.column = {.name = inner_text(token)}, .value = inner_text(token)};
+  LocalItem item{.column = {.name = std::string(token.inner())},
+                 .value = std::string(token.inner())};
   reader.advance();
   if (token.kind == TokenKind::quoted) {
     const bool has_escapes = token.text.find('\\') != token.text.npos;
@@ -123,7 +89,7 @@ std::optional<LocalItem> read_literal(TokenReader& reader) {
 }
 
 /// A variable, or a function about the connection.
-std::optional<LocalItem> read_fact(std::string_view statement, TokenReader& reader,
+std::optional<LocalItem> read_fact(std::string_view statement, ListReader& reader,
                                    const MysqlConnectionFacts& facts) {
   const auto word = lower(reader.current.text);
   const auto begin = reader.current.at;
@@ -152,7 +118,7 @@ bool is_alias(const SqlToken& token) {
          std::string_view("0123456789.@").find(token.text.front()) == std::string_view::npos;
 }
 
-std::optional<LocalItem> read_item(std::string_view statement, TokenReader& reader,
+std::optional<LocalItem> read_item(std::string_view statement, ListReader& reader,
                                    const MysqlConnectionFacts& facts) {
   const bool is_word = reader.current.kind == TokenKind::word;
   if (!is_word && reader.current.kind != TokenKind::quoted) return std::nullopt;
@@ -162,7 +128,7 @@ std::optional<LocalItem> read_item(std::string_view statement, TokenReader& read
   if (!item) return std::nullopt;
   const bool has_as = reader.take_word("as");
   if (is_alias(reader.current)) {
-    if (!item->unknown) item->column.name = inner_text(reader.current);
+    if (!item->unknown) item->column.name = std::string(reader.current.inner());
     reader.advance();
   } else if (has_as) {
     return std::nullopt;
@@ -172,18 +138,17 @@ std::optional<LocalItem> read_item(std::string_view statement, TokenReader& read
 
 /// Refuses a SELECT without FROM that has facts about the connection among other things: a mirror
 /// would answer with its own.
-std::optional<MysqlLocalAnswer> refuse_mixed_facts(std::string_view statement,
+std::optional<MysqlLocalAnswer> refuse_mixed_facts(const SqlSelect& select,
                                                    const MysqlConnectionFacts& facts) {
   bool has_facts = false;
-  for (TokenReader reader(statement); reader.current.kind != TokenKind::end;) {
+  for (ListReader reader(select.items); !reader.at_end();) {
     const auto token = reader.current;
-    if (token.trouble() || token.is_word("from")) return std::nullopt;
     reader.advance();
     if (token.kind != TokenKind::word) continue;
     has_facts |= token.text.starts_with("@@") ||
                  (reader.current.is_sign('(') && value_of_function(lower(token.text), facts));
   }
-  if (!has_facts) return std::nullopt;
+  if (!has_facts || !select.table.empty()) return std::nullopt;
   return MysqlLocalAnswer{
       MysqlError{1064, "42000",
                  "a SELECT without FROM that has @@variables, VERSION(), DATABASE(), USER(), "
@@ -192,24 +157,27 @@ std::optional<MysqlLocalAnswer> refuse_mixed_facts(std::string_view statement,
 }
 
 /// `SELECT` of nothing but variables, functions about the connection, and literals.
-std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, TokenReader& reader,
+std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, const SqlSelect& select,
                                                const MysqlConnectionFacts& facts) {
   constexpr std::size_t kMostItems = 256;
+  const bool from_dual = lower(select.table) == "dual" && !select.unplannable &&
+                         select.where.empty() && select.group.empty() && select.facets.empty();
+  if (!select.table.empty() && !from_dual) return std::nullopt;
+  ListReader reader(select.items);
   std::vector<LocalColumn> columns;
   MysqlRow values;
   bool has_facts = false;
   std::optional<std::string> unknown;
   do {
     auto item = columns.size() == kMostItems ? std::nullopt : read_item(statement, reader, facts);
-    if (!item) return refuse_mixed_facts(statement, facts);
+    if (!item) return refuse_mixed_facts(select, facts);
     has_facts |= item->is_fact;
     if (item->unknown && !unknown) unknown = item->column.name.substr(2);
     columns.push_back(std::move(item->column));
     values.push_back(std::move(item->value));
   } while (reader.take_sign(','));
-  if (reader.take_word("from") && !reader.take_word("dual")) return std::nullopt;
   if (reader.take_word("limit")) reader.advance();
-  if (!reader.at_end()) return refuse_mixed_facts(statement, facts);
+  if (!reader.at_end()) return refuse_mixed_facts(select, facts);
   if (!has_facts) return std::nullopt;
   if (unknown)
     return MysqlLocalAnswer{
@@ -217,60 +185,52 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, Token
   return rows_answer(columns, {values});
 }
 
-std::optional<MysqlLocalAnswer> show_locally(TokenReader& reader,
-                                             const MysqlConnectionFacts& facts) {
-  if (reader.take_any({"databases", "schemas"}))
-    return rows_answer({{"Databases"}}, {{"Manticore"}});
-  if (reader.take_word("collation"))
-    return rows_answer({{"Collation"}, {"Charset"}, {"Id"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
-                       {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
-  if (reader.take_word("charset") || reader.take_word("character"))
-    return rows_answer({{"Charset"}, {"Description"}, {"Default collation"}, {"Maxlen"}},
-                       {{"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
-  if (reader.take_word("warnings")) {
-    std::vector<MysqlRow> rows;
-    if (!facts.warning.empty()) rows.push_back({"warning", "1000", std::string(facts.warning)});
-    return rows_answer({{"Level"}, {"Code"}, {"Message"}}, rows);
+std::optional<MysqlLocalAnswer> answer_session_locally(const SessionStatement& statement,
+                                                       const MysqlConnectionFacts& facts) {
+  using Is = SessionStatement::Is;
+  switch (statement.is) {
+    case Is::nothing:
+      return MysqlLocalAnswer{MysqlLocalAnswer::Ok{}};
+    case Is::use:
+      if (statement.text.empty())
+        return MysqlLocalAnswer{MysqlError{1064, "42000", "syntax error: USE needs a name"}};
+      return MysqlLocalAnswer{MysqlLocalAnswer::UseDatabase{statement.text}};
+    case Is::databases:
+      return rows_answer({{"Databases"}}, {{"Manticore"}});
+    case Is::collations:
+      return rows_answer(
+          {{"Collation"}, {"Charset"}, {"Id"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
+          {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
+    case Is::charsets:
+      return rows_answer({{"Charset"}, {"Description"}, {"Default collation"}, {"Maxlen"}},
+                         {{"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
+    case Is::warnings: {
+      std::vector<MysqlRow> rows;
+      if (!facts.warning.empty()) rows.push_back({"warning", "1000", std::string(facts.warning)});
+      return rows_answer({{"Level"}, {"Code"}, {"Message"}}, rows);
+    }
+    default:
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
+std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
                                                const MysqlConnectionFacts& facts) {
-  using Local = MysqlLocalAnswer;
-  statement = trimmed(statement);
+  const auto text = trimmed(statement.text);
   // A comment that only MySQL itself executes.
-  if (statement.starts_with("/*!") && statement.find("*/") + 2 == statement.size())
-    return Local{Local::Ok{}};
-  TokenReader reader(statement);
-  if (reader.take_word("select")) return select_locally(statement, reader, facts);
-  if (reader.take_word("show")) return show_locally(reader, facts);
-  if (reader.take_word("use")) {
-    const bool named =
-        reader.current.kind == TokenKind::word || reader.current.kind == TokenKind::name;
-    if (!named) return Local{MysqlError{1064, "42000", "syntax error: USE needs a name"}};
-    return Local{Local::UseDatabase{inner_text(reader.current)}};
-  }
-  if (!reader.current.is_word("set") && !reader.take_any({"commit", "rollback", "begin", "start"}))
+  if (text.starts_with("/*!") && text.find("*/") + 2 == text.size())
+    return MysqlLocalAnswer{MysqlLocalAnswer::Ok{}};
+  if (statement.kind != StatementKind::select && statement.kind != StatementKind::session)
     return std::nullopt;
-  auto read = read_session_statement(statement);
-  if (read && read->is == SessionStatement::Is::nothing) return Local{Local::Ok{}};
-  if (read && read->is == SessionStatement::Is::refused)
-    return Local{MysqlError{1064, "42000", std::move(read->text)}};
-  return std::nullopt;
-}
-
-MysqlStatementKind kind_of_mysql(std::string_view statement) {
-  TokenReader reader(statement);
-  if (reader.at_end()) return MysqlStatementKind::empty;
-  if (reader.take_word("select")) return MysqlStatementKind::select;
-  if (reader.take_any({"show", "desc", "describe", "call", "explain"}))
-    return MysqlStatementKind::description;
-  if (reader.take_any({"insert", "replace"})) return MysqlStatementKind::insert;
-  if (reader.take_any({"update", "delete"})) return MysqlStatementKind::change;
-  return MysqlStatementKind::other;
+  auto read = read_statement(statement.text, statement.kind);
+  if (!read && statement.kind == StatementKind::select) return std::nullopt;  // refused later
+  if (!read) return MysqlLocalAnswer{MysqlError{1064, "42000", std::move(read.error().reason)}};
+  if (const auto* const session = std::get_if<SessionStatement>(&*read))
+    return answer_session_locally(*session, facts);
+  statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+  return select_locally(statement.text, std::get<SqlSelect>(*statement.read), facts);
 }
 
 }  // namespace karmad

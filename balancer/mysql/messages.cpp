@@ -164,8 +164,11 @@ void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities) {
 void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {
   constexpr std::uint16_t kUnsigned = 32;
   constexpr std::uint8_t kAnyDecimals = 31;
-  const bool is_text = column.type == MysqlType::var_string;
+  constexpr std::uint16_t kUtf8 = 33;  // of all columns, as the search server
   const bool is_real = column.type == MysqlType::real32 || column.type == MysqlType::real64;
+  const std::uint32_t longest = column.type == MysqlType::string   ? 255
+                                : column.type == MysqlType::long32 ? 11
+                                                                   : 20;
   out.begin();
   out.text("def");
   out.text("");  // schema, table, original table
@@ -174,11 +177,11 @@ void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {
   out.text(column.name);
   out.text(column.name);
   out.length(12);  // bytes of the following fields
-  out.integer(is_text ? kMysqlUtf8 : kMysqlBinary, 2);
-  out.integer(is_text ? 0xffffff : 21, 4);  // longest value
+  out.integer(kUtf8, 2);
+  out.integer(longest, 4);
   out.integer(static_cast<std::uint8_t>(column.type), 1);
   out.integer(column.is_unsigned ? kUnsigned : 0, 2);
-  out.integer(is_real ? kAnyDecimals : 0, 1);
+  out.integer(is_real && column.any_decimals ? kAnyDecimals : 0, 1);
   out.zeros(2);
   out.end();
 }

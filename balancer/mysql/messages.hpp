@@ -42,9 +42,8 @@ inline constexpr std::uint32_t kMysqlOffered =
 
 /// The version that clients see; several of them read the number before the first dash.
 inline constexpr std::string_view kMysqlVersion = "8.0.0-karmad-" KARMAD_VERSION;
-/// utf8mb4_general_ci; and the collation of what is not text.
+/// utf8mb4_general_ci, the collation of the connection.
 inline constexpr std::uint8_t kMysqlUtf8 = 45;
-inline constexpr std::uint8_t kMysqlBinary = 63;
 /// Bytes of the salt in the greeting.
 inline constexpr std::size_t kMysqlSalt = 20;
 
@@ -117,15 +116,17 @@ enum class MysqlType : std::uint8_t {
   json = 245,
   decimal = 246,
   text_first = 247,  ///< this and all up to text_last are sent as texts
-  var_string = 253,
-  text_last = 254,
+  string = 254,
+  text_last = string,
 };
 
 struct MysqlColumn {
   std::string_view name;
-  MysqlType type = MysqlType::var_string;
+  MysqlType type = MysqlType::string;
   bool is_unsigned = false;
+  bool any_decimals = false;  ///< for numbers in the binary form: clients would round them
 };
+/// Describes a column as the search server does.
 void write_mysql_column(MysqlWriter& out, const MysqlColumn& column);
 
 }  // namespace karmad

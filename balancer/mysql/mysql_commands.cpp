@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 
 namespace karmad {
@@ -148,7 +148,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
   for (std::size_t i = 0; i < statements->size() && outcome == CommandOutcome::answered; ++i) {
     worker_.counters.add(Count::mysql_queries);
     Statement statement;
-    statement.text = (*statements)[i];
+    statement.sql.text = (*statements)[i];
     if (i + 1 < statements->size()) statement.more = MysqlMore::yes;
     outcome = co_await run_statement(statement);
     if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_query_errors);
@@ -239,7 +239,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) 
   }
   memory.charge(&memory_, bound->capacity());
   Statement statement;
-  statement.text = *bound;
+  statement.sql.text = *bound;
   statement.form = MysqlForm::binary;
   outcome = co_await run_statement(statement);
   co_return outcome;

@@ -59,10 +59,9 @@ class MysqlSession final : public Stream, public Client {
   };
   /// A statement to be answered.
   struct Statement {
-    std::string_view text;
+    StatementText sql;
     MysqlForm form = MysqlForm::text;
     MysqlMore more = MysqlMore::no;
-    MysqlStatementKind kind = MysqlStatementKind::other;
   };
 
   /// The memory of the current command and of the prepared statements.
@@ -103,19 +102,21 @@ class MysqlSession final : public Stream, public Client {
   /// Calls `work`, which is about so many bytes; on a helper thread if they are many.
   template <class Work>
   Task<CommandOutcome> run_work(std::size_t bytes, Work& work);
-  Task<CommandOutcome> run_statement(Statement statement);
+  Task<CommandOutcome> run_statement(Statement& statement);
   Task<CommandOutcome> run_locally(const Statement& statement, MysqlLocalAnswer local);
   Task<CommandOutcome> pass_statement(const Statement& statement);
   Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
-  Task<CommandOutcome> send_results(const Statement& statement, std::string_view json,
-                                    std::uint64_t last_insert_id = 0);
+  MysqlResults::Options options_for(const Statement& statement,
+                                    std::uint64_t last_insert_id = 0) const;
+  Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
+                                    std::uint64_t last_insert_id);
+  Task<CommandOutcome> send_results(MysqlResults& results);
   Task<CommandOutcome> refuse_for_memory();
   Task<CommandOutcome> refuse_long_work(HelperPool::End end);
   Task<CommandOutcome> refuse(std::uint16_t code, std::string_view state, std::string text);
   Task<CommandOutcome> refuse(const MysqlError& error);
-  bool read_head(RequestHead& head, std::size_t body) const;
   MysqlConnectionFacts facts() const;
   MysqlPrepared* find_prepared(std::uint64_t id);
   std::uint32_t keep_prepared(MysqlPrepared prepared);

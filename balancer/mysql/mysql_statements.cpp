@@ -13,32 +13,38 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kMysqlPiece = 64 << 10;  // packets that are sent at once
-constexpr std::string_view kStatementHead =
-    "POST /sql?mode=raw HTTP/1.1\r\nHost: mysql\r\nContent-Type: text/plain\r\n"
-    "Content-Length: 0\r\n\r\n";
-
-MysqlResultKind result_kind(MysqlStatementKind kind) {
+MysqlResultKind result_kind(StatementKind kind) {
   switch (kind) {
-    case MysqlStatementKind::select:
+    case StatementKind::select:
       return MysqlResultKind::rows;
-    case MysqlStatementKind::insert:
-    case MysqlStatementKind::change:
+    case StatementKind::insert:
+    case StatementKind::change:
       return MysqlResultKind::count;
     default:
       return MysqlResultKind::any;
   }
 }
 
-/// Borrows a RequestHead of the worker.
-struct MysqlHeadLease {
-  explicit MysqlHeadLease(Worker& of) : worker(of) {}
-  MysqlHeadLease(const MysqlHeadLease&) = delete;
-  MysqlHeadLease& operator=(const MysqlHeadLease&) = delete;
-  ~MysqlHeadLease() { worker.give_head(std::move(head)); }
+/// Whether a listener with `_readonly` takes it.
+bool only_reads(StatementKind kind) {
+  using enum StatementKind;
+  return kind == select || kind == call || kind == show || kind == session || kind == status;
+}
 
-  Worker& worker;
-  std::unique_ptr<RequestHead> head = worker.take_head();
-};
+/// What the pipeline knows of a statement in place of the head of a request to `/sql?mode=raw`.
+const RequestHead& head_of_statements() {
+  static const RequestHead kHead = [] {
+    RequestHead head;
+    head.method = "POST";
+    head.target = "/sql?mode=raw";
+    head.path = "/sql";
+    head.query = "mode=raw";
+    head.fields[head.field_count++] = {"Content-Type", "text/plain"};
+    head.names.insert("Content-Type");
+    return head;
+  }();
+  return kHead;
+}
 
 }  // namespace
 
@@ -100,21 +106,20 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(HelperPool::En
   co_return outcome;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement statement) {
+Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statement) {
   std::optional<MysqlLocalAnswer> local;
   auto read = [&] {
-    statement.kind = kind_of_mysql(statement.text);
-    local = answer_locally(statement.text, facts());
+    statement.sql.kind = kind_of_statement(statement.sql.text);
+    statement.sql.place.encoded = statement.sql.text;
+    local = answer_locally(statement.sql, facts());
   };
-  auto outcome = co_await run_work(statement.text.size(), read);
+  auto outcome = co_await run_work(statement.sql.text.size(), read);
   if (outcome != CommandOutcome::answered) co_return outcome;
-  const bool only_reads = statement.kind == MysqlStatementKind::select ||
-                          statement.kind == MysqlStatementKind::description;
   if (local) {
     outcome = co_await run_locally(statement, *std::move(local));
-  } else if (statement.kind == MysqlStatementKind::empty) {
+  } else if (statement.sql.kind == StatementKind::empty) {
     outcome = co_await refuse(1065, "42000", "Query was empty");
-  } else if (read_only_ && !only_reads) {
+  } else if (read_only_ && !only_reads(statement.sql.kind)) {
     outcome = co_await refuse(
         1290, "HY000", "this listener has _readonly: statements that change data are refused");
   } else {
@@ -131,44 +136,38 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
     outcome = co_await refuse(*error);
     co_return outcome;
   }
-  if (const auto* const json = std::get_if<std::string>(&local.answer)) {
-    outcome = co_await send_results(statement, *json);
-    co_return outcome;
-  }
   if (auto* const use = std::get_if<MysqlLocalAnswer::UseDatabase>(&local.answer))
     database_ = use->name.substr(0, 128);
-  outcome = co_await send_results(statement, R"([{"total":0,"error":"","warning":""}])");
+  std::vector<ResultSet> sets(1);  // without columns: OK
+  if (auto* const rows = std::get_if<ResultSet>(&local.answer)) sets.front() = std::move(*rows);
+  MysqlResults results(std::move(sets), options_for(statement));
+  outcome = co_await send_results(results);
   co_return outcome;
-}
-
-/// The head of the request that the statement becomes.
-bool MysqlSession::read_head(RequestHead& head, std::size_t body) const {
-  if (!parse_request_head(kStatementHead, {}, head)) return false;
-  head.content_length = body;
-  return true;
 }
 
 /// Passes the statement through the pipeline as a request to `/sql?mode=raw`.
 Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement& statement) {
-  const MysqlHeadLease lease(worker_);
-  const auto& head = *lease.head;
-  if (!read_head(*lease.head, statement.text.size())) co_return CommandOutcome::broken;
+  const auto& head = head_of_statements();
   worker_.counters.add(Count::requests);
   auto outcome = CommandOutcome::answered;
   const auto refused = refuse_on_head({worker_, *settings_, head, address_, memory_, true});
   if (refused) {
     log_refused(worker_, settings(),
-                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.text.size()},
+                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.sql.text.size()},
                 refused->answer);
     outcome = co_await refuse(
         mysql_error(refused->answer.status, reason_in_answer(refused->answer.body)));
     co_return outcome;
   }
-  Query query(worker_, *settings_, head, statement.text, client_);
+  Query query(worker_, *settings_, head, statement.sql.text, client_);
+  auto list = std::make_shared<StatementList>();
+  list->statements.push_back(statement.sql);
+  query.statements = std::make_shared<const StatementsRead>(std::move(list));
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;
   query.request.rows_only = true;
+  query.takes_rows = true;
   open_trace(query);
   const QueryScope scope(*this, query);
   auto asked = pass_pipeline(query);
@@ -209,9 +208,12 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
     outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
+  } else if (!answer.sets.empty()) {
+    MysqlResults results(std::move(answer.sets), options_for(statement));
+    outcome = co_await send_results(results);
   } else {
-    if (statement.kind == MysqlStatementKind::insert) last_insert_id_ = query.last_insert_id;
-    outcome = co_await send_results(statement, body, query.last_insert_id);
+    if (statement.sql.kind == StatementKind::insert) last_insert_id_ = query.last_insert_id;
+    outcome = co_await read_results(statement, body, query.last_insert_id);
   }
   worker_.loop.buffers.give(std::move(answer.body));
   if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
@@ -239,24 +241,33 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
   co_return true;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::send_results(const Statement& statement,
+MysqlResults::Options MysqlSession::options_for(const Statement& statement,
+                                                std::uint64_t last_insert_id) const {
+  return {.form = statement.form,
+          .capabilities = capabilities_,
+          .more = statement.more,
+          .last_insert_id = last_insert_id,
+          .kind = result_kind(statement.sql.kind)};
+}
+
+/// Sends the result sets of an answer to `/sql?mode=raw`.
+Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& statement,
                                                               std::string_view json,
                                                               std::uint64_t last_insert_id) {
   std::optional<MysqlResults> results;
-  MysqlResults::Options options{.form = statement.form,
-                                .capabilities = capabilities_,
-                                .more = statement.more,
-                                .last_insert_id = last_insert_id,
-                                .kind = result_kind(statement.kind)};
-  auto read = [&] { results.emplace(json, options); };
-  const auto read_all = co_await run_work(json.size(), read);
-  if (read_all != CommandOutcome::answered) co_return read_all;
+  auto read = [&] { results.emplace(json, options_for(statement, last_insert_id)); };
+  auto outcome = co_await run_work(json.size(), read);
+  if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);
+  co_return outcome;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& results) {
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence_);
   MemoryReservation memory;
   for (bool has_more = true; has_more;) {
-    has_more = results->next(packets, kMysqlPiece);
-    memory.charge(&memory_, results->copied() + out->capacity());
+    has_more = results.next(packets, kMysqlPiece);
+    memory.charge(&memory_, results.copied() + out->capacity());
     const bool sent = co_await send_all(*out);
     if (!sent) co_return CommandOutcome::broken;
     if (has_more && worker_.loop.turn.over()) {
@@ -265,8 +276,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(const Statement& s
     }
   }
   sequence_ = packets.sequence();
-  if (!results->warning().empty()) warning_ = results->warning();
-  co_return results->failed() ? CommandOutcome::failed : CommandOutcome::answered;
+  if (!results.warning().empty()) warning_ = results.warning();
+  co_return results.failed() ? CommandOutcome::failed : CommandOutcome::answered;
 }
 
 }  // namespace karmad

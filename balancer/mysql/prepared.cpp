@@ -6,8 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
-#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 
 namespace karmad {
 namespace {

@@ -4,37 +4,40 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstring>
-#include <limits>
-#include <tuple>
 #include <utility>
 
 #include "agent/dialect/merge/infinities.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr std::size_t kMostSets = 1024;
-constexpr std::size_t kMostColumns = 4096;           // as in MySQL
-constexpr std::size_t kMostColumnsOfAll = 64 << 10;  // of all result sets
-constexpr std::size_t kUnescapedAtOnce = 4096;       // bytes of a text
+constexpr std::size_t kUnescapedAtOnce = 4096;  // bytes of a text
 
-/// Types of columns as the search server names them; any other is a text.
-MysqlType type_of_column(std::string_view name, MysqlForm form) {
-  constexpr std::array<std::pair<std::string_view, MysqlType>, 8> kTypes{{
-      {"long long", MysqlType::long64},
-      {"long", MysqlType::long32},
-      {"uint", MysqlType::long32},
-      {"bool", MysqlType::long32},
-      {"timestamp", MysqlType::long32},
-      {"float", MysqlType::real32},
-      {"double", MysqlType::real64},
-      {"decimal", MysqlType::decimal},
-  }};
-  const auto* const found = std::ranges::find(kTypes, name, &decltype(kTypes)::value_type::first);
-  const auto type = found == kTypes.end() ? MysqlType::var_string : found->second;
-  // 32 bits are written as 64, since some of them are unsigned.
-  return type == MysqlType::long32 && form == MysqlForm::binary ? MysqlType::long64 : type;
+/// How a type of the search server is sent.
+struct MysqlColumnType {
+  MysqlType type = MysqlType::string;
+  bool is_unsigned = false;
+};
+
+/// The type of a column that the search server names so. The binary form has 32 bits as 64, since
+/// some servers write negative numbers there.
+MysqlColumnType type_of_column(std::string_view name, MysqlForm form) {
+  struct Named {
+    std::string_view name;
+    MysqlColumnType sent;
+  };
+  constexpr std::array kTypes{
+      Named{"long long", {MysqlType::long64}},       Named{"long", {MysqlType::long32, true}},
+      Named{"uint", {MysqlType::long32, true}},      Named{"bool", {MysqlType::long32, true}},
+      Named{"timestamp", {MysqlType::long32, true}}, Named{"float", {MysqlType::real32}},
+      Named{"double", {MysqlType::real64}},          Named{"decimal", {MysqlType::decimal}},
+  };
+  const auto* const found = std::ranges::find(kTypes, name, &Named::name);
+  if (found == kTypes.end()) return {};
+  if (form == MysqlForm::binary && found->sent.type == MysqlType::long32)
+    return {MysqlType::long64};
+  return found->sent;
 }
 
 template <class Number>
@@ -89,288 +92,171 @@ bool is_sql_null(std::string_view value) {
   return value.empty() || value == "null";
 }
 
-bool is_number_type(MysqlType type) {
-  return type == MysqlType::long32 || type == MysqlType::long64 || type == MysqlType::real32 ||
-         type == MysqlType::real64;
-}
-
 /// Size of a value in the binary form; 0: it is sent as a text.
 std::size_t binary_size(MysqlType type) {
   if (type == MysqlType::real32) return 4;
   return type == MysqlType::long64 || type == MysqlType::real64 ? 8 : 0;
 }
 
-/// The bits of a number in the binary form.
-std::uint64_t binary_number(std::string_view text, MysqlType type, bool is_unsigned) {
-  if (type == MysqlType::real32)
-    return std::bit_cast<std::uint32_t>(
-        static_cast<float>(parsed_number<double>(text).value_or(0)));
-  if (type == MysqlType::real64)
-    return std::bit_cast<std::uint64_t>(parsed_number<double>(text).value_or(0));
-  if (is_unsigned) return parsed_number<std::uint64_t>(text).value_or(0);
-  return static_cast<std::uint64_t>(parsed_number<std::int64_t>(text).value_or(0));
+/// The bits of a number in the binary form; nothing: the text is no such number. Whole numbers from
+/// 2^63 on wrap, as those of the search server do.
+std::optional<std::uint64_t> binary_number(std::string_view text, MysqlType type) {
+  if (type == MysqlType::long64) {
+    if (const auto number = parsed_number<std::int64_t>(text))
+      return static_cast<std::uint64_t>(*number);
+    return parsed_number<std::uint64_t>(text);
+  }
+  const auto number = parsed_number<double>(text);
+  if (!number) return std::nullopt;
+  return type == MysqlType::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(*number))
+                                   : std::bit_cast<std::uint64_t>(*number);
 }
-
-/// The values of a column of numbers, as far as its type depends on them.
-class MysqlTypeFit {
- public:
-  void add(MysqlType type, std::string_view text) {
-    if (type == MysqlType::real32 || type == MysqlType::real64) {
-      is_text_ |= !parsed_number<double>(text);
-    } else if (const auto number = parsed_number<std::int64_t>(text)) {
-      least_ = std::min(least_, *number);
-      most_ = std::max(most_, static_cast<std::uint64_t>(std::max<std::int64_t>(*number, 0)));
-    } else if (const auto large = parsed_number<std::uint64_t>(text)) {
-      most_ = std::max(most_, *large);
-    } else {
-      is_text_ = true;
-    }
-  }
-  /// The type that has room for all values, and whether it is unsigned.
-  std::pair<MysqlType, bool> fitted(MysqlType type) const {
-    if (is_text_) return {MysqlType::var_string, false};
-    if (type == MysqlType::real32 || type == MysqlType::real64) return {type, false};
-    if (type == MysqlType::long32) {
-      if (least_ >= std::numeric_limits<std::int32_t>::min() &&
-          most_ <= std::numeric_limits<std::int32_t>::max())
-        return {type, false};
-      if (least_ == 0 && most_ <= std::numeric_limits<std::uint32_t>::max()) return {type, true};
-    }
-    if (most_ <= std::numeric_limits<std::int64_t>::max()) return {MysqlType::long64, false};
-    if (least_ < 0) return {MysqlType::var_string, false};
-    return {MysqlType::long64, true};
-  }
-
- private:
-  std::int64_t least_ = 0;
-  std::uint64_t most_ = 0;
-  bool is_text_ = false;
-};
 
 }  // namespace
 
-MysqlResults::MysqlResults(std::string_view json, const Options& options)
-    : options_(options), columns_left_(kMostColumnsOfAll) {
-  readable_ = read_sets(json);
-  auto finite = readable_ ? std::nullopt : without_infinities(json);
-  if (!finite) return;
-  finite_ = *std::move(finite);
-  end_infinities(finite_, 0);
-  sets_.clear();
-  columns_left_ = kMostColumnsOfAll;
-  warning_.clear();
-  readable_ = read_sets(finite_);
+MysqlResults::MysqlResults(std::vector<ResultSet> sets, const Options& options)
+    : options_(options), made_(std::move(sets)) {
+  for (const auto& set : made_)
+    if (!set.warning.empty()) warning_ = set.warning;
 }
 
-bool MysqlResults::read_sets(std::string_view json) {
-  JsonCursor cursor(json);
-  skip_space(cursor);
-  if (cursor.done()) return false;
-  if (*cursor.at != '[') return read_set(json);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    const auto set = take_value(cursor);
-    if (!set || sets_.size() == kMostSets || !read_set(*set)) return false;
+MysqlResults::MysqlResults(std::string_view json, const Options& options) : options_(options) {
+  readable_ = read_.read_answer(json);
+  if (auto finite = readable_ ? std::nullopt : without_infinities(json)) {
+    finite_ = *std::move(finite);
+    end_infinities(finite_, 0);
+    readable_ = read_.read_answer(finite_);
   }
-  return elements.complete() && !sets_.empty();
-}
-
-bool MysqlResults::read_set(std::string_view object) {
-  auto& set = sets_.emplace_back();
-  bool has_wrong_columns = false;
-  const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (key == "columns") {
-      set.columns = read_columns(value);
-      has_wrong_columns = !set.columns;
-    }
-    if (key == "data") set.rows = value;
-    if (key == "total") set.total = parsed_number<std::uint64_t>(value);
-    if (key == "error" && is_string(value)) set.error = without_quotes(value);
-    if (key == "warning" && is_string(value)) set.warning = without_quotes(value);
-    return true;
-  });
-  if (!whole) return false;
-  set.unread = why_unreadable(set, has_wrong_columns);
-  if (!set.warning.empty()) warning_ = json_unescaped(set.warning);
-  if (set.columns && set.unread.empty()) fit_types(set);
-  return true;
-}
-
-std::string_view MysqlResults::why_unreadable(const Set& set, bool has_wrong_columns) const {
-  if (has_wrong_columns) return "the columns of an answer cannot be read";
-  if (set.columns)
-    return options_.kind == MysqlResultKind::count
-               ? "the answer of a mirror to a change cannot be read: it has columns"
-               : std::string_view();
-  if (options_.kind == MysqlResultKind::rows)
-    return "the answer of a mirror cannot be read: it has no columns";
-  return set.total ? std::string_view()
-                   : "the answer of a mirror cannot be read: it has neither columns nor a total";
-}
-
-std::optional<std::vector<MysqlResults::Column>> MysqlResults::read_columns(
-    std::string_view columns) {
-  std::vector<Column> read;
-  JsonCursor cursor(columns);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    if (read.size() == kMostColumns || columns_left_ == 0) return std::nullopt;
-    --columns_left_;
-    Column column;
-    const bool whole = visit_members(cursor, [&](std::string_view key, std::string_view value) {
-      column.key = key;
-      column.name = json_unescaped(key);
-      visit_members(value, [&](std::string_view property, std::string_view type) {
-        if (property == "type" && is_string(type))
-          column.type = type_of_column(without_quotes(type), options_.form);
-        return true;
-      });
-      return true;
-    });
-    if (!whole) return std::nullopt;
-    read.push_back(std::move(column));
-  }
-  if (!elements.complete() || read.empty()) return std::nullopt;
-  return read;
-}
-
-/// Chooses types of numbers that have room for all values. A column with other values becomes a
-/// text: the binary form has no place for them, and clients would read them as numbers.
-void MysqlResults::fit_types(Set& set) {
-  auto& columns = *set.columns;
-  if (std::ranges::none_of(columns, is_number_type, &Column::type)) return;
-  std::vector<MysqlTypeFit> fits(columns.size());
-  std::string scratch;
-  Row row(columns);
-  JsonCursor cursor(set.rows);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    const auto text = take_value(cursor);
-    if (!text || !row.read(*text)) return;  // next() says so
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto value = row.values()[i];
-      if (is_number_type(columns[i].type) && !is_sql_null(value))
-        fits[i].add(columns[i].type, mysql_text(value, scratch));
-    }
-  }
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    if (is_number_type(columns[i].type))
-      std::tie(columns[i].type, columns[i].is_unsigned) = fits[i].fitted(columns[i].type);
-}
-
-bool MysqlResults::Row::read(std::string_view row) {
-  values_.assign(columns_.size(), {});
-  std::size_t at = 0;
-  return visit_members(row, [&](std::string_view key, std::string_view value) {
-    if (at >= columns_.size() || columns_[at].key != key) {
-      const auto place = place_of(key);
-      if (place == columns_.size()) return true;
-      at = place;
-    }
-    values_[at++] = value;
-    return true;
-  });
-}
-
-/// The number of columns, if none has that key.
-std::size_t MysqlResults::Row::place_of(std::string_view key) {
-  if (places_.empty())
-    for (std::size_t i = 0; i < columns_.size(); ++i) places_.try_emplace(columns_[i].key, i);
-  const auto found = places_.find(key);
-  return found == places_.end() ? columns_.size() : found->second;
+  for (std::size_t set = 0; set < sets(); ++set)
+    if (const auto warning = read_.set(0, set).warning; !warning.empty())
+      warning_ = json_unescaped(warning);
 }
 
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
-  if (!readable_ && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
-  while (!failed_ && set_ < sets_.size()) {
-    if (!row_ && !begin_set(out)) continue;
-    while (!failed_) {
-      if (!write_row(out, enough)) return true;
-      skip_space(cursor_);
-      if (!cursor_.done() && *cursor_.at == ']') break;
-      if (out.out().size() >= enough) return true;
-      if (!std::exchange(first_row_, false) && !take(cursor_, ',')) {
-        fail(out, {.text = "the rows of an answer cannot be read"});
-        break;
-      }
-      const auto row = take_value(cursor_);
-      if (row && row_->read(*row)) {
+  if (sets() == 0 && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
+  while (!failed_ && set_ < sets()) {
+    if (!in_rows_ && !begin_set(out)) continue;
+    if (!write_row(out, enough) || out.out().size() >= enough) return true;
+    switch (next_row()) {
+      case RawRows::Step::row:
         begin_row(out);
-      } else {
+        break;
+      case RawRows::Step::end:
+        end_set(out);
+        break;
+      case RawRows::Step::malformed:
         fail(out, {.text = "a row of an answer cannot be read"});
-      }
     }
-    if (!failed_) end_set(out);
   }
   return false;
 }
 
+/// Why the set is answered by an error; nothing: it is not.
+std::optional<MysqlError> MysqlResults::error_of(const RawSet& set) const {
+  const auto unreadable = [](std::string why) { return MysqlError{.text = std::move(why)}; };
+  if (!set.error.empty()) return mysql_error(500, json_unescaped(set.error));
+  if (set.listed != 0 && options_.kind == MysqlResultKind::count)
+    return unreadable("the answer of a mirror to a change cannot be read: it has columns");
+  if (set.listed == 0 && options_.kind == MysqlResultKind::rows)
+    return unreadable("the answer of a mirror cannot be read: it has no columns");
+  if (set.listed == 0 && !set.total)
+    return unreadable("the answer of a mirror cannot be read: it has neither columns nor a total");
+  return std::nullopt;
+}
+
 /// Writes what precedes the rows. False: the set has no rows, and is complete.
 bool MysqlResults::begin_set(MysqlWriter& out) {
-  const auto& set = sets_[set_];
-  if (!set.error.empty()) {
-    fail(out, mysql_error(500, json_unescaped(set.error)));
-    return false;
+  columns_.clear();
+  if (readable_) {
+    const auto& set = read_.set(0, set_);
+    if (auto error = error_of(set)) {
+      fail(out, *std::move(error));
+      return false;
+    }
+    const auto columns = read_.all_columns_of(set);
+    columns_.assign(columns.begin(), columns.end());
+    rows_ = RawRowsByName(set.rows);
+  } else {
+    const auto& set = made_[set_];
+    for (std::size_t c = 0; c < set.columns.size(); ++c)
+      if (set.shows(c)) columns_.push_back(set.columns[c]);
+    made_rows_ = 0;
   }
-  if (!set.unread.empty()) {
-    fail(out, {.text = std::string(set.unread)});
-    return false;
-  }
-  if (!set.columns) {
+  if (columns_.empty()) {
     auto ok = end_of_set();
-    ok.affected = set.total.value_or(0);
+    ok.affected = readable_ ? read_.set(0, set_).total.value_or(0) : 0;
     ok.last_insert_id = options_.last_insert_id;
     write_mysql_ok(out, ok);
     ++set_;
     return false;
   }
   out.begin();
-  out.length(set.columns->size());
+  out.length(columns_.size());
   out.end();
-  for (const auto& column : *set.columns)
-    write_mysql_column(out, {column.name, column.type, column.is_unsigned});
-  write_mysql_end_of_columns(out, options_.capabilities);
-  row_.emplace(*set.columns);
-  first_row_ = true;
-  cursor_ = JsonCursor(set.rows.empty() ? "[]" : set.rows);
-  if (!take(cursor_, '[')) {
-    fail(out, {.text = "the rows of an answer cannot be read"});
-    return false;
+  types_.clear();
+  for (const auto& column : columns_) {
+    const auto [type, is_unsigned] = type_of_column(column.type, options_.form);
+    types_.push_back(type);
+    write_mysql_column(out, {.name = json_unescaped(column.name),
+                             .type = type,
+                             .is_unsigned = is_unsigned,
+                             .any_decimals = options_.form == MysqlForm::binary});
   }
+  write_mysql_end_of_columns(out, options_.capabilities);
+  values_.resize(columns_.size());
+  sent_.clear();
+  begun_values_ = 0;
+  in_rows_ = true;
   return true;
+}
+
+/// Reads the values of the next row.
+RawRows::Step MysqlResults::next_row() {
+  if (readable_) return rows_.next(columns_, values_.data());
+  const auto& set = made_[set_];
+  if (made_rows_ == set.count) return RawRows::Step::end;
+  const auto row = set.row(made_rows_++);
+  values_.clear();
+  for (std::size_t c = 0; c < row.size(); ++c)
+    if (set.shows(c)) values_.push_back(row[c]);
+  return RawRows::Step::row;
 }
 
 /// Begins the packets of the row that was read; write_row() writes its values.
 void MysqlResults::begin_row(MysqlWriter& out) {
   constexpr std::size_t kFirstBit = 2;
-  const auto& columns = *sets_[set_].columns;
-  const auto& values = row_->values();
   const bool binary = options_.form == MysqlForm::binary;
-  scratch_.assign(binary ? 1 + (columns.size() + 7 + kFirstBit) / 8 : 0, '\0');
-  text_sizes_.assign(columns.size(), 0);
-  auto size = scratch_.size();
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto fixed = binary ? binary_size(columns[i].type) : 0;
-    if (is_sql_null(values[i])) {
-      if (!binary) ++size;
-      const auto bit = i + kFirstBit;
-      if (binary) scratch_[1 + bit / 8] |= static_cast<char>(1 << (bit % 8));
-    } else if (fixed != 0) {
-      size += fixed;
-    } else {
-      text_sizes_[i] = text_size(values[i]);
-      size += mysql_length_size(text_sizes_[i]) + text_sizes_[i];
-    }
+  sent_.clear();
+  std::string nulls(binary ? 1 + (values_.size() + 7 + kFirstBit) / 8 : 0, '\0');
+  auto size = nulls.size();
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const auto& sent = sent_.emplace_back(sent_value(values_[i], types_[i]));
+    size += sent.size + sent.text_size;
+    if (!binary || sent.size != 0) continue;
+    const auto bit = i + kFirstBit;
+    nulls[1 + bit / 8] |= static_cast<char>(1 << (bit % 8));
   }
   out.begin(size);
-  out.bytes(scratch_);
+  out.bytes(nulls);
   begun_values_ = 0;
+}
+
+MysqlResults::SentValue MysqlResults::sent_value(std::string_view value, MysqlType type) {
+  const bool binary = options_.form == MysqlForm::binary;
+  const SentValue null{.size = binary ? 0U : 1U, .number = 0xfb};
+  if (is_sql_null(value)) return null;
+  if (const auto fixed = binary ? binary_size(type) : 0; fixed != 0) {
+    const auto number = binary_number(mysql_text(value, scratch_), type);
+    return number ? SentValue{.size = fixed, .number = *number} : null;
+  }
+  const auto size = text_size(value);
+  return {.size = mysql_length_size(size), .text_size = size, .is_text = true};
 }
 
 /// False: `out` has enough before the row has ended.
 bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
   while (write_text(out, enough)) {
-    if (begun_values_ == text_sizes_.size()) return true;
+    if (begun_values_ == sent_.size()) return true;
     begin_value(out);
   }
   return false;
@@ -378,22 +264,14 @@ bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
 
 /// Writes the next value; of a text only the length, write_text() writes the rest.
 void MysqlResults::begin_value(MysqlWriter& out) {
-  const auto at = begun_values_++;
-  const auto& column = (*sets_[set_].columns)[at];
-  const auto value = row_->values()[at];
-  const bool binary = options_.form == MysqlForm::binary;
-  if (is_sql_null(value)) {
-    if (!binary) out.integer(0xfb, 1);
-  } else if (const auto fixed = binary ? binary_size(column.type) : 0; fixed != 0) {
-    const auto text = mysql_text(value, scratch_);
-    out.integer(binary_number(text, column.type, column.is_unsigned), fixed);
+  const auto value = values_[begun_values_];
+  const auto& sent = sent_[begun_values_++];
+  if (!sent.is_text) return out.integer(sent.number, sent.size);
+  out.length(sent.text_size);
+  if (has_escapes(value)) {
+    escaped_ = JsonText(raw_text(value));
   } else {
-    out.length(text_sizes_[at]);
-    if (has_escapes(value)) {
-      escaped_ = JsonText(raw_text(value));
-    } else {
-      plain_ = raw_text(value);
-    }
+    plain_ = raw_text(value);
   }
 }
 
@@ -415,7 +293,7 @@ bool MysqlResults::write_text(MysqlWriter& out, std::size_t enough) {
 
 void MysqlResults::end_set(MysqlWriter& out) {
   write_mysql_end(out, options_.capabilities, end_of_set());
-  row_.reset();
+  in_rows_ = false;
   ++set_;
 }
 
@@ -426,7 +304,7 @@ void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
 
 /// All sets answer one statement: each has its number of warnings.
 MysqlOk MysqlResults::end_of_set() const {
-  const bool last = set_ + 1 == sets_.size();
+  const bool last = set_ + 1 == sets();
   return {.more = last ? options_.more : MysqlMore::yes,
           .warnings = static_cast<std::uint16_t>(warning_.empty() ? 0 : 1)};
 }

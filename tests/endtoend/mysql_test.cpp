@@ -80,6 +80,37 @@ TEST(AMysqlClient, RunsPreparedStatementsWithItsValuesAsLiterals) {
   EXPECT_EQ(client.execute(local, {}).rows, Rows{"1"});
 }
 
+// The second shard has a number that needs all 32 bits, and then has no rows.
+TEST(AMysqlClient, GetsTheTypesThatTheEngineNamesWhateverTheShardsHave) {
+  const auto shard = [](const std::string& rows) {
+    return R"([{"columns":[{"id":{"type":"long long"}},{"n":{"type":"long"}},{"p":{"type":"float"}},)"
+           R"({"s":{"type":"multi"}}],"data":[)" +
+           rows +
+           R"(],"total":0,"error":"","warning":""},{"columns":[{"Variable_name":)"
+           R"({"type":"string"}},{"Value":{"type":"string"}}],"data":[{"Variable_name":)"
+           R"("total_found","Value":"1"}],"total":1,"error":"","warning":""}])";
+  };
+  std::string of_first = R"({"id":1,"n":5,"p":0.5,"s":"1,2"})";
+  std::string of_second = R"({"id":2,"n":3000000000,"p":1.500000,"s":""})";
+  FakeMirror first([&](const std::string&) { return json(shard(of_first)); });
+  FakeMirror second([&](const std::string&) { return json(shard(of_second)); });
+  MysqlMaster karmad(first, "", "mysql", "agent = " + second.address() + ":t");
+  MysqlClient client(karmad.port());
+  const std::string select = "SELECT id, n, p, s FROM t ORDER BY id ASC";
+  const Rows types{"8", "3U", "4", "254"};
+  auto got = client.query(select);
+  EXPECT_EQ(got.types, types) << got.text;
+  EXPECT_EQ(got.rows, (Rows{"1|5|0.5|1,2", "2|3000000000|1.500000|"}));
+  const auto prepared = client.prepare("SELECT id, n FROM t ORDER BY id ASC");
+  EXPECT_EQ(client.execute(prepared, {}).error, 0);
+  of_second.clear();
+  EXPECT_EQ(client.query(select).types, types);
+  of_first.clear();
+  got = client.query(select);
+  EXPECT_EQ(got.types, types);
+  EXPECT_EQ(got.rows, Rows{});
+}
+
 TEST(AMysqlClient, MaySendSeveralStatementsIfItAskedForThat) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);

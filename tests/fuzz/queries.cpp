@@ -20,6 +20,7 @@
 #include <map>
 
 #include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "agent/dialect/path_pattern.hpp"
 
 namespace karmad {
@@ -205,7 +206,7 @@ class Run {
       replies = round(request, parsed, plan);
     }
     const auto size = answer.size();
-    std::string meta;
+    SelectMeta meta;
     auto bad = plan.merge(replies, {.took = Micros(5), .warning = {}, .meta = &meta}, answer);
     require(!bad || answer.size() == size, "a bad reply changed the answer", answer);
     const auto type =

@@ -40,6 +40,7 @@ std::string_view taken_text(std::string_view& from) {
 }
 
 constexpr std::uint16_t kMore = 8;
+constexpr std::uint64_t kUnsigned = 32;
 constexpr int kLong64 = 8;
 
 }  // namespace
@@ -178,6 +179,8 @@ MysqlReply MysqlClient::next_result(bool binary) {
     taken_text(fields);
     taken(fields, 1 + 2 + 4);
     types.push_back(static_cast<int>(number(taken(fields, 1))));
+    const bool is_unsigned = (number(taken(fields, 2)) & kUnsigned) != 0;
+    reply.types.push_back(std::to_string(types.back()) + (is_unsigned ? "U" : ""));
   }
   if ((capabilities_ & kDeprecateEof) == 0) packet();
   for (;;) {

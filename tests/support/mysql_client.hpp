@@ -17,6 +17,7 @@ struct MysqlReply {
   bool more = false;  ///< further results follow
   unsigned warnings = 0;
   std::vector<std::string> columns;
+  std::vector<std::string> types;  ///< of the columns: number, `U` behind an unsigned one
   std::vector<std::string> rows;
 };
 

@@ -37,8 +37,8 @@ void add_agent(Rows rows, const AgentStatus& agent) {
 }
 
 RowSink into(ResultSet& set) {
-  return [&set](std::string key, std::string value, bool) {
-    set.rows.push_back({std::move(key), std::move(value)});
+  return [&set](const std::string& key, const std::string& value, bool) {
+    set.add_row({key, value});
   };
 }
 
@@ -92,7 +92,7 @@ void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
 }
 
 ResultSet show_agents(const Snapshot& snapshot) {
-  ResultSet set{.columns = {"Key", "Value"}};
+  auto set = text_rows({"Key", "Value"});
   const auto sink = into(set);
   const Rows rows(sink);
   auto status = rows.under("status_");
@@ -139,8 +139,8 @@ bool add_named(const Rows& rows, std::string_view name, const Snapshot& snapshot
 
 /// For people: what matters of each mirror in one row.
 ResultSet show_mirrors(const Snapshot& snapshot) {
-  ResultSet set{.columns = {"Address", "Table", "Shard", "Mirror", "State", "Since", "Share",
-                            "p95 ms", "In flight", "Errors in a row", "Reason"}};
+  auto set = text_rows({"Address", "Table", "Shard", "Mirror", "State", "Since", "Share", "p95 ms",
+                        "In flight", "Errors in a row", "Reason"});
   for (const auto& table : snapshot.tables)
     for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
       const auto& mirrors = table.shards[shard].mirrors;
@@ -148,12 +148,12 @@ ResultSet show_mirrors(const Snapshot& snapshot) {
         const auto& agent = snapshot.agents[mirrors[i].agent];
         const auto& report = mirrors[i].report;
         const auto p95 = agent.latency.p95;
-        set.rows.push_back(
+        set.add_row(
             {agent.address, table.name, fmt::format("{}", shard + 1), fmt::format("{}", i + 1),
-             std::string(name(report.condition)),
-             report.since == WallTime{} ? "" : utc_text(report.since),
+             name(report.condition),
+             report.since == WallTime{} ? std::string() : utc_text(report.since),
              fmt::format("{:.0f} %", mirrors[i].probability * 100),
-             p95 ? fmt::format("{:.1f}", static_cast<double>(p95->count()) / 1000) : "",
+             p95 ? fmt::format("{:.1f}", static_cast<double>(p95->count()) / 1000) : std::string(),
              fmt::format("{}", agent.numbers.in_flight),
              fmt::format("{}", agent.numbers.errors_in_a_row), clean_utf8(report.reason)});
       }
@@ -162,33 +162,35 @@ ResultSet show_mirrors(const Snapshot& snapshot) {
 }
 
 ResultSet show_tables(const Snapshot& snapshot) {
-  ResultSet set{.columns = {"Table", "Type"}};
-  for (const auto& table : snapshot.tables) set.rows.push_back({table.name, "distributed"});
-  std::ranges::sort(set.rows);
+  auto set = text_rows({"Table", "Type"});
+  std::vector<std::string_view> names;
+  for (const auto& table : snapshot.tables) names.push_back(table.name);
+  std::ranges::sort(names);
+  for (const auto name : names) set.add_row({name, "distributed"});
   return set;
 }
 
 /// `remote_1_mirror_2`; `remote_1` for a lone mirror; `blackhole_…` likewise.
 ResultSet describe(const Snapshot& snapshot, const TableStatus& table) {
-  ResultSet set{.columns = {"Agent", "Type"}};
+  auto set = text_rows({"Agent", "Type"});
   for_each_shard(table, [&](auto number, const ShardStatus& shard, bool blackhole) {
     for (std::size_t i = 0; i < shard.mirrors.size(); ++i) {
       auto type = fmt::format("{}_{}", blackhole ? "blackhole" : "remote", number);
       if (shard.mirrors.size() > 1) type += fmt::format("_mirror_{}", i + 1);
-      set.rows.push_back({id(snapshot, shard.mirrors[i]), std::move(type)});
+      set.add_row({id(snapshot, shard.mirrors[i]), type});
     }
   });
   return set;
 }
 
 ResultSet show_status(const Snapshot& snapshot) {
-  ResultSet set{.columns = {"Counter", "Value"}};
+  auto set = text_rows({"Counter", "Value"});
   status_rows(snapshot, into(set));
   return set;
 }
 
 ResultSet filtered(ResultSet set, const std::optional<std::string>& like) {
-  if (like) std::erase_if(set.rows, [&](const auto& row) { return !is_like(row.front(), *like); });
+  keep_like(set, like);
   return set;
 }
 
@@ -220,8 +222,11 @@ std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
       return filtered(show_tables(snapshot), statement.like);
     case Show::status:
       return filtered(show_status(snapshot), statement.like);
-    case Show::version:
-      return ResultSet{{"Component", "Version"}, {{"karmad", snapshot.process.version}}};
+    case Show::version: {
+      auto set = text_rows({"Component", "Version"});
+      set.add_row({"karmad", snapshot.process.version});
+      return set;
+    }
     case Show::table:
       if (const auto* table = find_table(snapshot, statement.name))
         return filtered(describe(snapshot, *table), statement.like);
@@ -229,12 +234,12 @@ std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
     case Show::agent:
       break;
   }
-  ResultSet set{.columns = {"Variable_name", "Value"}};
+  auto set = text_rows({"Variable_name", "Value"});
   const auto sink = into(set);
   if (add_named(Rows(sink), statement.name, snapshot))
     return filtered(std::move(set), statement.like);
   // Not filtered: a hidden error would look like an empty answer.
-  set.rows.push_back(
+  set.add_row(
       {"status_error", fmt::format("No such distributed table or agent: {}", statement.name)});
   return set;
 }

@@ -3,7 +3,7 @@
 #include <expected>
 #include <string>
 
-#include "balancer/status/rows/result_set.hpp"
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "balancer/status/rows/rows.hpp"
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "balancer/status/snapshot.hpp"

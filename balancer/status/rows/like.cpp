@@ -1,6 +1,8 @@
 #include "balancer/status/rows/like.hpp"
 
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace karmad {
 namespace {
@@ -42,6 +44,16 @@ bool is_like(std::string_view text, std::string_view pattern) {
   }
   while (at < pattern.size() && pattern[at] == '%') ++at;
   return at == pattern.size();
+}
+
+void keep_like(ResultSet& set, const std::optional<std::string>& pattern) {
+  if (!pattern || set.columns.empty()) return;
+  std::vector<std::string_view> kept;
+  for (std::size_t r = 0; r < set.count; ++r)
+    if (const auto row = set.row(r); is_like(cell_text(row.front()), *pattern))
+      kept.insert(kept.end(), row.begin(), row.end());
+  set.cells = std::move(kept);
+  set.count = set.cells.size() / set.columns.size();
 }
 
 }  // namespace karmad

@@ -69,8 +69,8 @@ TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
 "data":[{"i":-1,"u":18446744073709551615,"d":0.5,"s":"x","odd":"n/a"},{"i":null,"u":2}],"total":2}])",
       {.form = MysqlForm::binary, .capabilities = mysql_capability::kDeprecateEof});
   ASSERT_EQ(sent.size(), 9U);
-  EXPECT_EQ(sent[6], "\0\0"s + std::string(8, '\xff') + std::string(8, '\xff') +
-                         std::string(6, '\0') + "\xe0\x3f\1x\3n/a");
+  EXPECT_EQ(sent[6], "\0\x40"s + std::string(8, '\xff') + std::string(8, '\xff') +
+                         std::string(6, '\0') + "\xe0\x3f\1x");
   EXPECT_EQ(sent[7], "\0\x74\2"s + std::string(7, '\0'));
   EXPECT_EQ(sent[8], "\xfe\0\0\2\0\0\0"s);  // an OK that ends the rows
 }
@@ -141,49 +141,87 @@ TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
   EXPECT_EQ(with_id[0], "\0\3\xfe\x08\x07\x06\x05\x04\x03\x02\x01\2\0\0\0"s);
 }
 
-/// The types in the column packets of the rows `[{"n":value},…]`; `U` behind an unsigned one.
-std::string type_of(std::string_view type, std::string_view values, MysqlForm form) {
-  std::string json = R"([{"columns":[{"n":{"type":")" + std::string(type) + R"("}}],"data":[)";
-  for (std::size_t at = 0; at < values.size();) {
-    const auto end = std::min(values.find(' ', at), values.size());
-    if (at != 0) json += ',';
-    json.append(R"({"n":)").append(values.substr(at, end - at)).append("}");
-    at = end + 1;
-  }
-  const auto sent = packets_of(json + R"(],"total":1}])", {.form = form});
-  if (sent.size() < 2) return "error";
-  const auto& column = sent[1];
-  const auto number = static_cast<unsigned char>(column[column.size() - 6]);
-  return std::to_string(number) + (column[column.size() - 5] != 0 ? "U" : "");
+/// A column as its packet describes it: charset, length, type (`U` behind an unsigned one),
+/// decimals.
+std::string described(const std::string& packet) {
+  MysqlFields fields(std::string_view(packet).substr(packet.size() - 12));
+  const auto charset = fields.integer(2);
+  const auto length = fields.integer(4);
+  const auto type = fields.integer(1);
+  const bool is_unsigned = fields.integer(2) == 32;
+  return std::to_string(charset) + " " + std::to_string(length) + " " + std::to_string(type) +
+         (is_unsigned ? "U " : " ") + std::to_string(fields.integer(1));
 }
 
-TEST(MysqlResults, HaveTypesWithRoomForAllValues) {
+/// The packets of the rows `[{"n":value},…]`.
+std::vector<std::string> packets_of_column(std::string_view type,
+                                           const std::vector<std::string>& values, MysqlForm form) {
+  std::string json = R"([{"columns":[{"n":{"type":")" + std::string(type) + R"("}}],"data":[)";
+  for (const auto& value : values) {
+    if (json.back() == '}') json += ',';
+    json.append(R"({"n":)").append(value).append("}");
+  }
+  return packets_of(json + R"(],"total":1}])", {.form = form});
+}
+
+// As a server with the tables of the engine describes them: types by their names alone, whatever
+// the values of a shard are, and without rows too.
+TEST(MysqlResults, HaveTheTypesThatTheEngineNames) {
   const struct {
     const char* type;
-    const char* values;
     const char* as_text;
     const char* binary;
   } cases[] = {
-      {"long long", "1 -1", "8", "8"},
-      {"long long", "9223372036854775807", "8", "8"},
-      {"long long", "1 9223372036854775808", "8U", "8U"},
-      {"long long", "-1 9223372036854775808", "253", "253"},
-      {"long long", "18446744073709551616", "253", "253"},
-      {"long", "-2147483648 2147483647", "3", "8"},
-      {"long", "2147483648 4294967295 null", "3U", "8"},
-      {"long", "-1 2147483648", "8", "8"},
-      {"long", "4294967296", "8", "8"},
-      {"long", "9223372036854775808", "8U", "8U"},
-      {"bool", "true false", "3", "8"},
-      {"long", R"("n/a")", "253", "253"},
-      {"double", "1.5", "5", "5"},
-      {"float", R"("x")", "253", "253"},
-      {"string", "7", "253", "253"},
+      {"long long", "33 20 8 0", "33 20 8 0"},   {"long", "33 11 3U 0", "33 20 8 0"},
+      {"uint", "33 11 3U 0", "33 20 8 0"},       {"timestamp", "33 11 3U 0", "33 20 8 0"},
+      {"bool", "33 11 3U 0", "33 20 8 0"},       {"float", "33 20 4 0", "33 20 4 31"},
+      {"double", "33 20 5 0", "33 20 5 31"},     {"string", "33 255 254 0", "33 255 254 0"},
+      {"multi", "33 255 254 0", "33 255 254 0"}, {"json", "33 255 254 0", "33 255 254 0"},
+      {"decimal", "33 20 246 0", "33 20 246 0"}, {"new one", "33 255 254 0", "33 255 254 0"},
   };
-  for (const auto& c : cases) {
-    EXPECT_EQ(type_of(c.type, c.values, MysqlForm::text), c.as_text) << c.type << c.values;
-    EXPECT_EQ(type_of(c.type, c.values, MysqlForm::binary), c.binary) << c.type << c.values;
-  }
+  const std::vector<std::vector<std::string>> values{{},
+                                                     {"1"},
+                                                     {"-1", "2147483647"},
+                                                     {"3000000000", "null"},
+                                                     {"1", "9223372036854775808"},
+                                                     {"18446744073709551616", R"("n/a")", "0.5"}};
+  for (const auto& c : cases)
+    for (const auto& of_column : values) {
+      const auto text = packets_of_column(c.type, of_column, MysqlForm::text);
+      const auto binary = packets_of_column(c.type, of_column, MysqlForm::binary);
+      ASSERT_EQ(text.size(), of_column.size() + 4);
+      EXPECT_EQ(described(text[1]), c.as_text) << c.type;
+      EXPECT_EQ(described(binary[1]), c.binary) << c.type;
+    }
+}
+
+TEST(MysqlResults, HaveValuesThatDoNotFitTheirTypeAsTexts) {
+  for (const auto* type : {"long", "long long", "float"})
+    for (const std::string value : {"-1", "3000000000", "18446744073709551616", "n/a"})
+      EXPECT_EQ(packets_of_column(type, {'"' + value + '"'}, MysqlForm::text)[3],
+                static_cast<char>(value.size()) + value)
+          << type;
+}
+
+TEST(MysqlResults, HaveValuesThatAreNoNumbersAsNullInBinaryForm) {
+  const auto sent = [](const char* type, const char* value) {
+    return packets_of_column(type, {value}, MysqlForm::binary)[3];
+  };
+  const auto number = [](std::uint64_t value) {
+    std::string bytes(2, '\0');
+    MysqlWriter(bytes).integer(value, 8);
+    return bytes;
+  };
+  const auto null = "\0\4"s;
+  EXPECT_EQ(sent("long", "-1"), number(0xffffffffffffffff));
+  EXPECT_EQ(sent("long", "3000000000"), number(3000000000));
+  EXPECT_EQ(sent("bool", "true"), number(1));
+  EXPECT_EQ(sent("long long", "9223372036854775808"), number(std::uint64_t{1} << 63));
+  EXPECT_EQ(sent("long long", "18446744073709551616"), null);
+  EXPECT_EQ(sent("long", "0.5"), null);
+  EXPECT_EQ(sent("long", R"("n/a")"), null);
+  EXPECT_EQ(sent("double", R"("n/a")"), null);
+  EXPECT_EQ(sent("float", "null"), null);
 }
 
 TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {

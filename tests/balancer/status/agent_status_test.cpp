@@ -16,11 +16,25 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-ResultSet ask(std::string_view sql, const Snapshot& snapshot = sample_snapshot()) {
-  return answer(std::get<StatusStatement>(parse_statement(sql)), snapshot).value();
+/// A result set as texts.
+struct Shown {
+  Row columns;
+  std::vector<Row> rows;
+
+  bool operator==(const Shown&) const = default;
+};
+
+Shown ask(std::string_view sql, const Snapshot& snapshot = sample_snapshot()) {
+  const auto set = answer(std::get<StatusStatement>(*read_statement(sql)), snapshot).value();
+  Shown shown;
+  for (const auto& column : set.columns) shown.columns.emplace_back(column.name);
+  for (std::size_t r = 0; r < set.count; ++r)
+    for (auto& row = shown.rows.emplace_back(); const auto cell : set.row(r))
+      row.push_back(cell_text(cell));
+  return shown;
 }
 
-std::string value_of(const ResultSet& set, std::string_view key) {
+std::string value_of(const Shown& set, std::string_view key) {
   for (const auto& row : set.rows)
     if (row.front() == key) return row.at(1);
   return "(no such key)";
@@ -123,7 +137,7 @@ TEST(ShowAgentStatus, MarksUnmeasuredNumbers) {
 
 TEST(ShowAgentStatus, KeepsTheKeysThatMatch) {
   EXPECT_EQ(ask("SHOW AGENT STATUS LIKE '%errorsarow%'"),
-            (ResultSet{{"Key", "Value"}, {{"ag_0_errorsarow", "0"}, {"ag_1_errorsarow", "11"}}}));
+            (Shown{{"Key", "Value"}, {{"ag_0_errorsarow", "0"}, {"ag_1_errorsarow", "11"}}}));
   EXPECT_EQ(ask("SHOW AGENT STATUS LIKE 'nothing'").rows.size(), 0U);
 }
 
@@ -143,59 +157,59 @@ TEST(ShowAgentTable, FindsItInAnyCaseOfItsName) {
 
 TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
   EXPECT_EQ(ask("SHOW AGENT products STATUS"),
-            (ResultSet{{"Variable_name", "Value"},
-                       {{"dstindex_1_is_ha", "1"},
-                        {"dstindex_1_kind", "roles (mixed)"},
-                        {"dstindex_1_waiting", "2"},
-                        {"dstindex_1_waited", "9"},
-                        {"dstindex_1_refused", "4"},
-                        {"dstindex_1mirror1_id", "127.0.0.1:9321:s1"},
-                        {"dstindex_1mirror1_probability_weight", "66.67%"},
-                        {"dstindex_1mirror1_is_blackhole", "0"},
-                        {"dstindex_1mirror1_is_persistent", "0"},
-                        {"dstindex_1mirror1_role", "primary"},
-                        {"dstindex_1mirror1_tags", "dc:ny,rack:2"},
-                        {"dstindex_1mirror1_staleness_ms", "n/a"},
-                        {"dstindex_1mirror1_generation", "18446744073709551615"},
-                        {"dstindex_1mirror1_rtt_ms", "0.958"},
-                        {"dstindex_1mirror1_rtt_ms_least", "0.812"},
-                        {"dstindex_1mirror1_in_flight", "1"},
-                        {"dstindex_1mirror1_max_in_flight", "16"},
-                        {"dstindex_1mirror1_unsuitable", "none"},
-                        {"dstindex_1mirror2_id", "127.0.0.1:9322:s1,s1b"},
-                        {"dstindex_1mirror2_probability_weight", "33.33%"},
-                        {"dstindex_1mirror2_is_blackhole", "0"},
-                        {"dstindex_1mirror2_is_persistent", "0"},
-                        {"dstindex_1mirror2_role", "unknown"},
-                        {"dstindex_1mirror2_tags", "none"},
-                        {"dstindex_1mirror2_staleness_ms", "n/a"},
-                        {"dstindex_1mirror2_generation", "n/a"},
-                        {"dstindex_1mirror2_rtt_ms", "n/a"},
-                        {"dstindex_1mirror2_rtt_ms_least", "n/a"},
-                        {"dstindex_1mirror2_in_flight", "0"},
-                        {"dstindex_1mirror2_max_in_flight", "unlimited"},
-                        {"dstindex_1mirror2_unsuitable", "not reachable: connection refused"},
-                        {"dstindex_2_is_ha", "0"},
-                        {"dstindex_2_kind", "direct"},
-                        {"dstindex_2_waiting", "0"},
-                        {"dstindex_2_waited", "0"},
-                        {"dstindex_2_refused", "0"},
-                        {"dstindex_2_agent_id", "127.0.0.1:9322:s2"},
-                        {"dstindex_2_agent_is_blackhole", "0"},
-                        {"dstindex_2_agent_is_persistent", "1"},
-                        {"dstindex_2_agent_role", "replica"},
-                        {"dstindex_2_agent_tags", "dc:sf"},
-                        {"dstindex_2_agent_staleness_ms", "2500.000"},
-                        {"dstindex_2_agent_generation", "41"},
-                        {"dstindex_2_agent_rtt_ms", "n/a"},
-                        {"dstindex_2_agent_rtt_ms_least", "n/a"},
-                        {"dstindex_2_agent_in_flight", "0"},
-                        {"dstindex_2_agent_max_in_flight", "unlimited"},
-                        {"dstindex_2_agent_unsuitable", "none"},
-                        {"dstindex_3_is_ha", "0"},
-                        {"dstindex_3_agent_id", "127.0.0.1:9321:copy"},
-                        {"dstindex_3_agent_is_blackhole", "1"},
-                        {"dstindex_3_agent_is_persistent", "0"}}}));
+            (Shown{{"Variable_name", "Value"},
+                   {{"dstindex_1_is_ha", "1"},
+                    {"dstindex_1_kind", "roles (mixed)"},
+                    {"dstindex_1_waiting", "2"},
+                    {"dstindex_1_waited", "9"},
+                    {"dstindex_1_refused", "4"},
+                    {"dstindex_1mirror1_id", "127.0.0.1:9321:s1"},
+                    {"dstindex_1mirror1_probability_weight", "66.67%"},
+                    {"dstindex_1mirror1_is_blackhole", "0"},
+                    {"dstindex_1mirror1_is_persistent", "0"},
+                    {"dstindex_1mirror1_role", "primary"},
+                    {"dstindex_1mirror1_tags", "dc:ny,rack:2"},
+                    {"dstindex_1mirror1_staleness_ms", "n/a"},
+                    {"dstindex_1mirror1_generation", "18446744073709551615"},
+                    {"dstindex_1mirror1_rtt_ms", "0.958"},
+                    {"dstindex_1mirror1_rtt_ms_least", "0.812"},
+                    {"dstindex_1mirror1_in_flight", "1"},
+                    {"dstindex_1mirror1_max_in_flight", "16"},
+                    {"dstindex_1mirror1_unsuitable", "none"},
+                    {"dstindex_1mirror2_id", "127.0.0.1:9322:s1,s1b"},
+                    {"dstindex_1mirror2_probability_weight", "33.33%"},
+                    {"dstindex_1mirror2_is_blackhole", "0"},
+                    {"dstindex_1mirror2_is_persistent", "0"},
+                    {"dstindex_1mirror2_role", "unknown"},
+                    {"dstindex_1mirror2_tags", "none"},
+                    {"dstindex_1mirror2_staleness_ms", "n/a"},
+                    {"dstindex_1mirror2_generation", "n/a"},
+                    {"dstindex_1mirror2_rtt_ms", "n/a"},
+                    {"dstindex_1mirror2_rtt_ms_least", "n/a"},
+                    {"dstindex_1mirror2_in_flight", "0"},
+                    {"dstindex_1mirror2_max_in_flight", "unlimited"},
+                    {"dstindex_1mirror2_unsuitable", "not reachable: connection refused"},
+                    {"dstindex_2_is_ha", "0"},
+                    {"dstindex_2_kind", "direct"},
+                    {"dstindex_2_waiting", "0"},
+                    {"dstindex_2_waited", "0"},
+                    {"dstindex_2_refused", "0"},
+                    {"dstindex_2_agent_id", "127.0.0.1:9322:s2"},
+                    {"dstindex_2_agent_is_blackhole", "0"},
+                    {"dstindex_2_agent_is_persistent", "1"},
+                    {"dstindex_2_agent_role", "replica"},
+                    {"dstindex_2_agent_tags", "dc:sf"},
+                    {"dstindex_2_agent_staleness_ms", "2500.000"},
+                    {"dstindex_2_agent_generation", "41"},
+                    {"dstindex_2_agent_rtt_ms", "n/a"},
+                    {"dstindex_2_agent_rtt_ms_least", "n/a"},
+                    {"dstindex_2_agent_in_flight", "0"},
+                    {"dstindex_2_agent_max_in_flight", "unlimited"},
+                    {"dstindex_2_agent_unsuitable", "none"},
+                    {"dstindex_3_is_ha", "0"},
+                    {"dstindex_3_agent_id", "127.0.0.1:9321:copy"},
+                    {"dstindex_3_agent_is_blackhole", "1"},
+                    {"dstindex_3_agent_is_persistent", "0"}}}));
 }
 
 TEST(ShowAgentTable, GoesBeforeAnAgentOfThatName) {
@@ -205,25 +219,24 @@ TEST(ShowAgentTable, GoesBeforeAnAgentOfThatName) {
 }
 
 TEST(ShowAgentUnknown, AnswersWithOneRowThatNoPatternHides) {
-  const ResultSet expected{{"Variable_name", "Value"},
-                           {{"status_error", "No such distributed table or agent: nosuch"}}};
+  const Shown expected{{"Variable_name", "Value"},
+                       {{"status_error", "No such distributed table or agent: nosuch"}}};
   EXPECT_EQ(ask("SHOW AGENT nosuch STATUS"), expected);
   EXPECT_EQ(ask("SHOW AGENT nosuch STATUS LIKE 'agent%'"), expected);
 }
 
 TEST(ShowTables, ListsThemByName) {
-  EXPECT_EQ(
-      ask("SHOW TABLES"),
-      (ResultSet{{"Table", "Type"}, {{"empty", "distributed"}, {"products", "distributed"}}}));
+  EXPECT_EQ(ask("SHOW TABLES"),
+            (Shown{{"Table", "Type"}, {{"empty", "distributed"}, {"products", "distributed"}}}));
   EXPECT_EQ(ask("SHOW TABLES LIKE 'prod%'").rows, (std::vector<Row>{{"products", "distributed"}}));
 }
 
 TEST(Desc, ListsTheAgentsOfATable) {
-  EXPECT_EQ(ask("DESC products"), (ResultSet{{"Agent", "Type"},
-                                             {{"127.0.0.1:9321:s1", "remote_1_mirror_1"},
-                                              {"127.0.0.1:9322:s1,s1b", "remote_1_mirror_2"},
-                                              {"127.0.0.1:9322:s2", "remote_2"},
-                                              {"127.0.0.1:9321:copy", "blackhole_3"}}}));
+  EXPECT_EQ(ask("DESC products"), (Shown{{"Agent", "Type"},
+                                         {{"127.0.0.1:9321:s1", "remote_1_mirror_1"},
+                                          {"127.0.0.1:9322:s1,s1b", "remote_1_mirror_2"},
+                                          {"127.0.0.1:9322:s2", "remote_2"},
+                                          {"127.0.0.1:9321:copy", "blackhole_3"}}}));
 }
 
 TEST(Desc, OfAnUnknownTableIsAnError) {
@@ -297,7 +310,7 @@ TEST(StatusDocument, HasEveryKey) {
 }
 
 TEST(ShowVersion, NamesTheProgramAndItsVersion) {
-  EXPECT_EQ(ask("SHOW VERSION"), (ResultSet{{"Component", "Version"}, {{"karmad", "0.1.0"}}}));
+  EXPECT_EQ(ask("SHOW VERSION"), (Shown{{"Component", "Version"}, {{"karmad", "0.1.0"}}}));
 }
 
 }  // namespace

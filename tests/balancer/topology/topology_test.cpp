@@ -1,6 +1,7 @@
 #include "balancer/topology/topology.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/balancer/topology/built.hpp"

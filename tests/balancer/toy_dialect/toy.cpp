@@ -101,9 +101,6 @@ class Ask final : public Toy {
   TicketClass ticket_class(const ClientRequest& request) const override {
     return request.body.starts_with("SELECT") ? TicketClass::search : TicketClass::exempt;
   }
-  std::expected<std::string, ClientError> statement(const ClientRequest& request) const override {
-    return std::string(request.body);
-  }
 };
 
 constexpr std::array kEndpoints{

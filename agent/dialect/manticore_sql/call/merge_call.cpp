@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "agent/dialect/manticore_sql/rows/merged_rows.hpp"
-#include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
 #include "agent/dialect/manticore_sql/rows/warnings.hpp"
 #include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 #include "agent/json/json_text.hpp"
@@ -89,8 +88,8 @@ class CallRows {
     if (how_.limit != 0 && rows_.size() > how_.limit) rows_.resize(how_.limit);
   }
 
-  MergedRows merged() && {
-    MergedRows out{.columns = columns()};
+  ResultSet merged() && {
+    ResultSet out{.columns = columns()};
     out.hidden = std::min(how_.hidden, columns().size());
     out.count = rows_.size();
     for (const auto& row : rows_)
@@ -144,8 +143,8 @@ class CallRows {
   }
 
   /// `result_line`: a row for each column, with all its values.
-  static MergedRows in_one_line(MergedRows rows) {
-    MergedRows line{.columns = {{"name", "string"}, {"value", "string"}}};
+  static ResultSet in_one_line(ResultSet rows) {
+    ResultSet line{.columns = {{"name", "string"}, {"value", "string"}}};
     for (std::size_t c = 0; c < rows.columns.size() && rows.shows(c); ++c) {
       std::string values;
       for (std::size_t r = 0; r < rows.count; ++r) {
@@ -167,7 +166,7 @@ class CallRows {
   const CallMerge& how_;
   std::vector<CallRow> rows_;
   std::unordered_map<std::string, std::size_t, KeyedHash> known_;  // by key_of()
-  std::forward_list<std::string> made_;
+  OwnedTexts made_;
 };
 
 }  // namespace
@@ -183,8 +182,9 @@ std::optional<FanOut::BadReply> merge_call(const CallMerge& how,
   CallRows rows(raw, how);
   if (const auto shard = rows.read()) return FanOut::BadReply{*shard, "a row is malformed"};
   rows.sort();
-  const auto merged = std::move(rows).merged();
-  append_sets(form, {&merged, 1}, warnings.text(), out);
+  auto merged = std::move(rows).merged();
+  merged.warning = warnings.text();
+  append_sets(form, {&merged, 1}, out);
   return std::nullopt;
 }
 

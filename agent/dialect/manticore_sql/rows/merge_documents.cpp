@@ -43,7 +43,10 @@ class DocumentMerge {
   }
 
   std::expected<MergedRows, FanOut::BadReply> run() {
-    MergedRows merged{.columns = common_.columns(), .hidden = plan_.hidden, .behind = plan_.behind};
+    MergedRows merged;
+    merged.columns = common_.columns();
+    merged.hidden = plan_.hidden;
+    merged.behind = plan_.behind;
     if (plan_.limit == 0) return merged;
     const auto wanted = plan_.offset > std::numeric_limits<std::size_t>::max() - plan_.limit
                             ? std::numeric_limits<std::size_t>::max()

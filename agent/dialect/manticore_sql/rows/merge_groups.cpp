@@ -228,11 +228,12 @@ class GroupMerge {
   }
 
   MergedRows page() {
-    MergedRows merged{.columns = rows_.columns,
-                      .hidden = plan_.hidden,
-                      .behind = plan_.behind,
-                      .groups = ordered_.size(),
-                      .groups_of_shard = std::move(groups_of_shard_)};
+    MergedRows merged;
+    merged.columns = rows_.columns;
+    merged.hidden = plan_.hidden;
+    merged.behind = plan_.behind;
+    merged.groups = ordered_.size();
+    merged.groups_of_shard = std::move(groups_of_shard_);
     std::size_t walked = 0;
     bool exact = true;
     for (const auto& group : ordered_) {
@@ -252,7 +253,7 @@ class GroupMerge {
     return merged;
   }
 
-  std::string estimate(const MergedRows& merged, bool exact) const {
+  std::string estimate(const ResultSet& merged, bool exact) const {
     std::string names;
     std::string reasons;
     for (std::size_t f = 0; f < folds_.size(); ++f) {
@@ -283,7 +284,7 @@ class GroupMerge {
   Collation collation_;
   std::span<const DistinctPairs> pairs_;
 
-  MergedRows rows_;                         // of all shards, in their order
+  ResultSet rows_;                          // of all shards, in their order
   std::vector<std::uint32_t> shard_begin_;  // by shard, its first row; then the number of rows
   std::size_t full_shards_ = 0;
   bool keys_are_lists_ = false;  // a group of one value has the list of any of its documents

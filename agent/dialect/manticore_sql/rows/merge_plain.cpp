@@ -32,7 +32,7 @@ void add_cell(std::string_view& to, std::string_view cell, std::forward_list<std
 /// Adds the last row to the row with the same name, if there is one.
 class NamedSums {
  public:
-  explicit NamedSums(MergedRows& merged) : merged_(merged) {}
+  explicit NamedSums(ResultSet& merged) : merged_(merged) {}
 
   void fold_last() {
     const auto width = merged_.columns.size();
@@ -46,7 +46,7 @@ class NamedSums {
   }
 
  private:
-  MergedRows& merged_;
+  ResultSet& merged_;
   std::unordered_map<std::string_view, std::size_t, KeyedHash> rows_;
 };
 
@@ -58,7 +58,7 @@ std::optional<FanOut::BadReply> merge_plain(PlainMerge how, std::span<const Shar
   RawReplies raw;
   if (auto bad = raw.read(replies, 1, LastSet::whole)) return bad;
   const CommonColumns common(raw, 0);
-  MergedRows merged{.columns = common.columns()};
+  ResultSet merged{.columns = common.columns()};
   NamedSums sums(merged);
   Warnings warnings(warning);
   for (std::size_t s = 0; s < raw.shards(); ++s) {
@@ -68,7 +68,8 @@ std::optional<FanOut::BadReply> merge_plain(PlainMerge how, std::span<const Shar
     });
     if (!read) return FanOut::BadReply{s, "a row is malformed"};
   }
-  append_sets(form, {&merged, 1}, warnings.text(), out);
+  merged.warning = warnings.text();
+  append_sets(form, {&merged, 1}, out);
   return std::nullopt;
 }
 

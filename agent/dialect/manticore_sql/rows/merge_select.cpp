@@ -37,8 +37,15 @@ MergedRows without_rows(const RawReplies& replies, std::size_t set, const RowPla
   return merged;
 }
 
-std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const SelectPlan& plan,
-                                                                    const RawReplies& replies) {
+/// The rows and the facets of a SELECT, and what the merge knows of them besides.
+struct MergedSets {
+  std::vector<ResultSet> sets;
+  MergedRows of_rows;                  ///< without its result set, which is in `sets`
+  std::vector<std::string> estimates;  ///< of all sets
+};
+
+std::expected<MergedSets, FanOut::BadReply> merge_sets(const SelectPlan& plan,
+                                                       const RawReplies& replies) {
   std::vector<DistinctPairs> pairs;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     auto read =
@@ -46,12 +53,17 @@ std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const Select
     if (!read) return std::unexpected(std::move(read.error()));
     pairs.push_back(std::move(*read));
   }
-  std::vector<MergedRows> sets;
-  sets.reserve(1 + plan.facets.size());
+  MergedSets all;
+  all.sets.reserve(1 + plan.facets.size());
+  const auto keep = [&](MergedRows merged) {
+    all.estimates.push_back(std::move(merged.estimate));
+    all.sets.push_back(std::move(static_cast<ResultSet&>(merged)));
+    if (all.sets.size() == 1) all.of_rows = std::move(merged);
+  };
   for (std::size_t i = 0; i <= plan.facets.size(); ++i) {
     const auto& rows = i == 0 ? plan.rows : plan.facets[i - 1];
     if (!replies.has_rows(i)) {
-      sets.push_back(without_rows(replies, i, rows));
+      keep(without_rows(replies, i, rows));
       continue;
     }
     if (const auto shard = shard_without_hidden(replies, i, rows))
@@ -59,26 +71,26 @@ std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const Select
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));
-    sets.push_back(std::move(*merged));
+    keep(*std::move(merged));
   }
-  return sets;
+  return all;
 }
 
 std::string collect_warnings(std::string_view own, const RawReplies& replies,
-                             const MergedMeta& meta, std::span<const MergedRows> sets) {
+                             const MergedMeta& meta, const MergedSets& merged) {
   Warnings warnings(own);
   for (std::size_t s = 0; s < replies.shards(); ++s) {
-    for (std::size_t i = 0; i < sets.size(); ++i)
+    for (std::size_t i = 0; i < merged.sets.size(); ++i)
       warnings.add_of_shard(s, replies.set(s, i).warning);
     warnings.add_of_shard(s, meta.shards()[s].warning);
   }
-  for (const auto& rows : sets) warnings.add(rows.estimate);
+  for (const auto& estimate : merged.estimates) warnings.add(estimate);
   return warnings.text();
 }
 
 /// The token of the page behind the rows; empty: there is none.
 std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
-                              std::span<const ShardReply> replies, const MergedRows& rows) {
+                              std::span<const ShardReply> replies, const ResultSet& rows) {
   if (!plan.scroll) return {};
   if (rows.count == 0) return plan.scroll->given();
   const auto columns = rows.columns.size();
@@ -110,12 +122,12 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   MergedMeta meta(raw, 1 + facets);
   if (std::size_t wrong = 0; !meta.read(wrong))
     return FanOut::BadReply{wrong, "its SHOW META is malformed or has no total_found"};
-  const auto sets = merge_sets(plan, raw);
-  if (!sets) return sets.error();
+  auto merged = merge_sets(plan, raw);
+  if (!merged) return merged.error();
 
-  const auto warning = collect_warnings(notes.warning, raw, meta, *sets);
-  const auto& rows = sets->front();
-  auto total = meta.total_found(rows, plan.rows.having.has_value());
+  auto& rows = merged->sets.front();
+  rows.warning = collect_warnings(notes.warning, raw, meta, *merged);
+  auto total = meta.total_found(merged->of_rows, plan.rows.having.has_value());
   if (plan.rows.nearest != 0)
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
@@ -123,18 +135,14 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,
                  .timed_out = notes.timed_out,
-                 .warning = warning,
+                 .warning = rows.warning,
                  .total = total,
                  .scroll = scroll},
-                plan, *sets, out);
+                plan, merged->sets, out);
   } else {
-    append_sets(plan.form, *sets, warning, out);
+    append_sets(plan.form, merged->sets, out);
   }
-  if (notes.meta != nullptr) {
-    notes.meta->clear();
-    meta.write(rows.count, total, warning, *notes.meta);
-    if (plan.scroll) append_scroll(*notes.meta, scroll);
-  }
+  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
   return std::nullopt;
 }
 

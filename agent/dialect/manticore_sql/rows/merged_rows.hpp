@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <forward_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,28 +13,12 @@
 
 namespace karmad {
 
-/// A result set merged of several shards. The views are into the replies or into `made`.
-struct MergedRows {
-  std::vector<RawColumn> columns;       ///< hidden ones included
-  std::size_t hidden = 0;               ///< number of columns that the client does not get
-  std::size_t behind = 0;               ///< number of columns after the hidden ones
-  std::vector<std::string_view> cells;  ///< JSON values, row by row, one for each column
-  std::size_t count = 0;                ///< of rows
-  std::forward_list<std::string> made;  ///< values put together from those of several shards
-  std::uint64_t dropped = 0;            ///< documents of the shards with an id that another one has
-  std::uint64_t groups = 0;  ///< of the shards' rows, without those that HAVING leaves out
+/// A result set merged of several shards, and what the total of the answer depends on.
+struct MergedRows : ResultSet {
+  std::uint64_t dropped = 0;  ///< documents of the shards with an id that another one has
+  std::uint64_t groups = 0;   ///< of the shards' rows, without those that HAVING leaves out
   std::vector<std::uint64_t> groups_of_shard;  ///< in its rows; empty: the rows are documents
   std::string estimate;  ///< names the columns that may be too small, and why; empty: all are exact
-
-  /// Whether the client gets the column.
-  bool shows(std::size_t column) const {
-    const auto from_right = columns.size() - column;
-    return from_right <= behind || from_right > behind + hidden;
-  }
-
-  std::span<const std::string_view> row(std::size_t number) const {
-    return std::span(cells).subspan(number * columns.size(), columns.size());
-  }
 };
 
 /// The position from the left in rows of that many columns; nothing if they have no such column.
@@ -69,7 +52,7 @@ class CommonColumns {
 /// is malformed. `added` is called after each row.
 template <class Added>
 bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
-                 const CommonColumns& common, MergedRows& merged, Added added) {
+                 const CommonColumns& common, ResultSet& merged, Added added) {
   const auto& from = replies.set(shard, set);
   std::vector<std::string_view> row(from.columns);
   RawRows rows(from.rows);

@@ -1,8 +1,10 @@
 #include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -54,6 +56,14 @@ std::optional<ReplyTail> find_tail(std::string_view body) {
   return std::nullopt;
 }
 
+/// A member of a result set besides columns and rows.
+void read_member(std::string_view key, std::string_view value, RawSet& set) {
+  if (equals_literal(key, "total")) set.total = whole_number<std::uint64_t>(value);
+  if (!is_string(value)) return;
+  if (equals_literal(key, "warning")) set.warning = without_quotes(value);
+  if (equals_literal(key, "error")) set.error = without_quotes(value);
+}
+
 bool take_name(JsonCursor& json, std::string_view name) {
   const auto size = name.size();
   if (static_cast<std::size_t>(json.end - json.at) > size + 2 && json.at[0] == '"' &&
@@ -78,10 +88,37 @@ std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> rep
     if (replies[s].body.empty()) continue;
     answered_[s] = true;
     std::string_view wrong = "it is not an array of the result sets that were requested";
-    if (read_reply(replies[s].body, sets_.data() + s * sets, last, wrong)) continue;
-    return FanOut::BadReply{s, error_.empty() ? std::string(wrong) : json_unescaped(error_)};
+    auto* const of_reply = sets_.data() + s * sets;
+    const bool read = read_reply(replies[s].body, of_reply, last, wrong);
+    for (const auto& set : std::span(of_reply, sets))
+      if (!set.error.empty()) return FanOut::BadReply{s, json_unescaped(set.error)};
+    if (!read) return FanOut::BadReply{s, std::string(wrong)};
   }
   return std::nullopt;
+}
+
+bool RawReplies::read_answer(std::string_view body) {
+  sets_.clear();
+  columns_.clear();
+  known_.assign(1, {});
+  answered_.assign(1, true);
+  JsonCursor json(body);
+  const auto read_next = [&] {
+    auto& set = sets_.emplace_back();
+    return read_set(json, set, known_.front(), false) && set.listed <= kMostRawColumns;
+  };
+  skip_space(json);
+  bool whole = false;
+  if (!json.done() && *json.at == '{') {
+    whole = read_next();
+  } else {
+    JsonElements elements(json);
+    while (elements.next())
+      if (sets_.size() == kMostRawSets || !read_next()) return false;
+    whole = elements.complete() && !sets_.empty();
+  }
+  sets_each_ = sets_.size();
+  return whole;
 }
 
 bool RawReplies::has_rows(std::size_t number) const {
@@ -111,7 +148,7 @@ bool RawReplies::read_reply(std::string_view body, RawSet* sets, LastSet last,
     if (i != 0 && !take(json, ',')) return false;
     if (i == 0 && sets_each_ == 2 && read_first_of_two(body, json, sets[0])) continue;
     const bool up_to_rows = last == LastSet::up_to_rows && i + 1 == sets_each_;
-    if (!error_.empty() || !read_set(json, sets[i], known_[i], up_to_rows)) return false;
+    if (!read_set(json, sets[i], known_[i], up_to_rows) || !sets[i].error.empty()) return false;
   }
   return true;
 }
@@ -128,22 +165,16 @@ bool RawReplies::read_first_of_two(std::string_view body, JsonCursor& json, RawS
     const auto key = take_string(rest);
     if (!key || !take(rest, ':')) return false;
     const auto value = take_value(rest);
-    if (!value || !read_member(*key, *value, first)) return false;
+    if (!value) return false;
+    read_member(*key, *value, first);
   }
-  if (!take(rest, '}')) return false;
+  if (!take(rest, '}') || !first.error.empty()) return false;
   json = rest;
   if (!take(rest, ',')) return false;
   skip_space(rest);
   if (rest.at != body.data() + tail->last_set) return false;
   set = first;
   return true;
-}
-
-bool RawReplies::read_member(std::string_view key, std::string_view value, RawSet& set) {
-  if (!is_string(value) || value.size() == 2) return true;
-  if (equals_literal(key, "warning")) set.warning = without_quotes(value);
-  if (equals_literal(key, "error")) error_ = without_quotes(value);
-  return error_.empty();
 }
 
 bool RawReplies::read_set(JsonCursor& json, RawSet& set, KnownColumns& known, bool up_to_rows) {
@@ -162,7 +193,8 @@ bool RawReplies::read_set(JsonCursor& json, RawSet& set, KnownColumns& known, bo
       if (up_to_rows) return true;
     }
     const auto value = take_value(json);
-    if (!value || !read_member(*key, *value, set)) return false;
+    if (!value) return false;
+    read_member(*key, *value, set);
   }
   return members.complete();
 }
@@ -205,7 +237,7 @@ bool RawReplies::read_column(JsonCursor& json) {
   return true;
 }
 
-RawRows::Step RawRows::next(std::span<const RawColumn> columns, std::string_view* cells) {
+RawRows::Step RawRows::to_next() {
   if (rest_.at == nullptr) return Step::end;
   if (take(rest_, started_ ? ']' : '[')) {
     if (started_) return Step::end;
@@ -214,15 +246,47 @@ RawRows::Step RawRows::next(std::span<const RawColumn> columns, std::string_view
   } else if (!started_ || !take(rest_, ',')) {
     return Step::malformed;
   }
-  if (!take(rest_, '{')) return Step::malformed;
+  return Step::row;
+}
+
+bool RawRows::take_cells(std::span<const RawColumn> columns, std::string_view* cells) {
+  if (!take(rest_, '{')) return false;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (c != 0 && !take(rest_, ',')) return Step::malformed;
-    if (!take_name(rest_, columns[c].name)) return Step::malformed;
+    if (c != 0 && !take(rest_, ',')) return false;
+    if (!take_name(rest_, columns[c].name)) return false;
     const auto value = take_value(rest_);
-    if (!value) return Step::malformed;
+    if (!value) return false;
     cells[c] = *value;
   }
-  return take(rest_, '}') ? Step::row : Step::malformed;
+  return take(rest_, '}');
+}
+
+RawRows::Step RawRows::next(std::span<const RawColumn> columns, std::string_view* cells) {
+  const auto step = to_next();
+  if (step != Step::row) return step;
+  return take_cells(columns, cells) ? Step::row : Step::malformed;
+}
+
+RawRows::Step RawRowsByName::next(std::span<const RawColumn> columns, std::string_view* cells) {
+  const auto step = to_next();
+  if (step != Step::row) return step;
+  const auto begin = rest_;
+  if (take_cells(columns, cells)) return Step::row;
+  rest_ = begin;
+  std::fill_n(cells, columns.size(), std::string_view());
+  const bool read = visit_members(rest_, [&](std::string_view name, std::string_view value) {
+    if (const auto place = place_of(columns, name); place < columns.size()) cells[place] = value;
+    return true;
+  });
+  return read ? Step::row : Step::malformed;
+}
+
+/// The number of columns, if none has that name.
+std::size_t RawRowsByName::place_of(std::span<const RawColumn> columns, std::string_view name) {
+  if (places_.empty())
+    for (std::size_t c = 0; c < columns.size(); ++c) places_.try_emplace(columns[c].name, c);
+  const auto found = places_.find(name);
+  return found == places_.end() ? columns.size() : found->second;
 }
 
 }  // namespace karmad

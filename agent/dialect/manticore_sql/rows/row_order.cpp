@@ -40,7 +40,7 @@ bool RowOrder::add(std::span<const RowKey> keys, std::size_t columns) {
   return true;
 }
 
-void RowOrder::sort(const MergedRows& rows, Collation collation,
+void RowOrder::sort(const ResultSet& rows, Collation collation,
                     std::span<std::uint32_t> numbers) const {
   if (numbers.size() < 2 || keys_.empty()) return;
   const std::vector<std::uint32_t> rows_of(numbers.begin(), numbers.end());
@@ -49,7 +49,7 @@ void RowOrder::sort(const MergedRows& rows, Collation collation,
   for (auto& number : numbers) number = rows_of[number];
 }
 
-void RowOrder::sort_by(const MergedRows& rows, Collation collation,
+void RowOrder::sort_by(const ResultSet& rows, Collation collation,
                        std::span<const std::uint32_t> rows_of,
                        std::span<std::uint32_t> places) const {
   if (rows_of.size() < 2 || keys_.empty()) return;

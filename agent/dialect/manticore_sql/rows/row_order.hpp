@@ -27,10 +27,10 @@ class RowOrder {
   bool add(std::span<const RowKey> keys, std::size_t columns);
 
   /// Sorts numbers of rows; equal rows keep their order.
-  void sort(const MergedRows& rows, Collation collation, std::span<std::uint32_t> numbers) const;
+  void sort(const ResultSet& rows, Collation collation, std::span<std::uint32_t> numbers) const;
 
   /// Sorts `places` by the rows `rows_of[place]`; equal rows keep their order.
-  void sort_by(const MergedRows& rows, Collation collation, std::span<const std::uint32_t> rows_of,
+  void sort_by(const ResultSet& rows, Collation collation, std::span<const std::uint32_t> rows_of,
                std::span<std::uint32_t> places) const;
 
  private:

@@ -7,7 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "agent/json/json_line.hpp"
+#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+#include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
 #include "config/text/whole_number.hpp"
 
@@ -89,49 +90,33 @@ class OtherRows {
   bool first_shard_ = true;
 };
 
-/// Writes the rows of a result set of names and values; both are insides of JSON strings.
-class MetaWriter {
- public:
-  explicit MetaWriter(JsonLine& out) : out_(out) {
-    out_.add(
-        "[{\n\"columns\":[{\"Variable_name\":{\"type\":\"string\"}},{\"Value\":{\"type\":"
-        "\"string\"}}],\n\"data\":[");
-  }
-  void row(std::string_view name, std::string_view value) {
-    out_.add(rows_++ == 0 ? "\n{\"Variable_name\":\"" : ",\n{\"Variable_name\":\"");
-    out_.add(name);
-    out_.add("\",\"Value\":\"");
-    out_.add(value);
-    out_.add("\"}");
-  }
-  void row(std::string_view name, std::uint64_t value) { row(name, fmt::format("{}", value)); }
-  void end() {
-    out_.add("\n],\n\"total\":");
-    out_.add_number(rows_);
-    out_.add(",\n\"error\":\"\",\n\"warning\":\"\"\n}]");
-  }
+void add_row(ResultSet& set, std::string_view name, std::uint64_t value) {
+  set.add_row({name, fmt::format("{}", value)});
+}
 
- private:
-  JsonLine& out_;
-  std::size_t rows_ = 0;
-};
-
-void write_others(const OtherRows& other, MetaWriter& writer) {
-  for (const auto& row : other.others()) writer.row(row.name, row.value);
+void add_others(const OtherRows& other, ResultSet& set) {
+  for (const auto& row : other.others())
+    set.add_row({json_unescaped(row.name), json_unescaped(row.value)});
   for (std::size_t k = 0; k < other.keywords().size(); ++k) {
     const auto& sum = other.keywords()[k];
-    writer.row(fmt::format("keyword[{}]", k), sum.keyword);
-    writer.row(fmt::format("docs[{}]", k), sum.documents);
-    writer.row(fmt::format("hits[{}]", k), sum.hits);
+    set.add_row({fmt::format("keyword[{}]", k), json_unescaped(sum.keyword)});
+    add_row(set, fmt::format("docs[{}]", k), sum.documents);
+    add_row(set, fmt::format("hits[{}]", k), sum.hits);
   }
 }
 
-void write_shards(const std::vector<ShardMeta>& shards, MetaWriter& writer) {
+void add_shards(const std::vector<ShardMeta>& shards, ResultSet& set) {
   for (std::size_t s = 0; s < shards.size(); ++s) {
     if (!shards[s].answered) continue;
-    writer.row(fmt::format("shard[{}]_total_found", s + 1), shards[s].total_found);
-    writer.row(fmt::format("shard[{}]_time", s + 1), shards[s].time);
+    add_row(set, fmt::format("shard[{}]_total_found", s + 1), shards[s].total_found);
+    set.add_row({fmt::format("shard[{}]_time", s + 1), json_unescaped(shards[s].time)});
   }
+}
+
+std::size_t written_size(const ResultSet& set) {
+  std::string out;
+  append_sets(RowForm::raw, {&set, 1}, out);
+  return out.size();
 }
 
 /// Reads a row about the whole shard; false: it is another one.
@@ -186,8 +171,8 @@ TotalFound MergedMeta::total_found(const MergedRows& rows, bool having) const {
   return total;
 }
 
-void MergedMeta::write(std::size_t rows, const TotalFound& total, std::string_view warning,
-                       std::string& out) const {
+ResultSet MergedMeta::rows(std::size_t count, const TotalFound& total,
+                           std::string_view warning) const {
   OtherRows other;
   std::string_view slowest = "0.000";
   for (std::size_t s = 0; s < shards_.size(); ++s) {
@@ -200,42 +185,28 @@ void MergedMeta::write(std::size_t rows, const TotalFound& total, std::string_vi
       if (!read_shard_row(*row, known, has_total)) other.add(*row);
     other.end_shard();
   }
-  std::string escaped;
-  JsonLine(escaped).add_escaped(warning);
-  const auto write_totals = [&](MetaWriter& writer) {
-    writer.row("total", rows);
-    writer.row("total_found", total.count);
-    writer.row("total_relation", total.is_lower_bound ? "gte" : "eq");
-    writer.row("time", slowest.size() <= kLongestTime ? slowest : "0.000");
+  if (slowest.size() > kLongestTime) slowest = "0.000";
+  const auto begin = [&](std::size_t longest_warning) {
+    auto set = text_rows({"Variable_name", "Value"});
+    if (!warning.empty() && warning.size() <= longest_warning) set.add_row({"warning", warning});
+    return set;
   };
-  const auto begin = out.size();
-  {
-    JsonLine line(out);
-    MetaWriter writer(line);
-    if (!escaped.empty()) writer.row("warning", escaped);
-    write_totals(writer);
-    write_others(other, writer);
-    write_shards(shards_, writer);
-    writer.end();
-  }
-  if (out.size() - begin <= kLongestMeta) return;
-  out.resize(begin);
-  out.shrink_to_fit();
-  JsonLine line(out);
-  MetaWriter writer(line);
-  if (!escaped.empty() && escaped.size() <= kLongestMeta / 2) writer.row("warning", escaped);
-  writer.row("warning",
-             fmt::format("SHOW META is longer than {} KiB: only totals", kLongestMeta >> 10));
-  write_totals(writer);
-  writer.end();
-}
-
-void append_scroll(std::string& meta, std::string_view token) {
-  meta.pop_back();  // the bracket
-  meta += fmt::format(
-      ",\n{{\n\"columns\":[{{\"scroll_token\":{{\"type\":\"string\"}}}}],\n\"data\":[\n"
-      "{{\"scroll_token\":\"{}\"}}\n],\n\"total\":1,\n\"error\":\"\",\n\"warning\":\"\"\n}}]",
-      token);
+  const auto add_totals = [&](ResultSet& set) {
+    add_row(set, "total", count);
+    add_row(set, "total_found", total.count);
+    set.add_row({"total_relation", total.is_lower_bound ? "gte" : "eq"});
+    set.add_row({"time", json_unescaped(slowest)});
+  };
+  auto all = begin(warning.npos);
+  add_totals(all);
+  add_others(other, all);
+  add_shards(shards_, all);
+  if (written_size(all) <= kLongestMeta) return all;
+  auto totals = begin(kLongestMeta / 2);
+  totals.add_row(
+      {"warning", fmt::format("SHOW META is longer than {} KiB: only totals", kLongestMeta >> 10)});
+  add_totals(totals);
+  return totals;
 }
 
 }  // namespace karmad

@@ -26,10 +26,10 @@ struct TotalFound {
   bool is_lower_bound = false;
 };
 
-/// Longest SHOW META that is written, in bytes of JSON: connections keep it.
+/// Longest SHOW META, in bytes of JSON: connections keep it.
 inline constexpr std::size_t kLongestMeta = 64 << 10;
 
-/// SHOW META of all shards: reads their result sets and writes one for the whole answer.
+/// SHOW META of all shards: reads their result sets and makes one for the whole answer.
 class MergedMeta {
  public:
   /// `set`: the number of the result set.
@@ -44,21 +44,16 @@ class MergedMeta {
   /// are a lower bound if a shard found more of them than it returned.
   TotalFound total_found(const MergedRows& rows, bool having) const;
 
-  /// Appends the merged rows as an answer in the form RowForm::raw, an array of one result set:
-  /// totals, the slowest time, keywords with the sums of their documents and hits, other rows as
-  /// the first shard has them, then total and time of each shard. `rows`: number of rows of the
-  /// answer; `warning`: plain text, may be empty. If this is longer than kLongestMeta, totals, time
-  /// and a warning of it.
-  void write(std::size_t rows, const TotalFound& total, std::string_view warning,
-             std::string& out) const;
+  /// The merged rows: totals, the slowest time, keywords with the sums of their documents and hits,
+  /// other rows as the first shard has them, then total and time of each shard. `count`: number of
+  /// rows of the answer; `warning`: plain text, may be empty. If these are longer than
+  /// kLongestMeta, totals, time and a warning of it.
+  ResultSet rows(std::size_t count, const TotalFound& total, std::string_view warning) const;
 
  private:
   const RawReplies& replies_;
   std::size_t set_;
   std::vector<ShardMeta> shards_;
 };
-
-/// Adds the answer to SHOW SCROLL behind that to SHOW META. `token` is base64.
-void append_scroll(std::string& meta, std::string_view token);
 
 }  // namespace karmad

@@ -1,7 +1,6 @@
 #include "agent/dialect/manticore_sql/rows/text_table.hpp"
 
 #include "agent/dialect/manticore_sql/rows/write_rows.hpp"
-#include "agent/json/drawn_table.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -30,13 +29,13 @@ bool append_text_of(std::string_view raw_sets, std::string& out) {
   const auto before = out.size();
   for (std::size_t i = 0; i < sets; ++i) {
     const CommonColumns columns(replies, i);
-    MergedRows rows{.columns = columns.columns()};
+    ResultSet rows{.columns = columns.columns()};
     if (!append_rows(replies, 0, i, columns, rows, [] {})) {
       out.resize(before);
       return false;
     }
-    append_drawn_set(out, rows);
-    append_drawn_warning(out, json_unescaped(replies.set(0, i).warning));
+    rows.warning = json_unescaped(replies.set(0, i).warning);
+    append_sets(RowForm::text, {&rows, 1}, out);
   }
   return true;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-std::size_t column_named(const MergedRows& rows, std::string_view name) {
+std::size_t column_named(const ResultSet& rows, std::string_view name) {
   for (std::size_t c = 0; c < rows.columns.size(); ++c)
     if (rows.columns[c].name == name && rows.shows(c)) return c;
   return kNone;
@@ -22,7 +22,7 @@ std::size_t column_named(const MergedRows& rows, std::string_view name) {
 /// Writes the cells of rows as members of a search answer.
 class HitValues {
  public:
-  HitValues(JsonLine& out, const RowPlan& plan, const MergedRows& rows)
+  HitValues(JsonLine& out, const RowPlan& plan, const ResultSet& rows)
       : out_(out), columns_(rows.columns), paths_(columns_.size()) {
     for (const auto& json : plan.json) {
       const auto column = position(json.column, columns_.size());
@@ -102,7 +102,7 @@ void add_head(JsonLine& out, const HitsHead& head) {
   out.add(R"(","hits":[)");
 }
 
-void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
+void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
   const auto id = column_named(rows, "id");
   const auto score =
       plan.score ? position(*plan.score, rows.columns.size()).value_or(kNone) : kNone;
@@ -132,7 +132,7 @@ void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
   out.add("]}");
 }
 
-void add_facet(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
+void add_facet(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
   out.add('"');
   out.add(rows.count == 0 ? std::string_view(plan.facet_name) : rows.columns.front().name);
   out.add("\":{\"buckets\":[");
@@ -160,7 +160,7 @@ void add_facet(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
 
 }  // namespace
 
-void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const MergedRows> sets,
+void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const ResultSet> sets,
                  std::string& to) {
   JsonLine out(to);
   add_head(out, head);

@@ -22,7 +22,7 @@ struct HitsHead {
 /// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the
 /// column `id`, if the client gets it, `_score` the plan's column, else 1. MVA are arrays, JSON
 /// attributes their value. The key of a facet's bucket is its first column.
-void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const MergedRows> sets,
+void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const ResultSet> sets,
                  std::string& out);
 
 }  // namespace karmad

@@ -1,27 +1,41 @@
-#include "balancer/status/rows/render.hpp"
+#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <string>
+#include <vector>
 
 namespace karmad {
 namespace {
 
-std::string raw(std::initializer_list<ResultSet> sets) {
+using TextRows = std::vector<std::vector<std::string_view>>;
+
+ResultSet set_of(std::initializer_list<std::string_view> columns, const TextRows& rows) {
+  auto set = text_rows(columns);
+  for (const auto& row : rows) set.add_row(row);
+  return set;
+}
+
+std::string raw(const std::vector<ResultSet>& sets) {
   std::string out;
-  append_raw(out, std::vector<ResultSet>{sets});
+  append_sets(RowForm::raw, sets, out);
   return out;
+}
+
+std::string raw(ResultSet set) {
+  std::vector<ResultSet> sets;
+  sets.push_back(std::move(set));
+  return raw(sets);
 }
 
 std::string table(const ResultSet& set) {
   std::string out;
-  append_text(out, set);
+  append_sets(RowForm::text, {&set, 1}, out);
   return out;
 }
 
-TEST(AppendRaw, BreaksLinesAsTheSearchServerDoes) {
-  const ResultSet set{{"Key", "Value"}, {{"ag_0_errorsarow", "0"}, {"ag_1_errorsarow", "119"}}};
-  EXPECT_EQ(raw({set}),
+TEST(WriteRows, BreaksLinesAsTheSearchServerDoes) {
+  EXPECT_EQ(raw(set_of({"Key", "Value"}, {{"ag_0_errorsarow", "0"}, {"ag_1_errorsarow", "119"}})),
             "[{\n"
             "\"columns\":[{\"Key\":{\"type\":\"string\"}},{\"Value\":{\"type\":\"string\"}}],\n"
             "\"data\":[\n"
@@ -34,25 +48,26 @@ TEST(AppendRaw, BreaksLinesAsTheSearchServerDoes) {
             "}]");
 }
 
-TEST(AppendRaw, SeparatesResultSetsAndKeepsEmptyOnes) {
-  const ResultSet empty{{"Table"}, {}};
-  EXPECT_EQ(raw({empty, empty}),
+TEST(WriteRows, SeparatesResultSetsAndKeepsEmptyOnes) {
+  std::vector<ResultSet> sets(2);
+  for (auto& set : sets) set = text_rows({"Table"});
+  EXPECT_EQ(raw(sets),
             "[{\n\"columns\":[{\"Table\":{\"type\":\"string\"}}],\n\"data\":[\n],\n\"total\":0,\n"
             "\"error\":\"\",\n\"warning\":\"\"\n},\n"
             "{\n\"columns\":[{\"Table\":{\"type\":\"string\"}}],\n\"data\":[\n],\n\"total\":0,\n"
             "\"error\":\"\",\n\"warning\":\"\"\n}]");
 }
 
-TEST(AppendRaw, EscapesWhatJsonDoesNotAllow) {
-  const auto answer = raw({{{"A"}, {{"a\"b\\c\n\x01"}, {"gar\xff\xc3"}, {"gr\xc3\xbc\xc3\x9f"}}}});
+TEST(WriteRows, EscapesWhatJsonDoesNotAllow) {
+  const auto answer =
+      raw(set_of({"A"}, {{"a\"b\\c\n\x01"}, {"gar\xff\xc3"}, {"gr\xc3\xbc\xc3\x9f"}}));
   EXPECT_NE(answer.find("{\"A\":\"a\\\"b\\\\c\\n\\u0001\"}"), std::string::npos) << answer;
   EXPECT_NE(answer.find("{\"A\":\"gar\xEF\xBF\xBD\xEF\xBF\xBD\"}"), std::string::npos) << answer;
   EXPECT_NE(answer.find("{\"A\":\"gr\xc3\xbc\xc3\x9f\"}"), std::string::npos) << answer;
 }
 
-TEST(AppendText, DrawsATableAndCountsItsRows) {
-  const ResultSet set{{"Key", "Value"}, {{"ag_0_ping", "yes"}, {"gr\xc3\xbc\xc3\x9f", "1\t2"}}};
-  EXPECT_EQ(table(set),
+TEST(WriteTables, DrawsATableAndCountsItsRows) {
+  EXPECT_EQ(table(set_of({"Key", "Value"}, {{"ag_0_ping", "yes"}, {"gr\xc3\xbc\xc3\x9f", "1\t2"}})),
             "+-----------+-------+\n"
             "| Key       | Value |\n"
             "+-----------+-------+\n"
@@ -62,9 +77,9 @@ TEST(AppendText, DrawsATableAndCountsItsRows) {
             "2 rows in set\n");
 }
 
-TEST(AppendText, SaysOneRowAndEmptySet) {
-  EXPECT_TRUE(table({{"A"}, {{"x"}}}).ends_with("1 row in set\n"));
-  EXPECT_EQ(table({{"A"}, {}}), "Empty set\n");
+TEST(WriteTables, SaysOneRowAndEmptySet) {
+  EXPECT_TRUE(table(set_of({"A"}, {{"x"}})).ends_with("1 row in set\n"));
+  EXPECT_EQ(table(text_rows({"A"})), "Empty set\n");
 }
 
 }  // namespace
