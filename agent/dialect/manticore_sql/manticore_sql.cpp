@@ -9,7 +9,7 @@
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
-#include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+#include "agent/dialect/manticore_sql/sql_plan.hpp"
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
@@ -18,6 +18,7 @@
 #include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -82,13 +83,6 @@ Class highest_of(const ClientRequest& request, Class lowest, ClassOf class_of) {
   return lowest;
 }
 
-/// Whether the client wants the hits of a SELECT without FROM: the mirror is asked for them.
-bool is_as_hits(const ClientRequest& request, const Parsed& parsed) {
-  if (!parsed.table.empty() || form_of(request) != RowForm::hits) return false;
-  const auto statement = statement_of(request);
-  return statement && kind_of(*statement) == StatementKind::select;
-}
-
 std::unexpected<ClientError> not_passed_on(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
@@ -142,6 +136,21 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
   return not_passed_on(
       "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW are passed to the "
       "agents");
+}
+
+/// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
+/// shard, which is sent the client's statement.
+std::expected<Plan, ClientError> plan_over_shards(std::string_view statement, RowForm form,
+                                                  Collation collation, const ScrollPlace& place,
+                                                  const ShardLayout& layout) {
+  auto select = plan_select(statement, form, collation, place);
+  if (!select) return std::unexpected(std::move(select.error()));
+  if (select->document && layout.shards == 1)
+    return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+  auto plan = plan_of_mode_raw(form);
+  plan.parser_errors_are_400 = form == RowForm::hits;
+  take_select(plan, *std::move(select), statement, layout);
+  return plan;
 }
 
 /// Whether the answer is the hits of a search. Servers write these two members first.
@@ -199,16 +208,18 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   return parsed;
 }
 
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
-    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
+                                                    const Parsed& parsed,
+                                                    ShardLayout layout) const {
   auto statement = statement_of(request);
   if (!statement) return std::unexpected(std::move(statement.error()));
   const auto form = form_of(request);
   switch (kind_of(*statement)) {
     case StatementKind::show:
-      return plan_show(*std::move(statement), parsed, form);
+      return plan_show(*std::move(statement), parsed, form, layout.shards);
     case StatementKind::profile:
-      return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::last);
+      return plan_for_one_shard(*std::move(statement), parsed, layout.shards,
+                                {.form = form, .kept = OneShardSets::Kept::last});
     case StatementKind::select:
       return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
@@ -218,37 +229,36 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::other:
       break;
   }
-  return Dialect::fan_out(request, parsed, layout);
+  return Dialect::plan(request, parsed, layout);
 }
 
-/// On one shard a SELECT that cannot be planned is passed on as it is.
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select(
-    std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
-  if (parsed.table.empty())
-    return plan_for_one_shard(std::move(statement), parsed, form,
-                              form == RowForm::hits ? KeptSets::whole_answer : KeptSets::all);
+/// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
+/// asked for the form that the client wants.
+std::expected<Plan, ClientError> ManticoreSql::plan_of_select(std::string statement,
+                                                              const Parsed& parsed, RowForm form,
+                                                              const ShardLayout& layout) const {
+  if (parsed.table.empty()) {
+    using Kept = OneShardSets::Kept;
+    const bool hits = form == RowForm::hits;
+    auto plan = plan_for_one_shard(std::move(statement), parsed, layout.shards,
+                                   {.form = form, .kept = hits ? Kept::whole_answer : Kept::all});
+    if (hits) plan.request.path = "/sql";
+    return plan;
+  }
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
-  auto plan = make_select_fan_out(statement, form, settings_.collation, place, layout);
+  auto plan = plan_over_shards(statement, form, settings_.collation, place, layout);
   const auto scrolls = [&] {
     const auto select = read_select(statement);
     return select && select->scrolls;
   };
   if (plan || layout.shards > 1 || scrolls()) return plan;
-  return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
+  return plan_for_one_shard(std::move(statement), parsed, layout.shards, {.form = form});
 }
 
-AgentRequest ManticoreSql::write_planned(const ClientRequest& request, const Parsed& parsed,
-                                         PlanPart part, std::span<const std::string> tables,
-                                         std::string& buffer) {
-  part.plan->write(part.shard, tables, buffer);
-  return {"POST", is_as_hits(request, parsed) ? "/sql" : "/sql?mode=raw", "text/plain", buffer};
-}
-
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed,
                                  std::span<const std::string> tables, std::string& buffer) const {
   using In = StatementPlace::In;
   buffer.clear();
-  if (part.plan != nullptr) return write_planned(request, parsed, part, tables, buffer);
   AgentRequest written{request.method, request.path, request.content_type, request.body};
   const auto place = place_of_statement(request);
   const auto statement = statement_of(request);

@@ -6,6 +6,7 @@
 #include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
 namespace {
@@ -21,7 +22,7 @@ AgentRequest written(const ClientRequest& request, std::string& buffer,
   const auto parsed = kSql->parse(request);
   EXPECT_TRUE(parsed);
   if (!parsed) return {};
-  return kSql->write(request, *parsed, nullptr, tables, buffer);
+  return kSql->write(request, *parsed, tables, buffer);
 }
 
 TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
@@ -291,10 +292,10 @@ TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
     const ClientRequest request{"POST", "/sql", query, "text/plain", "select 1;"};
     const auto parsed = kSql->parse(request);
     ASSERT_TRUE(parsed);
-    const auto plan = kSql->fan_out(request, *parsed, 2);
+    const auto plan = kSql->plan(request, *parsed, 2);
     ASSERT_TRUE(plan);
     std::string buffer;
-    const auto asked = kSql->write(request, *parsed, plan->get(), {}, buffer);
+    const auto asked = write_planned(*plan, 0, {}, buffer);
     EXPECT_EQ(asked.target, target);
     EXPECT_EQ(asked.body, "select 1");
   }

@@ -37,8 +37,8 @@ MergedRows without_rows(const RawReplies& replies, std::size_t set, const RowPla
   return merged;
 }
 
-std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const SelectPlan& plan,
-                                                                    const RawReplies& replies) {
+std::expected<std::vector<MergedRows>, BadReply> merge_sets(const SelectPlan& plan,
+                                                            const RawReplies& replies) {
   std::vector<DistinctPairs> pairs;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     auto read =
@@ -55,7 +55,7 @@ std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const Select
       continue;
     }
     if (const auto shard = shard_without_hidden(replies, i, rows))
-      return std::unexpected(FanOut::BadReply{*shard, "its rows lack columns that were requested"});
+      return std::unexpected(BadReply{*shard, "its rows lack columns that were requested"});
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));
@@ -101,15 +101,14 @@ std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
-                                             std::span<const ShardReply> replies,
-                                             const MergeNotes& notes, std::string& out) {
+std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const ShardReply> replies,
+                                     const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   const auto facets = plan.facets.size();
   if (auto bad = raw.read(replies, 2 + facets + plan.pairs.size(), LastSet::up_to_rows)) return bad;
   MergedMeta meta(raw, 1 + facets);
   if (std::size_t wrong = 0; !meta.read(wrong))
-    return FanOut::BadReply{wrong, "its SHOW META is malformed or has no total_found"};
+    return BadReply{wrong, "its SHOW META is malformed or has no total_found"};
   const auto sets = merge_sets(plan, raw);
   if (!sets) return sets.error();
 

@@ -68,8 +68,8 @@ bool take_name(JsonCursor& json, std::string_view name) {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> replies,
-                                                 std::size_t sets, LastSet last) {
+std::optional<BadReply> RawReplies::read(std::span<const ShardReply> replies, std::size_t sets,
+                                         LastSet last) {
   sets_each_ = sets;
   sets_.resize(replies.size() * sets);
   known_.resize(sets);
@@ -79,7 +79,7 @@ std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> rep
     answered_[s] = true;
     std::string_view wrong = "it is not an array of the result sets that were requested";
     if (read_reply(replies[s].body, sets_.data() + s * sets, last, wrong)) continue;
-    return FanOut::BadReply{s, error_.empty() ? std::string(wrong) : json_unescaped(error_)};
+    return BadReply{s, error_.empty() ? std::string(wrong) : json_unescaped(error_)};
   }
   return std::nullopt;
 }

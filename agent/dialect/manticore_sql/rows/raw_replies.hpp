@@ -43,8 +43,7 @@ class RawReplies {
  public:
   /// Reads `sets` result sets of each reply. A reply that is empty has none. Refuses a reply with
   /// fewer sets, one with an error in a set, and malformed ones.
-  std::optional<FanOut::BadReply> read(std::span<const ShardReply> replies, std::size_t sets,
-                                       LastSet last);
+  std::optional<BadReply> read(std::span<const ShardReply> replies, std::size_t sets, LastSet last);
 
   std::size_t shards() const { return answered_.size(); }
   /// False: the reply is empty.

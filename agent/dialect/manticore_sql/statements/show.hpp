@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <expected>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+#include "agent/dialect/manticore_sql/rows/one_shard_sets.hpp"
 
 namespace karmad {
 
@@ -18,17 +17,11 @@ std::expected<Parsed, ClientError> read_show(std::string_view statement);
 
 /// Plans such a statement. Numbers of a status are added over the shards, threads listed one after
 /// the other; anything else is the same on every shard and asked of the first.
-std::unique_ptr<FanOut> plan_show(std::string statement, const Parsed& parsed, RowForm form);
-
-enum class KeptSets : std::uint8_t {
-  all,
-  last,
-  whole_answer,  ///< which is no list of result sets
-};
+Plan plan_show(std::string statement, const Parsed& parsed, RowForm form, std::size_t shards);
 
 /// Sends a statement to one mirror of the first shard, with the table's name replaced at the place
 /// that `parsed` names (none if its end is 0), and passes on the result sets.
-std::unique_ptr<FanOut> plan_for_one_shard(std::string statement, const Parsed& parsed,
-                                           RowForm form, KeptSets kept);
+Plan plan_for_one_shard(std::string statement, const Parsed& parsed, std::size_t shards,
+                        OneShardSets how);
 
 }  // namespace karmad
