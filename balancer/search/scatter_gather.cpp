@@ -63,6 +63,7 @@ class ScatterGather {
       if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
+      explain_plan();
       if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
     }
     if (!query_.former && !shard_query_.parsed.follow_up)
@@ -238,6 +239,12 @@ class ScatterGather {
     auto plan = shard_query_.dialect.plan(query_.request, shard_query_.parsed, std::move(layout));
     if (!plan) return std::unexpected(std::move(plan.error()));
     return std::make_unique<Plan>(*std::move(plan));
+  }
+
+  /// Only for a client that asks for it: the text costs more than the rest of its record.
+  void explain_plan() {
+    if (!query_.wants_explanation) return;
+    if (auto* const record = explanation(query_)) record->plan = describe(*plan_);
   }
 
   /// Whether each mirror of a shard gets a part of its own (`updates = all`).

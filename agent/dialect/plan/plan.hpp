@@ -114,4 +114,8 @@ std::size_t merge_changes_size(const Plan& plan, std::span<const ChangeReply> re
 /// body. A pure function: any thread.
 int merge_changes(const Plan& plan, std::span<const ChangeReply> replies, std::string& out);
 
+/// The plan in one line: who is asked, how the replies are merged, with which numbers. Printable
+/// ASCII, at most about a thousand bytes.
+std::string describe(const Plan& plan);
+
 }  // namespace karmad
