@@ -12,6 +12,7 @@
 
 #include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/plan/plan.hpp"
 #include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
@@ -45,17 +46,17 @@ void merge(benchmark::State& state, std::string_view more) {
   const auto body = fmt::format(R"({{"table":"t","limit":{}{}}})", hits, more);
   const ClientRequest request{"POST", "/search", "", "application/json", body};
   const auto parsed = dialect->parse(request);
-  const auto plan = dialect->fan_out(request, *parsed, shards);
+  const auto plan = dialect->plan(request, *parsed, shards);
   std::vector<std::string> answers;
   std::vector<ShardReply> replies;
   for (unsigned s = 0; s < shards; ++s) answers.push_back(shard_answer(s, shards, hits));
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out;
-  if ((*plan)->merge(replies, {}, out)) state.SkipWithError("not merged");
+  if (merge(*plan, replies, {}, out)) state.SkipWithError("not merged");
   const auto before = allocations();
   for (auto _ : state) {
     out.clear();
-    (*plan)->merge(replies, {}, out);
+    merge(*plan, replies, {}, out);
     benchmark::DoNotOptimize(out.data());
   }
   const auto each = (allocations() - before) / static_cast<std::size_t>(state.iterations());
@@ -135,7 +136,7 @@ void merge_colliding(benchmark::State& state) {
   const auto dialect = make_manticore_json({});
   const auto body = fmt::format(R"({{"table":"t","limit":{0},"max_matches":{0}}})", hits);
   const ClientRequest request{"POST", "/search", "", "application/json", body};
-  const auto plan = dialect->fan_out(request, *dialect->parse(request), 2);
+  const auto plan = dialect->plan(request, *dialect->parse(request), 2);
   std::string answer =
       R"({"took":1,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[)";
   const auto mask = std::bit_ceil(std::size_t{hits} * 2 + 2) - 1;
@@ -149,10 +150,10 @@ void merge_colliding(benchmark::State& state) {
   const ShardReply replies[] = {{answer},
                                 {R"({"took":1,"timed_out":false,"hits":{"total":0,"hits":[]}})"}};
   std::string out;
-  if ((*plan)->merge(replies, {}, out)) state.SkipWithError("not merged");
+  if (merge(*plan, replies, {}, out)) state.SkipWithError("not merged");
   for (auto _ : state) {
     out.clear();
-    (*plan)->merge(replies, {}, out);
+    merge(*plan, replies, {}, out);
     benchmark::DoNotOptimize(out.data());
   }
 }

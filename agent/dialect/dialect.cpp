@@ -1,7 +1,5 @@
 #include "agent/dialect/dialect.hpp"
 
-#include <fmt/format.h>
-
 #include "agent/transport/http/url_encoding.hpp"
 
 namespace karmad {
@@ -19,14 +17,6 @@ void append_path(std::string& out, const ClientRequest& request,
     append_url_encoded(out, tables[i]);
   }
   out.append(request.path.substr(begin + request.path_table_raw.size()));
-}
-
-std::expected<std::unique_ptr<FanOut>, ClientError> Dialect::fan_out(const ClientRequest&,
-                                                                     const Parsed& parsed,
-                                                                     ShardLayout layout) const {
-  return std::unexpected(ClientError{
-      501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
-                       parsed.table, layout.shards)});
 }
 
 }  // namespace karmad

@@ -187,83 +187,13 @@ struct MergeNotes {
   SelectMeta* meta = nullptr;  ///< gets what is told of the query aside; null: not wanted
 };
 
-/// The plan of one query over several shards. It refers to the request, which must outlive it. Most
-/// plans have one round of requests.
-class FanOut {
- public:
-  virtual ~FanOut() = default;
-
-  /// Whether the shard gets the request; one shard does at least. The reply of the others is empty
-  /// in merge(), and they are not missing.
-  virtual bool asks(std::size_t /*shard*/) const { return true; }
-
-  /// Whether this mirror of the shard is asked first, as long as it is suitable: it gave the
-  /// earlier pages.
-  virtual bool prefers(std::size_t /*shard*/, std::string_view /*mirror*/) const { return false; }
-
-  /// Whether an answer may lack shards that failed. False: they make the query fail.
-  virtual bool may_be_partial() const { return true; }
-
-  /// Whether merge() needs a reply. False: only some shards were asked, and if all of these fail
-  /// the answer is that of the others, which have found nothing.
-  virtual bool needs_reply() const { return true; }
-
-  /// Writes the body for a mirror of that shard, from 0, that names the table `tables` (with offset
-  /// 0, sort keys added …).
-  virtual void write(std::size_t shard, std::span<const std::string> tables,
-                     std::string& body) const = 0;
-
-  struct BadReply {
-    std::size_t shard = 0;
-    std::string reason;
-  };
-  /// Content type of the merged answer; empty: that of the dialect.
-  virtual std::string_view content_type() const { return {}; }
-
-  /// The client's status for a mirror's refusal: a mirror may be asked at another path than the
-  /// client used, which has other statuses.
-  virtual int refusal_status(int status, std::string_view /*body*/) const { return status; }
-
-  /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
-  virtual unsigned merge_weight() const { return 1; }
-
-  /// Takes the replies of a round of requests, given as to merge(). True: the answer needs another
-  /// round, for which the plan has other requests now; at most one such round follows. False:
-  /// merge() makes the answer of these replies. The error names a shard whose reply cannot be read,
-  /// as that of merge(), or says why the replies show the query to be a mistake; the plan is
-  /// unchanged then. Any thread, while no shard is asked.
-  using NextRound = std::expected<bool, std::variant<BadReply, ClientError>>;
-  virtual NextRound begin_next_round(std::span<const ShardReply> /*replies*/) { return false; }
-
-  /// Merges the replies, given in the order of the shards, and appends the answer's body to `out`.
-  /// On a reply that cannot be read it leaves `out` unchanged and names the shard; the caller may
-  /// call again with that reply replaced or emptied. A pure function: any thread.
-  virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
-                                        const MergeNotes& notes, std::string& out) const = 0;
-
-  /// Whether it changes data: each part is carried out whatever becomes of the others, and
-  /// merge_changes() makes the answer instead of merge().
-  virtual bool changes_data() const { return false; }
-
-  /// About how many bytes merge_changes() reads and writes for these replies. More than the replies
-  /// have where the answer grows with the client's request.
-  virtual std::size_t merge_changes_size(std::span<const ChangeReply> replies) const {
-    std::size_t size = 0;
-    for (const auto& reply : replies) size += reply.body.size();
-    return size;
-  }
-
-  /// Appends the answer to a change to `out` and returns its status: 2xx only if all parts are
-  /// done. Gets the ends of all parts, in the order of the shards; one of them at least is done or
-  /// has a body. A pure function: any thread.
-  virtual int merge_changes(std::span<const ChangeReply> /*replies*/, std::string& /*out*/) const {
-    return 500;
-  }
-
-  /// The id of the last document that the change makes, for clients whose answer has a place for it
-  /// beside the body; 0: there is none, or it is no number.
-  virtual std::uint64_t last_insert_id() const { return 0; }
+/// A reply that merging cannot read.
+struct BadReply {
+  std::size_t shard = 0;
+  std::string reason;
 };
+
+struct Plan;  // plan/plan.hpp
 
 /// One of several requests in the body of one.
 struct RequestPart {
@@ -276,14 +206,6 @@ struct RequestPart {
 struct PartAnswer {
   int status = 200;
   std::string_view body{};
-};
-
-/// The part of a plan that one shard, from 0, gets; without a plan it is the client's request.
-struct PlanPart {
-  PlanPart(const FanOut* of, std::size_t number = 0) : plan(of), shard(number) {}  // NOLINT
-
-  const FanOut* plan;
-  std::size_t shard;
 };
 
 /// How a table is divided into shards. Implicit from their number.
@@ -320,27 +242,18 @@ class Dialect {
   /// The class of a request to a route, whose path does not decide it: called before parse().
   virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
 
-  /// The requests within one to an endpoint of several; their views are into it. The default has
-  /// none.
-  virtual std::expected<std::vector<RequestPart>, ClientError> parts(const ClientRequest&) const {
-    return std::vector<RequestPart>();
-  }
-
-  /// Appends the answer to a request of several, made of theirs, in the same order.
-  virtual void join(std::string& /*out*/, std::span<const PartAnswer>, Micros /*took*/) const {}
-
   /// The table of the query, whether the query may be retried, and its options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
 
   /// Plans the query for the shards of its table, or says why it cannot be merged. Called for one
-  /// shard only if the query is `planned`. The default refuses: for dialects that merge nothing.
-  virtual std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                                      const Parsed& parsed,
-                                                                      ShardLayout layout) const;
+  /// shard only if the query is `planned`. The plan may refer to all arguments and to the dialect.
+  /// The default refuses: for dialects that merge nothing.
+  virtual std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                                ShardLayout layout) const;
 
-  /// The request for a mirror that names the table `tables`. Without a plan: the client's request
+  /// The request for a mirror that names the table `tables`, without a plan: the client's request
   /// with only the table's name replaced. Clears `buffer`; the result may refer to it.
-  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                              std::span<const std::string> tables, std::string& buffer) const = 0;
 
   /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.

@@ -48,6 +48,14 @@ enum class Statements : std::uint8_t {
   as_text,  ///< a table as text
 };
 
+/// How a request that holds several is taken apart, and its answer put together.
+struct SeveralRequests {
+  /// The requests; their views are into the whole one. Null: the request is one.
+  std::expected<std::vector<RequestPart>, ClientError> (*parts)(const ClientRequest&) = nullptr;
+  /// Appends the answer, made of theirs in the same order.
+  void (*join)(std::string& out, std::span<const PartAnswer>, Micros took) = nullptr;
+};
+
 /// A path that is served by a dialect.
 struct DialectEndpoint {
   /// The path itself, or a pattern (path_pattern.hpp). A pattern with `{table}` is served only
@@ -58,7 +66,7 @@ struct DialectEndpoint {
   TicketClass ticket_class = TicketClass::search;
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
-  bool several = false;  ///< its requests hold several (Dialect::parts)
+  SeveralRequests several{};
 
   /// The class of its requests, `none` for statements: each has its own (StatementText).
   /// docs/read-preference.md has the table of all.

@@ -114,6 +114,8 @@ std::expected<std::string, std::string> explanation_text(std::string_view json) 
   else
     text += fmt::format("table {} now\n", shown(document, "table"));
   text += fmt::format("criteria: {}\n", shown(document, "criteria"));
+  if (const auto plan = shown(document, "plan"); !plan.empty())
+    text += fmt::format("plan: {}\n", plan);
   each_in(document, "shards", [&](const Json& shard) {
     text += fmt::format("shard {}, strategy {}\n", shown(shard, "shard"), shown(shard, "strategy"));
     std::size_t number = 0;

@@ -114,8 +114,8 @@ Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatt
   if (served.endpoint.statements != Statements::none)
     return answer_statements(query, served, scatter);
   if (query.on_admin_port) return completed_task(no_queries_here(query));
-  return served.endpoint.several ? answer_parts(query, served, scatter)
-                                 : answer_query(query, served, scatter);
+  return served.endpoint.several.parts != nullptr ? answer_parts(query, served, scatter)
+                                                  : answer_query(query, served, scatter);
 }
 
 }  // namespace karmad

@@ -6,9 +6,9 @@
 namespace karmad {
 
 Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto& dialect = *served.dialect;
+  const auto& several = served.endpoint.several;
   std::expected<std::vector<RequestPart>, ClientError> parts;
-  auto read = [&] { parts = dialect.parts(query.request); };
+  auto read = [&] { parts = several.parts(query.request); };
   if (is_long_work(query, query.request.body.size())) {
     const auto end = co_await run_on_helper(query, query.request.body.size(), read);
     if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
@@ -40,7 +40,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   for (std::size_t i = 0; i < bodies.size(); ++i) answers[i].body = bodies[i];
   const auto took = std::chrono::duration_cast<Micros>(Loop::now() - query.began);
   whole.content_type = served.kind.content_type;
-  dialect.join(whole.body, answers, took);
+  several.join(whole.body, answers, took);
   co_return whole;
 }
 

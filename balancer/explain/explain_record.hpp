@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -94,6 +95,7 @@ struct ExplainRecord {
   std::optional<Micros> merge;  ///< time of merging the replies, if there was something to merge
   bool partial = false;
   ShortText<RequestId::kLongest> request_id;  ///< empty: it has none
+  std::string plan;  ///< as describe() tells it, if the client asks for it; empty: it has none
 
   /// A new choice among `mirrors` mirrors, with room for their numbers; null, and counted, if the
   /// record is full. The pointer is valid until the next call.

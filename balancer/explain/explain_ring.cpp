@@ -27,6 +27,7 @@ void ExplainRecord::clear() {
   queued = {};
   merge.reset();
   partial = false;
+  plan.clear();
 }
 
 void ExplainRecord::prefetch() const {

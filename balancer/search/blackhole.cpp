@@ -88,7 +88,7 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
     }
     worker.counters.add(Count::blackhole_sent);
     Buffer buffer(worker.loop.buffers);
-    const auto request = dialect.write(query.request, parsed, nullptr, blackhole.tables, *buffer);
+    const auto request = dialect.write(query.request, parsed, blackhole.tables, *buffer);
     spawn(send(worker, blackhole.agent,
                {.method = std::string(request.method),
                 .target = std::string(request.target),

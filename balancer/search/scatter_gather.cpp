@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/fingerprint.hpp"
@@ -37,7 +38,7 @@ class ScatterGather {
   }
   /// Plans a long request on a helper thread before prepare(); an answer if that is not possible.
   Task<std::optional<Answer>> plan_on_helper() {
-    auto plan = [this] { plan_result_ = fan_out(); };
+    auto plan = [this] { plan_result_ = plan_query(); };
     const auto end = co_await run_on_helper(query_, query_.request.body.size(), plan);
     if (end == HelperPool::End::done) co_return std::nullopt;
     co_return long_work_failure(query_, end, Count::bad_requests);
@@ -58,10 +59,11 @@ class ScatterGather {
     }
     const auto& shards = shard_query_.table.shards;
     if (needs_plan()) {
-      auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
+      auto plan = plan_result_ ? *std::move(plan_result_) : plan_query();
       if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
+      explain_plan();
       if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
     }
     if (!query_.former && !shard_query_.parsed.follow_up)
@@ -146,12 +148,12 @@ class ScatterGather {
     const auto replies = parts_.change_replies();
     Answer answer;
     auto merge = [&] {
-      answer.status = plan_->merge_changes(replies, answer.body);
+      answer.status = karmad::merge_changes(*plan_, replies, answer.body);
       if (answer.status >= 300) answer.body = clean_utf8(answer.body);
     };
-    if (auto failed = co_await run_merge(answer, plan_->merge_changes_size(replies), merge))
+    if (auto failed = co_await run_merge(answer, merge_changes_size(*plan_, replies), merge))
       co_return *std::move(failed);
-    if (answer.status < 300) query_.last_insert_id = plan_->last_insert_id();
+    if (answer.status < 300) query_.last_insert_id = plan_->last_insert_id;
     if (answer.status >= 300) {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
       query_.worker.counters.add(refused ? Count::client_mistakes : Count::queries_failed);
@@ -172,13 +174,13 @@ class ScatterGather {
   }
 
   /// Begins the next round, merges, or finds a mistake of the client.
-  std::optional<FanOut::BadReply> take(std::span<const ShardReply> replies, const MergeNotes& notes,
-                                       std::string& body) {
-    auto more = plan_->begin_next_round(replies);
+  std::optional<BadReply> take(std::span<const ShardReply> replies, const MergeNotes& notes,
+                               std::string& body) {
+    auto more = begin_next_round(*plan_, replies);
     needs_next_round_ = more && *more;
     if (needs_next_round_) return std::nullopt;
-    if (more) return plan_->merge(replies, notes, body);
-    if (auto* bad = std::get_if<FanOut::BadReply>(&more.error())) return std::move(*bad);
+    if (more) return merge(*plan_, replies, notes, body);
+    if (auto* bad = std::get_if<BadReply>(&more.error())) return std::move(*bad);
     mistake_ = std::get<ClientError>(std::move(more.error()));
     return std::nullopt;
   }
@@ -200,7 +202,7 @@ class ScatterGather {
                              .timed_out = timed_out,
                              .warning = warning,
                              .meta = query_.meta};
-      std::optional<FanOut::BadReply> bad;
+      std::optional<BadReply> bad;
       auto merge = [&] { bad = take(replies, notes, answer.body); };
       if (auto failed = co_await run_merge(answer, size, merge)) co_return *std::move(failed);
       if (needs_next_round_) co_return answer;
@@ -226,15 +228,23 @@ class ScatterGather {
   }
 
  private:
-  using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
-  PlanResult fan_out() const {
+  using PlanResult = std::expected<std::unique_ptr<Plan>, ClientError>;
+  PlanResult plan_query() const {
     const auto& table = shard_query_.table;
     ShardLayout layout{table.shards.size(), table.shard_by, goes_to_copies()};
     if (!shard_query_.parsed.read)
       layout.make_id = [&ids = query_.worker.process.document_ids] {
         return ids.next(std::chrono::system_clock::now());
       };
-    return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed, std::move(layout));
+    auto plan = shard_query_.dialect.plan(query_.request, shard_query_.parsed, std::move(layout));
+    if (!plan) return std::unexpected(std::move(plan.error()));
+    return std::make_unique<Plan>(*std::move(plan));
+  }
+
+  /// Only for a client that asks for it: the text costs more than the rest of its record.
+  void explain_plan() {
+    if (!query_.wants_explanation) return;
+    if (auto* const record = explanation(query_)) record->plan = describe(*plan_);
   }
 
   /// Whether each mirror of a shard gets a part of its own (`updates = all`).
@@ -263,7 +273,7 @@ class ScatterGather {
   }
 
   std::string_view merged_content_type() const {
-    const auto of_plan = plan_->content_type();
+    const auto of_plan = plan_->content_type;
     return of_plan.empty() ? shard_query_.table.dialect.content_type : of_plan;
   }
 
@@ -279,7 +289,7 @@ class ScatterGather {
       merge();
       drop_spare_room(answer.body);
     };
-    if (is_long_work(query_, size, plan_->merge_weight())) {
+    if (is_long_work(query_, size, plan_->merge_weight)) {
       const auto end = co_await run_on_helper(query_, size, work);
       if (query_.client_left) co_return Answer{};
       if (end != HelperPool::End::done) co_return no_merge(end);
@@ -361,21 +371,19 @@ class ScatterGather {
   }
 
   bool may_be_partial() const {
-    if (plan_ != nullptr && !plan_->may_be_partial()) return false;
+    if (plan_ != nullptr && !plan_->may_be_partial) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
   }
 
   /// Whether the answer may lack all shards that were asked: there are others.
-  bool may_lack_all() const {
-    return plan_ != nullptr && !plan_->needs_reply() && may_be_partial();
-  }
+  bool may_lack_all() const { return plan_ != nullptr && !plan_->needs_reply && may_be_partial(); }
 
   Query& query_;
   Selection selection_;
   ShardQuery shard_query_;
   std::optional<PlanResult> plan_result_;  ///< made before prepare() for a long request
-  std::unique_ptr<FanOut> plan_;
+  std::unique_ptr<Plan> plan_;
   ShardParts parts_;
   UnmergedAnswers unmerged_{query_, shard_query_, parts_};
   std::map<std::size_t, std::uint64_t> generations_;  ///< by place of the shard; of all rounds

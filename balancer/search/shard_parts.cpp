@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/dialect/plan/plan.hpp"
+
 namespace karmad {
 namespace {
 

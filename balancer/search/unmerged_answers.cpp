@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/dialect/plan/plan.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/core/refusal.hpp"
 
@@ -21,7 +22,7 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
                                                                          : Count::queries_failed);
   answer.status = part.reply().status;
   if (const auto* const plan = shard_query_.plan)
-    answer.status = plan->refusal_status(answer.status, part.reply().body());
+    answer.status = refusal_status(*plan, answer.status, part.reply().body());
   answer.reply = std::move(part.reply());
   answer.rest = std::move(part.rest());
   if (!answer.rest) write_for_client(*answer.reply, answer.status);

@@ -1,5 +1,6 @@
 #include "balancer/selection/shard_query.hpp"
 
+#include "agent/dialect/plan/plan.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/selection/shard_rules.hpp"
 
@@ -104,7 +105,7 @@ ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Sh
   if (only) rules.any_mirror = true;  // in any role
   if (shard_query.plan != nullptr)
     for (std::size_t i = 0; i < shard.mirrors->size(); ++i)
-      if (shard_query.plan->prefers(shard_at, (*shard.mirrors)[i].agent->name))
+      if (prefers(*shard_query.plan, shard_at, (*shard.mirrors)[i].agent->name))
         rules.preferred.insert(i);
   return rules;
 }

@@ -12,7 +12,7 @@ struct ShardQuery {
   const Table& table;
   const Dialect& dialect;
   const Parsed& parsed;
-  const FanOut* plan;  ///< null: the client's own request is sent
+  const Plan* plan;  ///< null: the client's own request is sent
   const Selection& selection;
 };
 

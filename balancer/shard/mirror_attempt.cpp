@@ -8,6 +8,7 @@
 #include <ranges>
 #include <vector>
 
+#include "agent/dialect/plan/plan.hpp"
 #include "agent/health/error_hint.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
@@ -114,6 +115,15 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                      .memory = query.memory}};
 }
 
+/// The request of the shard at `shard_at`, from 0, for a mirror that names the table `tables`.
+AgentRequest write_for_mirror(const Query& query, const ShardQuery& shard_query,
+                              std::size_t shard_at, std::span<const std::string> tables,
+                              std::string& buffer) {
+  if (shard_query.plan != nullptr)
+    return write_planned(*shard_query.plan, shard_at, tables, buffer);
+  return shard_query.dialect.write(query.request, shard_query.parsed, tables, buffer);
+}
+
 }  // namespace
 
 ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std::size_t shard_at,
@@ -159,12 +169,10 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       extra_(
           query_, shard_query_, place.shard_number - 1,
           shard_query_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
-      attempt_(
-          order_of(query_, shard_query_, send, began,
-                   shard_query_.dialect.write(query_.request, shard_query_.parsed,
-                                              PlanPart(shard_query_.plan, place.shard_number - 1),
-                                              mirror_.tables, *written_),
-                   extra_.all())),
+      attempt_(order_of(
+          query_, shard_query_, send, began,
+          write_for_mirror(query_, shard_query_, place.shard_number - 1, mirror_.tables, *written_),
+          extra_.all())),
       trace_(open_trace(place, send, mirror_, hedging, extra_.span())),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own body is sent

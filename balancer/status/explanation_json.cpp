@@ -233,6 +233,7 @@ void append_explanation(std::string& out, const ExplainRecord& record, TimePoint
       add_time(document, "merge_ms", record.merge);
       document.value("partial", record.partial);
     }
+    if (!record.plan.empty()) document.text("plan", record.plan);
     document.value("left_out", record.left_out);
     document.array("shards", shards_of(record),
                    [&](unsigned shard) { write_shard(document, record, shard); });

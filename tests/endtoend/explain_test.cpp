@@ -77,6 +77,27 @@ TEST(Explain, ComesInAFieldOfTheAnswerWhereItIsAskedFor) {
   EXPECT_FALSE(master.search(kExplainedSearch).fields.contains("x-karmad-explain"));
 }
 
+TEST(Explain, ShowsThePlanOfARequestThatIsNotPassedOn) {
+  FakeSet first(1);
+  FakeSet second(1);
+  const auto two =
+      fmt::format("table t {{\n type = distributed\n agent = {}:s\n agent = {}:s\n}}\n",
+                  first[0].address(), second[0].address());
+  const Master several("ha_ping_interval = 0", two);
+  const auto plan_of = [](const Response& answer) {
+    return at(answer.fields.at("x-karmad-explain"), "/plan");
+  };
+  const auto answer = several.search(kExplainedSearch, kExplained);
+  EXPECT_EQ(plan_of(answer), "asks all shards: hits from 0, at most 20, by _score desc, id");
+  const auto kept = get(several.port(), "/explain/" + answer.fields.at("x-request-id"));
+  EXPECT_EQ(at(kept.body, "/plan"), plan_of(answer));
+  const auto untold = several.search(kExplainedSearch, "X-Request-Id: untold\r\n");
+  EXPECT_EQ(untold.status, 200);
+  EXPECT_EQ(at(get(several.port(), "/explain/untold").body, "/plan"), "none");
+  const Master one("ha_ping_interval = 0", first.table());
+  EXPECT_EQ(plan_of(one.search(kExplainedSearch, kExplained)), "none");
+}
+
 TEST(Explain, ShowsTheRequestsOfAllWorkersByTheirIds) {
   FakeSet set(2);
   const Master master("ha_ping_interval = 0\n workers = 3", set.table());

@@ -22,6 +22,7 @@
 #include "agent/dialect/dialects.hpp"
 #include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "agent/dialect/path_pattern.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 
 namespace karmad {
 namespace {
@@ -103,11 +104,11 @@ class Run {
     dialect.ticket_class(request);
     const auto parsed = dialect.parse(request);
     if (!parsed) return refuse(parsed.error(), answer);
-    std::unique_ptr<FanOut> plan;
+    std::optional<Plan> plan;
     if (shards_ > 1 || parsed->planned) {
       ShardLayout layout(shards_, parsed->read ? ShardBy::none : ShardBy::id);
       if (!parsed->read) layout.make_id = [this] { return ++id_; };
-      auto made = dialect.fan_out(request, *parsed, std::move(layout));
+      auto made = dialect.plan(request, *parsed, std::move(layout));
       if (!made) return refuse(made.error(), answer);
       plan = *std::move(made);
     }
@@ -116,7 +117,7 @@ class Run {
     if (plan->changes_data()) return change(*plan, replies, answer);
     for (std::size_t tries = 0; tries <= 2 * shards_; ++tries) {  // in two rounds
       if (std::ranges::all_of(replies, [](const ShardReply& r) { return r.body.empty(); }) &&
-          plan->needs_reply())
+          plan->needs_reply)
         return;
       const auto bad = take(request, *parsed, *plan, replies, answer);
       if (!bad) return;
@@ -146,7 +147,7 @@ class Run {
   }
 
   void pass_on(const ClientRequest& request, const Parsed& parsed, std::string& answer) {
-    served_.dialect->write(request, parsed, nullptr, kTables, buffer_);
+    served_.dialect->write(request, parsed, kTables, buffer_);
     const auto body = next_answer();
     const auto judgement = judged(request, body, false);
     if (judgement.outcome != Outcome::answered && judgement.outcome != Outcome::client_mistake)
@@ -156,11 +157,11 @@ class Run {
 
   /// Asks each shard. Replies that the dialect does not take are empty.
   std::vector<ShardReply> round(const ClientRequest& request, const Parsed& parsed,
-                                const FanOut& plan) {
+                                const Plan& plan) {
     std::vector<ShardReply> replies(shards_);
     for (std::size_t shard = 0; shard < shards_; ++shard) {
       if (!plan.asks(shard)) continue;
-      const auto sent = served_.dialect->write(request, parsed, {&plan, shard}, kTables, buffer_);
+      const auto sent = write_planned(plan, shard, kTables, buffer_);
       require(!sent.target.empty(), "a request without a target", request.body);
       replies[shard] = {next_answer(), "m:9308"};
       if (replies[shard].body.empty()) continue;
@@ -172,7 +173,7 @@ class Run {
     return replies;
   }
 
-  void change(FanOut& plan, std::span<const ShardReply> replies, std::string& answer) {
+  void change(Plan& plan, std::span<const ShardReply> replies, std::string& answer) {
     std::vector<ChangeReply> ends;
     for (std::size_t shard = 0; shard < replies.size(); ++shard) {
       if (!plan.asks(shard)) continue;
@@ -185,19 +186,18 @@ class Run {
                       .reason = "it is away"});
     }
     if (std::ranges::none_of(ends, &ChangeReply::done)) return;
-    plan.merge_changes_size(ends);
-    const auto status = plan.merge_changes(ends, answer);
+    merge_changes_size(plan, ends);
+    const auto status = merge_changes(plan, ends, answer);
     require(status >= 200 && status < 600, "a change without a status", answer);
     require(!answer.empty(), "a change without an answer", "");
   }
 
-  std::optional<FanOut::BadReply> take(const ClientRequest& request, const Parsed& parsed,
-                                       FanOut& plan, std::vector<ShardReply>& replies,
-                                       std::string& answer) {
+  std::optional<BadReply> take(const ClientRequest& request, const Parsed& parsed, Plan& plan,
+                               std::vector<ShardReply>& replies, std::string& answer) {
     for (int rounds = 0;; ++rounds) {
-      auto more = plan.begin_next_round(replies);
+      auto more = begin_next_round(plan, replies);
       if (!more) {
-        if (auto* bad = std::get_if<FanOut::BadReply>(&more.error())) return *bad;
+        if (auto* bad = std::get_if<BadReply>(&more.error())) return *bad;
         refuse(std::get<ClientError>(more.error()), answer);
         return std::nullopt;
       }
@@ -207,10 +207,9 @@ class Run {
     }
     const auto size = answer.size();
     SelectMeta meta;
-    auto bad = plan.merge(replies, {.took = Micros(5), .warning = {}, .meta = &meta}, answer);
+    auto bad = merge(plan, replies, {.took = Micros(5), .warning = {}, .meta = &meta}, answer);
     require(!bad || answer.size() == size, "a bad reply changed the answer", answer);
-    const auto type =
-        plan.content_type().empty() ? served_.kind->content_type : plan.content_type();
+    const auto type = plan.content_type.empty() ? served_.kind->content_type : plan.content_type;
     if (!bad && type.find("json") != type.npos)
       require(is_json(std::string_view(answer).substr(size)), "merged to what is no JSON", answer);
     return bad;
@@ -252,8 +251,8 @@ void run(std::string_view input) {
   if (!request.path_table_raw.empty()) request.path_table = tables;
   Run answering(*served, shards, static_cast<int>(status), std::move(views));
   std::string answer;
-  if (!served->endpoint->several) return answering.query(request, answer);
-  const auto parts = served->dialect->parts(request);
+  if (served->endpoint->several.parts == nullptr) return answering.query(request, answer);
+  const auto parts = served->endpoint->several.parts(request);
   if (!parts) return;
   std::vector<std::string> bodies;
   for (const auto& part : *parts) {
@@ -268,7 +267,7 @@ void run(std::string_view input) {
   for (const auto& each : bodies)
     all.push_back(
         {.status = each.empty() ? 502 : 200, .body = each.empty() ? "{}" : std::string_view(each)});
-  served->dialect->join(answer, all, Micros(5));
+  served->endpoint->several.join(answer, all, Micros(5));
 }
 
 }  // namespace

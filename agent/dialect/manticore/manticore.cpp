@@ -3,6 +3,7 @@
 #include <array>
 
 #include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
+#include "agent/dialect/manticore_elastic/multi_search.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_percolate/percolate_search.hpp"
 #include "agent/dialect/manticore_percolate/stored_query.hpp"
@@ -39,7 +40,10 @@ constexpr DialectEndpoint elastic(std::string_view path, std::string_view method
 }
 
 constexpr DialectEndpoint multi_search(std::string_view path) {
-  return {path, "GET, POST", TicketClass::search, make_manticore_elastic, Statements::none, true};
+  return {.path = path,
+          .methods = "GET, POST",
+          .make = make_manticore_elastic,
+          .several = {read_multi_search, append_responses}};
 }
 
 constexpr std::array kEndpoints{

@@ -81,8 +81,6 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view in
   line.add('}');
 }
 
-}  // namespace
-
 void append_elastic_hits(std::string& out, std::string_view answer, std::string_view index,
                          ElasticShards shards) {
   JsonLine line(out);
@@ -116,6 +114,16 @@ void append_elastic_count(std::string& out, std::string_view answer, ElasticShar
   line.add(',');
   add_elastic_shards(line, shards);
   line.add('}');
+}
+
+}  // namespace
+
+void append_elastic(std::string& out, const ElasticForm& form, std::string_view answer,
+                    ElasticShards shards) {
+  if (form.only_count)
+    append_elastic_count(out, answer, shards);
+  else
+    append_elastic_hits(out, answer, form.index, shards);
 }
 
 }  // namespace karmad

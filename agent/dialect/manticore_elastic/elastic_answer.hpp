@@ -12,12 +12,15 @@ struct ElasticShards {
   std::size_t successful = 1;
 };
 
-/// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name
-/// their table `index`. `answer` is one that karmad has written.
-void append_elastic_hits(std::string& out, std::string_view answer, std::string_view index,
-                         ElasticShards shards);
+/// What an answer in the Elasticsearch-like form tells of a merged answer.
+struct ElasticForm {
+  bool only_count = false;
+  std::string index;  ///< hits name it
+};
 
-/// Appends the answer of a count, from a merged answer of `/search`.
-void append_elastic_count(std::string& out, std::string_view answer, ElasticShards shards);
+/// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name
+/// their table `index`; or only the count. `answer` is one that karmad has written.
+void append_elastic(std::string& out, const ElasticForm& form, std::string_view answer,
+                    ElasticShards shards);
 
 }  // namespace karmad

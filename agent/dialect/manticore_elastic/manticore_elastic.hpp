@@ -12,14 +12,10 @@ class ManticoreElastic final : public Dialect {
  public:
   explicit ManticoreElastic(DialectSettings settings);
 
-  std::expected<std::vector<RequestPart>, ClientError> parts(
-      const ClientRequest& request) const override;
-  void join(std::string& out, std::span<const PartAnswer> answers, Micros took) const override;
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout layout) const override;
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   std::optional<std::string> body_for_client(const Parsed& parsed, int status,

@@ -3,8 +3,7 @@
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/read_request.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
-#include "agent/dialect/manticore_json/search_plan.hpp"
-#include "agent/dialect/manticore_json/vectors/search_near_document.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -63,25 +62,23 @@ std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& req
   return parsed_of(*std::move(read));
 }
 
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
-    const ClientRequest& request, const Parsed&, ShardLayout layout) const {
+std::expected<Plan, ClientError> ManticoreJson::plan(const ClientRequest& request, const Parsed&,
+                                                     ShardLayout layout) const {
   // Parsed a second time: the common case, a query to one shard, should not store these results.
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
-  auto plan = SearchPlan::make(request.body, *read, layout.shards, settings_);
-  if (!plan) return std::unexpected(std::move(plan.error()));
-  if (!(*plan)->document()) return *std::move(plan);
-  return search_near_document(*std::move(plan), request.body, *std::move(read), layout, settings_);
+  auto search = plan_search(request.body, *read, layout.shards, settings_);
+  if (!search) return std::unexpected(std::move(search.error()));
+  Plan plan{.request = request};
+  take_search(plan, *std::move(search), *std::move(read), layout, settings_);
+  return plan;
 }
 
-AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed,
                                   std::span<const std::string> tables, std::string& buffer) const {
   return write_request(request, buffer, [&] {
-    if (part.plan != nullptr) {
-      part.plan->write(part.shard, tables, buffer);
-    } else if (parsed.other_end != 0 || !asks_for(tables, parsed.table)) {
-      append_renamed(buffer, request.body, parsed, [&] { append_tables(buffer, tables); });
-    }
+    if (parsed.other_end != 0 || !asks_for(tables, parsed.table))
+      append_renamed(buffer, request.body, parsed, [&] { append_json_names(buffer, tables); });
   });
 }
 

@@ -10,10 +10,9 @@ class ManticoreJson final : public Dialect {
   explicit ManticoreJson(DialectSettings settings) : settings_(settings) {}
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout layout) const override;
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;

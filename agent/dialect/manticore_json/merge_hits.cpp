@@ -43,7 +43,7 @@ class Merge {
     if (std::ranges::any_of(order.keys, has_path)) texts_.resize(values_.size());
   }
 
-  std::expected<MergedHits, FanOut::BadReply> run(std::size_t offset, std::size_t limit) {
+  std::expected<MergedHits, BadReply> run(std::size_t offset, std::size_t limit) {
     MergedHits merged;
     const auto wanted = offset + limit;
     if (limit == 0) return merged;
@@ -83,8 +83,8 @@ class Merge {
   }
 
  private:
-  static std::unexpected<FanOut::BadReply> malformed(std::size_t shard) {
-    return std::unexpected(FanOut::BadReply{shard, "a hit is malformed"});
+  static std::unexpected<BadReply> malformed(std::size_t shard) {
+    return std::unexpected(BadReply{shard, "a hit is malformed"});
   }
 
   /// Reads the distances of all hits; the shard with a malformed one, if any.
@@ -235,9 +235,9 @@ class Merge {
 
 }  // namespace
 
-std::expected<MergedHits, FanOut::BadReply> merge_hits(std::span<const JsonCursor> hits,
-                                                       const HitOrder& order, std::size_t offset,
-                                                       std::size_t limit) {
+std::expected<MergedHits, BadReply> merge_hits(std::span<const JsonCursor> hits,
+                                               const HitOrder& order, std::size_t offset,
+                                               std::size_t limit) {
   return Merge(hits, order).run(offset, limit);
 }
 

@@ -39,9 +39,9 @@ struct HitOrder {
 /// number of allocations does not depend on the number of hits. Each shard's own order is kept,
 /// also for equal hits. Of hits with the same id the first one is kept: of equal hits the last
 /// shard's, if shards sort equal hits by id.
-std::expected<MergedHits, FanOut::BadReply> merge_hits(std::span<const JsonCursor> hits,
-                                                       const HitOrder& order, std::size_t offset,
-                                                       std::size_t limit);
+std::expected<MergedHits, BadReply> merge_hits(std::span<const JsonCursor> hits,
+                                               const HitOrder& order, std::size_t offset,
+                                               std::size_t limit);
 
 /// Appends the hit without those members of its `_source` that `source` hides.
 void append_hit(std::string& out, const MergedHit& hit, const SourcePlan& source);

@@ -1,22 +1,15 @@
 #include "agent/dialect/manticore_json/search_plan.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
 #include "agent/dialect/manticore_json/aggregations/plan_aggregations.hpp"
-#include "agent/dialect/manticore_json/merge_hits.hpp"
 #include "agent/dialect/manticore_json/order/computed_key.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
-#include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/shard_request/edits.hpp"
 #include "agent/dialect/manticore_json/shard_request/window.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
-#include "agent/dialect/merge/infinities.hpp"
 #include "agent/json/json_cursor.hpp"
-#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
@@ -65,49 +58,11 @@ bool is_on(std::string_view body, const SearchRequest& request, Property propert
   return request[property].found() && !is_off(request[property].in(body));
 }
 
-/// Sums over all shards besides hits and aggregations.
-struct Totals {
-  std::uint64_t total = 0;
-  bool lower_bound = false;
-  bool timed_out = false;
-};
-
-void add_warning(JsonLine& out, std::string_view notes, std::span<const ReplyHead> heads) {
-  bool open = false;
-  const auto add = [&](std::string_view text) {
-    out.add(open ? ";\\n" : R"(,"warning":{"reason":")");
-    open = true;
-    out.add_escaped(text);
-  };
-  if (!notes.empty()) add(notes);
-  for (std::size_t s = 0; s < heads.size(); ++s)
-    if (!heads[s].warning.empty())
-      add(fmt::format("shard {}: {}", s + 1, json_unescaped(heads[s].warning)));
-  if (open) out.add("\"}");
-}
-
-/// The merged answer up to the hits.
-void add_beginning(JsonLine out, const MergeNotes& notes, const Totals& totals,
-                   std::span<const ReplyHead> heads) {
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(notes.took).count();
-  out.add(R"({"took":)");
-  out.add_number(took);
-  out.add(R"(,"timed_out":)");
-  out.add(totals.timed_out ? "true" : "false");
-  add_warning(out, notes.warning, heads);
-  out.add(R"(,"hits":{"total":)");
-  out.add_number(totals.total);
-  out.add(R"(,"total_relation":")");
-  out.add(totals.lower_bound ? "gte" : "eq");
-  out.add(R"(","hits":[)");
-}
-
-}  // namespace
-
 /// Makes the plan from the parts of the request, in order: each needs the ones before.
-class SearchPlan::Draft {
+class SearchDraft {
  public:
-  Draft(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
+  SearchDraft(std::string_view body, const SearchRequest& request)
+      : body_(body), request_(request) {}
 
   std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings,
                                   std::string_view vector) {
@@ -137,29 +92,31 @@ class SearchPlan::Draft {
     return why_;
   }
 
-  std::unique_ptr<SearchPlan> plan() {
+  PlannedSearch plan(Collation collation) {
     // What the client has got on earlier pages of a scroll is no part of what it asks for.
     const auto got = scroll_ ? scroll_->skip() : 0;
     const auto page_end =
         got + std::min({window_.offset + window_.limit, most_, vectors_.nearest.value_or(most_)});
-    auto plan = std::make_unique<SearchPlan>();
-    plan->offset_ = std::min(got + window_.offset, page_end);
-    plan->limit_ = page_end - plan->offset_;
+    PlannedSearch planned;
+    auto& merge = planned.merge;
+    merge.offset = std::min(got + window_.offset, page_end);
+    merge.limit = page_end - merge.offset;
     // The shards also return the hits before the page: after merging, these may be on it. An empty
     // page needs none.
-    plan->around_table_ = edited(plan->limit_ == 0   ? 0
-                                 : sorts_otherwise() ? *vectors_.nearest + more_found()
-                                                     : page_end);
-    if (sorts_otherwise()) plan->nearest_ = *vectors_.nearest;
-    plan->reads_tail_ = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
-                        is_on(body_, request_, Property::plan);
-    plan->keys_ = std::move(sort_.keys);
-    plan->source_ = std::move(source_);
-    plan->aggregations_ = std::move(aggregations_);
-    plan->most_found_ = vectors_.nearest;
-    plan->document_ = std::move(vectors_.document);
-    plan->scroll_ = std::move(scroll_);
-    return plan;
+    planned.edits = edited(merge.limit == 0    ? 0
+                           : sorts_otherwise() ? *vectors_.nearest + more_found()
+                                               : page_end);
+    if (sorts_otherwise()) merge.nearest = *vectors_.nearest;
+    merge.reads_tail = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
+                       is_on(body_, request_, Property::plan);
+    merge.keys = std::move(sort_.keys);
+    merge.source = std::move(source_);
+    merge.aggregations = std::move(aggregations_);
+    merge.collation = collation;
+    merge.most_found = vectors_.nearest;
+    merge.scroll = std::move(scroll_);
+    planned.document = std::move(vectors_.document);
+    return planned;
   }
 
  private:
@@ -170,8 +127,8 @@ class SearchPlan::Draft {
   }
   std::uint64_t more_found() const { return vectors_.document ? 1 : 0; }
 
-  /// The shards' request with `asked` hits.
-  std::vector<std::string> edited(std::uint64_t asked) {
+  /// The edits of the shards' request for `asked` hits.
+  TextEdits edited(std::uint64_t asked) {
     Edits edits(body_, request_);
     if (asked != 0) {
       // Without `sort` the server's default order, best score first, is the wanted one.
@@ -201,7 +158,7 @@ class SearchPlan::Draft {
     if (!sized) edits.set_if_given(Property::size, asked);
     edits.set_if_given(Property::offset, 0);
     edits.set_if_given(Property::from, 0);
-    return edits.apply();
+    return edits.take();
   }
 
   std::string_view body_;
@@ -216,108 +173,16 @@ class SearchPlan::Draft {
   AggregationPlan aggregations_;
 };
 
-std::expected<std::unique_ptr<SearchPlan>, ClientError> SearchPlan::make(
-    std::string_view body, const SearchRequest& request, std::size_t shards,
-    const DialectSettings& settings, std::string_view vector) {
-  Draft draft(body, request);
+}  // namespace
+
+std::expected<PlannedSearch, ClientError> plan_search(std::string_view body,
+                                                      const SearchRequest& request,
+                                                      std::size_t shards,
+                                                      const DialectSettings& settings,
+                                                      std::string_view vector) {
+  SearchDraft draft(body, request);
   if (auto why = draft.read(shards, settings, vector)) return std::unexpected(*std::move(why));
-  auto plan = draft.plan();
-  plan->collation_ = settings.collation;
-  return plan;
-}
-
-void SearchPlan::write(std::size_t, std::span<const std::string> tables, std::string& body) const {
-  for (const auto& piece : around_table_) {
-    if (&piece != &around_table_.front()) append_tables(body, tables);
-    body += piece;
-  }
-}
-
-/// Buckets are sorted and allocate memory each; every sort key is searched in every hit.
-unsigned SearchPlan::merge_weight() const {
-  constexpr unsigned kOfBuckets = 4;
-  constexpr std::size_t kKeysForOne = 4;
-  return 1 + static_cast<unsigned>(keys_.size() / kKeysForOne) +
-         (aggregations_.empty() ? 0 : kOfBuckets);
-}
-
-std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
-                                                  const MergeNotes& notes, std::string& out) const {
-  return merge_with_infinities(replies, out, false, [&](std::span<const ShardReply> readable) {
-    return merge_valid(readable, notes, out);
-  });
-}
-
-std::optional<FanOut::BadReply> SearchPlan::merge_valid(std::span<const ShardReply> replies,
-                                                        const MergeNotes& notes,
-                                                        std::string& out) const {
-  const auto tail = reads_tail_ ? ReadTail::yes : ReadTail::no;
-  std::vector<ReplyHead> heads(replies.size());
-  std::vector<JsonCursor> hits(replies.size());
-  Totals totals{.timed_out = notes.timed_out};
-  for (std::size_t s = 0; s < replies.size(); ++s) {
-    if (replies[s].body.empty()) continue;
-    auto head = read_reply(replies[s].body, tail);
-    if (!head) return BadReply{s, std::move(head.error())};
-    totals.total += head->total;
-    totals.lower_bound |= head->total_is_lower_bound;
-    totals.timed_out |= head->timed_out;
-    hits[s] = head->hits;
-    heads[s] = *head;
-  }
-  const auto merged = merge_hits(hits, {keys_, collation_, nearest_}, offset_, limit_);
-  if (!merged) return merged.error();
-  totals.total -= std::min(totals.total, merged->duplicates);
-  if (most_found_) totals.total = std::min(totals.total, *most_found_);
-  if (scroll_) totals.total -= std::min(totals.total, scroll_->skip());
-
-  const auto before = out.size();
-  add_beginning(JsonLine(out), notes, totals, heads);
-  for (const auto& hit : merged->page) {
-    if (&hit != &merged->page.front()) out += ',';
-    append_hit(out, hit, source_);
-  }
-  out += "]}";
-  if (!aggregations_.empty()) {
-    if (auto bad = merge_aggregations(aggregations_, heads, collation_, out)) {
-      out.resize(before);
-      return bad;
-    }
-  }
-  add_of_shards(heads, out);
-  if (scroll_) {
-    const auto token = scroll_->next_token(keys_, offset_, merged->page, replies);
-    if (!token.empty()) out.append(R"(,"scroll":")").append(token).append("\"");
-  }
-  out += '}';
-  return std::nullopt;
-}
-
-/// `profile` and `plan` of each shard under its number.
-void SearchPlan::add_of_shards(std::span<const ReplyHead> heads, std::string& out) const {
-  const auto add = [&](std::string_view name, std::string_view ReplyHead::*part) {
-    bool open = false;
-    for (std::size_t s = 0; s < heads.size(); ++s) {
-      if ((heads[s].*part).empty()) continue;
-      out += open ? "," : fmt::format(R"(,"{}":{{"shards":[)", name);
-      open = true;
-      fmt::format_to(std::back_inserter(out), R"({{"shard":{},"{}":{}}})", s + 1, name,
-                     heads[s].*part);
-    }
-    if (open) out += "]}";
-  };
-  add("profile", &ReplyHead::profile);
-  add("plan", &ReplyHead::plan);
-}
-
-void append_tables(std::string& to, std::span<const std::string> tables) {
-  JsonLine out(to);
-  out.add('"');
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (i != 0) out.add(',');
-    out.add_escaped(tables[i]);
-  }
-  out.add('"');
+  return draft.plan(settings.collation);
 }
 
 }  // namespace karmad

@@ -53,20 +53,20 @@ std::string why_not_percolated(std::string_view body) {
   return head ? std::string() : head.error();
 }
 
-std::optional<FanOut::BadReply> merge_percolated(std::span<const ShardReply> replies,
-                                                 const MergeNotes& notes, std::string_view table,
-                                                 std::string& to) {
+std::optional<BadReply> merge_percolated(const PercolateMerge& how,
+                                         std::span<const ShardReply> replies,
+                                         const MergeNotes& notes, std::string& to) {
   std::vector<PercolatedHit> hits;
   std::string warning(notes.warning);
   bool timed_out = notes.timed_out;
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
     const auto head = read_reply(replies[s].body, ReadTail::no);
-    if (!head) return FanOut::BadReply{s, head.error()};
+    if (!head) return BadReply{s, head.error()};
     timed_out |= head->timed_out;
     if (!head->warning.empty())
       warning.append(warning.empty() ? "" : ";\n").append(json_unescaped(head->warning));
-    if (!read_percolated(head->hits, hits)) return FanOut::BadReply{s, "a hit is malformed"};
+    if (!read_percolated(head->hits, hits)) return BadReply{s, "a hit is malformed"};
   }
   std::ranges::stable_sort(hits, [](const PercolatedHit& a, const PercolatedHit& b) {
     return compare(a.id, b.id, Collation::binary) < 0;
@@ -85,7 +85,7 @@ std::optional<FanOut::BadReply> merge_percolated(std::span<const ShardReply> rep
   out.add(R"(,"max_score":1,"hits":[)");  // the server's score of every stored query
   for (const auto& hit : hits) {
     if (&hit != hits.data()) out.add(',');
-    add_hit(out, hit, table);
+    add_hit(out, hit, how.table);
   }
   out.add("]}}");
   return std::nullopt;

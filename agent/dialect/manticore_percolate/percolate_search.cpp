@@ -3,26 +3,17 @@
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_percolate/merge_percolated.hpp"
 #include "agent/dialect/manticore_percolate/percolate_body.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
+
 namespace {
 
-class PercolatePlan final : public FanOut {
- public:
-  PercolatePlan(std::string_view body, std::string_view table) : body_(body), table_(table) {}
-
-  void write(std::size_t, std::span<const std::string>, std::string& body) const override {
-    body += body_;
-  }
-  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
-                                std::string& out) const override {
-    return merge_percolated(replies, notes, table_, out);
-  }
-
- private:
-  std::string_view body_;
-  std::string_view table_;
-};
+/// Servers refuse a search by GET.
+ClientRequest posted(ClientRequest request) {
+  request.method = "POST";
+  return request;
+}
 
 }  // namespace
 
@@ -33,18 +24,16 @@ std::expected<Parsed, ClientError> PercolateSearch::parse(const ClientRequest& r
   return Parsed{.table = std::string(request.path_table), .read = true, .planned = true};
 }
 
-std::expected<std::unique_ptr<FanOut>, ClientError> PercolateSearch::fan_out(
-    const ClientRequest& request, const Parsed& parsed, ShardLayout) const {
-  return std::make_unique<PercolatePlan>(request.body, parsed.table);
+std::expected<Plan, ClientError> PercolateSearch::plan(const ClientRequest& request,
+                                                       const Parsed& parsed, ShardLayout) const {
+  return Plan{.request = posted(request), .step = PercolateMerge{parsed.table}};
 }
 
-AgentRequest PercolateSearch::write(const ClientRequest& request, const Parsed&, PlanPart,
+AgentRequest PercolateSearch::write(const ClientRequest& request, const Parsed&,
                                     std::span<const std::string> tables,
                                     std::string& buffer) const {
-  auto posted = request;
-  posted.method = "POST";  // servers refuse a search by GET
   return write_request(
-      posted, buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
+      posted(request), buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
 }
 
 Judgement PercolateSearch::judge(const AgentReply& reply, bool merged) const {

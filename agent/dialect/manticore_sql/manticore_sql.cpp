@@ -7,10 +7,11 @@
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change.hpp"
-#include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+#include "agent/dialect/manticore_sql/sql_plan.hpp"
 #include "agent/dialect/manticore_sql/statements/show.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -54,12 +55,6 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   });
 }
 
-/// Whether the client wants the hits of a SELECT without FROM: the mirror is asked for them.
-bool is_as_hits(const Parsed& parsed) {
-  return parsed.table.empty() && parsed.statement->form == RowForm::hits &&
-         parsed.statement->kind == StatementKind::select;
-}
-
 Parsed parsed_of(const SqlSelect& select, const ClientRequest& request) {
   return {.table = select.table,
           .table_begin = select.table_begin,
@@ -86,6 +81,21 @@ Parsed parsed_of(const Statement& statement) {
           .planned = true};
 }
 
+/// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
+/// shard, which is sent the client's statement.
+std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowForm form,
+                                                  Collation collation, const ScrollPlace& place,
+                                                  const ShardLayout& layout) {
+  auto select = plan_select(given, form, collation, place);
+  if (!select) return std::unexpected(std::move(select.error()));
+  if (select->document && layout.shards == 1)
+    return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+  auto plan = plan_of_mode_raw(form);
+  plan.parser_errors_are_400 = form == RowForm::hits;
+  take_select(plan, *std::move(select), given, layout);
+  return plan;
+}
+
 /// Whether the answer is the hits of a search. Servers write these two members first.
 bool begins_like_hits(std::string_view body) {
   JsonCursor json(body);
@@ -103,8 +113,9 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   if (!statement->is_of_mirrors()) {
     auto why = read_statement(statement->text, statement->kind);
     return std::unexpected(
-        why ? ClientError{400, "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
-                               "are passed to the agents"}
+        why ? ClientError{400,
+                          "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
+                          "are passed to the agents"}
             : std::move(why.error()));
   }
   if (statement->read == nullptr) {
@@ -114,7 +125,8 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   }
   Parsed parsed;
   const auto& read = *statement->read;
-  if (const auto* const select = std::get_if<SqlSelect>(&read)) parsed = parsed_of(*select, request);
+  if (const auto* const select = std::get_if<SqlSelect>(&read))
+    parsed = parsed_of(*select, request);
   if (const auto* const change = std::get_if<ChangeStatement>(&read)) parsed = parsed_of(*change);
   if (const auto* const call = std::get_if<CallStatement>(&read)) parsed = parsed_of(*call);
   if (const auto* const show = std::get_if<ShowStatement>(&read)) parsed = parsed_of(*show);
@@ -124,54 +136,56 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   return parsed;
 }
 
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
-    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
-  const auto& statement = *parsed.statement;
-  const auto& read = *statement.read;
-  if (const auto* const show = std::get_if<ShowStatement>(&read))
-    return plan_show(statement.text, *show, statement.form);
-  if (const auto* const change = std::get_if<ChangeStatement>(&read))
-    return plan_change(statement.text, *change, statement.form, layout);
-  if (const auto* const call = std::get_if<CallStatement>(&read))
-    return plan_call(statement.text, *call, layout, statement.form);
+std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
+                                                    const Parsed& parsed,
+                                                    ShardLayout layout) const {
+  const auto& [text, kind, form, place, read, owner] = *parsed.statement;
+  if (const auto* const show = std::get_if<ShowStatement>(read.get()))
+    return plan_show(text, *show, parsed, form, layout.shards);
+  if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
+    return plan_change(text, *change, form, std::move(layout));
+  if (const auto* const call = std::get_if<CallStatement>(read.get()))
+    return plan_call(text, *call, std::move(layout), form);
   return plan_of_select(request, parsed, layout);
 }
 
-/// On one shard a SELECT that cannot be planned is passed on as it is.
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select(
-    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+/// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
+/// asked for the form that the client wants.
+std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              const ShardLayout& layout) const {
+  using Kept = OneShardSets::Kept;
   const auto& statement = *parsed.statement;
   const auto form = statement.form;
-  TextRange table{parsed.table_begin, parsed.table_end};
   if (!request.inspected_by.empty()) {
     constexpr std::string_view kBefore = "SET profiling=1; ";
-    if (!parsed.table.empty())
-      table = {table.begin + kBefore.size(), table.end + kBefore.size()};
-    return plan_for_one_shard(
-        fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by), table, form,
-        KeptSets::last);
+    auto plan = plan_for_one_shard({}, parsed, layout.shards, {.form = form, .kept = Kept::last});
+    plan.request.body =
+        plan.keep(fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by));
+    for (auto& edit : std::get<TextEdits>(plan.edits)) {
+      edit.begin += kBefore.size();
+      edit.end += kBefore.size();
+    }
+    return plan;
   }
-  if (parsed.table.empty())
-    return plan_for_one_shard(std::string(statement.text), table, form,
-                              form == RowForm::hits ? KeptSets::whole_answer : KeptSets::all);
+  if (parsed.table.empty()) {
+    const bool hits = form == RowForm::hits;
+    auto plan = plan_for_one_shard(statement.text, parsed, layout.shards,
+                                   {.form = form, .kept = hits ? Kept::whole_answer : Kept::all});
+    if (hits) plan.request.path = "/sql";
+    return plan;
+  }
   const auto& select = std::get<SqlSelect>(*statement.read);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
-  auto plan = make_select_fan_out(select, form, settings_.collation, place, layout);
+  auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
   if (plan || layout.shards > 1 || select.scrolls) return plan;
-  return plan_for_one_shard(std::string(statement.text), table, form, KeptSets::all);
+  return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
 }
 
-AgentRequest ManticoreSql::write_planned(const Parsed& parsed, PlanPart part, std::span<const std::string> tables,
-                                         std::string& buffer) {
-  part.plan->write(part.shard, tables, buffer);
-  return {"POST", is_as_hits(parsed) ? "/sql" : "/sql?mode=raw", "text/plain", buffer};
-}
-
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed,
                                  std::span<const std::string> tables, std::string& buffer) const {
   using In = StatementPlace::In;
   buffer.clear();
-  if (part.plan != nullptr) return write_planned(parsed, part, tables, buffer);
   AgentRequest written{request.method, request.path, request.content_type, request.body};
   const auto& statement = parsed.statement->text;
   const auto& place = parsed.statement->place;

@@ -15,22 +15,19 @@ class ManticoreSql final : public Dialect {
   /// `table_end` count in the decoded statement, not in the body.
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
   /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout layout) const override;
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
   /// Puts the statement with the table renamed in the client's place: body, form or URL; at /cli
   /// and /cli_json always in the body.
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:
-  std::expected<std::unique_ptr<FanOut>, ClientError> plan_of_select(const ClientRequest& request,
-                                                                     const Parsed& parsed,
-                                                                     ShardLayout layout) const;
-  static AgentRequest write_planned(const Parsed& parsed, PlanPart part, std::span<const std::string> tables,
-                                    std::string& buffer);
+  std::expected<Plan, ClientError> plan_of_select(const ClientRequest& request,
+                                                  const Parsed& parsed,
+                                                  const ShardLayout& layout) const;
 
   DialectSettings settings_;
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/dialect/manticore_update/update_counts.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -318,8 +319,34 @@ std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
   return answer;
 }
 
+bool is_bulk_answer(std::string_view body) {
+  return read_bulk_answer(body).has_value();
+}
+
+const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies) {
+  return std::ranges::any_of(replies, is_bulk_answer, &ChangeReply::body) ? nullptr
+                                                                          : common_refusal(replies);
+}
+
 int append_bulk_answer(std::string& out, const BulkEnds& ends) {
   return BulkWriter(out, ends).write();
+}
+
+std::size_t BulkItems::item_size() const {
+  constexpr std::size_t kWithoutNames = 170;
+  return kWithoutNames + 2 * table.size();
+}
+
+int merge_bulk(const BulkItems& items, std::string_view body, const BulkSplit& split,
+               std::span<const ChangeReply> given, std::string& out) {
+  if (const auto* refusal = bulk_refusal(given)) return pass_refusal_on(out, *refusal, items.table);
+  const auto replies = checked(given, is_bulk_answer);
+  const auto begin = out.size();
+  const auto status = append_bulk_answer(
+      out, {.body = body, .table = items.table, .split = &split, .replies = replies});
+  if (const auto named = with_table(std::string_view(out).substr(begin), items.table))
+    out.replace(begin, std::string::npos, *named);
+  return status;
 }
 
 }  // namespace karmad

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/changes/change_plan.hpp"
+#include "agent/dialect/changes/change_replies.hpp"
 #include "agent/dialect/manticore_update/bulk_split.hpp"
 
 namespace karmad {
@@ -27,6 +27,10 @@ struct BulkAnswer {
 
 /// Nothing if it is malformed.
 std::optional<BulkAnswer> read_bulk_answer(std::string_view body);
+bool is_bulk_answer(std::string_view body);
+
+/// The refusal of a whole bulk, if no part is done and no answer tells of lines; null otherwise.
+const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies);
 
 /// The ends of a bulk's parts in the shards.
 struct BulkEnds {
@@ -42,5 +46,18 @@ struct BulkEnds {
 /// `current_line` is then the last line, and `skipped_lines` counts the lines that were not carried
 /// out by all mirrors they were sent to.
 int append_bulk_answer(std::string& out, const BulkEnds& ends);
+
+/// The answer to a bulk has the form of the engine's, with the items in the order of the client's
+/// lines.
+struct BulkItems {
+  std::string table;
+
+  /// About the most bytes of the item for a line that failed.
+  std::size_t item_size() const;
+};
+
+/// As merge_changes(). `body`: the one that `split` splits.
+int merge_bulk(const BulkItems& items, std::string_view body, const BulkSplit& split,
+               std::span<const ChangeReply> replies, std::string& out);
 
 }  // namespace karmad

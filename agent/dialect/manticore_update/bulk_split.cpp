@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/changes/body_edit.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
 #include "agent/dialect/manticore_update/update_target.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -22,8 +21,23 @@ BulkBytes bulk_bytes(ByteRange range) {
   return {static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end)};
 }
 
-BodyEdit edit_of(BulkBytes place, std::string_view text) {
-  return {{place.begin, place.end}, text};
+/// A text for a place of the body. An empty place with an `end` gets the text inserted; `end` 0:
+/// the edit is none.
+struct LineEdit {
+  BulkBytes place;
+  std::string_view text;
+};
+
+/// Appends a line of the body with the edits, which lie in it and do not overlap.
+void append_line(std::string& out, std::string_view body, BulkBytes line,
+                 std::array<LineEdit, 3> edits) {
+  std::ranges::sort(edits, {}, [](const LineEdit& edit) { return edit.place.begin; });
+  for (const auto& [place, text] : edits) {
+    if (place.end == 0) continue;
+    out.append(BulkBytes{line.begin, place.begin}.in(body)).append(text);
+    line.begin = place.end;
+  }
+  out.append(line.in(body));
 }
 
 /// The verb of a line and the update in it.
@@ -120,9 +134,10 @@ void append_shard_bulk(std::string& out, std::string_view body, const BulkSplit&
     written = number;
     std::string id;
     if (line.made_id != 0) id = made_id_text(line.made_id, line.id.begin != line.id.end);
-    std::array edits{edit_of(line.table, quoted), edit_of(line.other_table, quoted),
-                     edit_of(id.empty() ? BulkBytes() : line.id, id)};
-    append_edited(out, body, {line.text.begin, line.text.end}, edits);
+    append_line(out, body, line.text,
+                {{{line.table, quoted},
+                  {line.other_table, quoted},
+                  {id.empty() ? BulkBytes() : line.id, id}}});
     out.push_back('\n');
   });
 }

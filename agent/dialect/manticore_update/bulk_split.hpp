@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_update/update_plan.hpp"
+#include "agent/dialect/manticore_update/update_target.hpp"
 
 namespace karmad {
 

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/dialect/manticore_json/judge.hpp"
-#include "agent/dialect/manticore_update/bulk_plan.hpp"
+#include "agent/dialect/manticore_update/bulk_split.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
-#include "agent/dialect/manticore_update/update_plan.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/dialect/manticore_update/update_target.hpp"
+#include "agent/dialect/plan/plan.hpp"
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
@@ -16,6 +19,51 @@ namespace {
 
 bool is_bulk(std::string_view path) {
   return path == "/bulk" || path == "/json/bulk";
+}
+
+/// The table's name in its places, and the id where karmad has made one.
+TextEdits update_edits(std::string_view body, const Parsed& parsed, const UpdateTarget& target) {
+  auto edits = name_edits(parsed, TableNames::json_first);
+  if (target.made_id == 0) return edits;
+  const auto begin = static_cast<std::size_t>(target.raw_id.data() - body.data());
+  edits.push_back({.begin = begin,
+                   .end = begin + target.raw_id.size(),
+                   .text = made_id_text(target.made_id, !target.raw_id.empty())});
+  std::ranges::stable_sort(edits, {}, &TextEdit::begin);
+  return edits;
+}
+
+std::unexpected<ClientError> update_refused(std::string reason) {
+  return std::unexpected(ClientError{400, fmt::format("the request {}", reason)});
+}
+
+/// Plans one update for the shards of its table: of one document by `shard_by = id`, else all of
+/// them. Refuses (400) an insert or replace as place_document() does.
+std::expected<Plan, ClientError> plan_update(UpdateVerb verb, const ClientRequest& request,
+                                             const Parsed& parsed, ShardLayout layout) {
+  auto target = read_target(request.body);
+  if (!target) return update_refused(std::move(target.error()));
+  if (makes_document(verb))
+    if (auto why = place_document(*target, parsed.table, layout))
+      return update_refused(*std::move(why));
+  Plan plan{.request = request,
+            .edits = update_edits(request.body, parsed, *target),
+            .may_be_partial = false,
+            .step = UpdateCounts{parsed.table}};
+  if (layout.by == ShardBy::id && target->id && (makes_document(verb) || !target->by_query))
+    plan.ask_only(target->id->shard(layout.shards), layout.shards);
+  return plan;
+}
+
+/// Plans a bulk for the shards of its table: each line goes to the shard of its document, a line
+/// about no single document to all. Refuses (400) as split_bulk() does.
+std::expected<Plan, ClientError> plan_bulk(const ClientRequest& request, const Parsed& parsed,
+                                           ShardLayout layout, unsigned max_depth) {
+  auto split = split_bulk(request.body, parsed.table, layout, max_depth);
+  if (!split) return std::unexpected(std::move(split.error()));
+  Plan plan{.request = request, .step = BulkItems{parsed.table}};
+  plan.take_lines(*std::move(split), layout.shards);
+  return plan;
 }
 
 }  // namespace
@@ -33,8 +81,9 @@ std::expected<Parsed, ClientError> ManticoreUpdate::parse(const ClientRequest& r
                 .options = {}};
 }
 
-std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
-    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+std::expected<Plan, ClientError> ManticoreUpdate::plan(const ClientRequest& request,
+                                                       const Parsed& parsed,
+                                                       ShardLayout layout) const {
   if (is_bulk(request.path)) return plan_bulk(request, parsed, layout, settings_.max_json_depth);
   const auto verb = update_verb(request.path);
   if (!verb)
@@ -44,13 +93,11 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
 }
 
 AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed,
-                                    PlanPart part, std::span<const std::string> tables,
+                                    std::span<const std::string> tables,
                                     std::string& buffer) const {
   const bool renamed = !tables.empty() && (tables.front() != parsed.table || parsed.other_end != 0);
   return write_request(request, buffer, [&] {
-    if (part.plan != nullptr) {
-      part.plan->write(part.shard, tables, buffer);
-    } else if (renamed && is_bulk(request.path)) {
+    if (renamed && is_bulk(request.path)) {
       append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
     } else if (renamed) {
       append_renamed(buffer, request.body, parsed,

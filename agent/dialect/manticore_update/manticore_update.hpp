@@ -11,11 +11,10 @@ class ManticoreUpdate final : public Dialect {
   explicit ManticoreUpdate(DialectSettings settings) : settings_(settings) {}
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout layout) const override;
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
   /// An update changes one table: if the mirror names several, the first is used.
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   /// Restores the client's name of the table.

@@ -82,4 +82,9 @@ std::optional<std::string> with_table(std::string_view answer, std::string_view 
   return named.append(answer.substr(copied));
 }
 
+int pass_refusal_on(std::string& out, const ChangeReply& refusal, std::string_view table) {
+  out.append(with_table(refusal.body, table).value_or(std::string(refusal.body)));
+  return refusal.status;
+}
+
 }  // namespace karmad

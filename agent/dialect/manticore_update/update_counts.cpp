@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "agent/dialect/changes/change_replies.hpp"
+#include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -102,6 +104,26 @@ std::string merged_update_answer(std::span<const std::string_view> bodies) {
   }
   out.add('}');
   return merged;
+}
+
+int merge_update_counts(const UpdateCounts& how, std::span<const ChangeReply> given,
+                        std::string& out) {
+  if (const auto* refusal = common_refusal(given)) return pass_refusal_on(out, *refusal, how.table);
+  const auto replies = checked(given, is_update_answer);
+  std::vector<std::string_view> bodies;  // of one mirror of each shard
+  int status = 200;
+  for (const auto& end : shard_ends(replies)) {
+    if (end.answer == nullptr) continue;
+    bodies.push_back(end.answer->body);
+    status = end.answer->status;
+  }
+  const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
+  const auto named = with_table(merged, how.table).value_or(merged);
+  if (std::ranges::all_of(replies, &ChangeReply::done)) {
+    out.append(named);
+    return status;
+  }
+  return append_incomplete(out, replies, named);
 }
 
 }  // namespace karmad

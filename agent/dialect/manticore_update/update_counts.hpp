@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/dialect/dialect.hpp"
+
 namespace karmad {
 
 /// Whether the answer to one update can be read: an object that tells what was done, in a text
@@ -16,5 +18,15 @@ bool is_update_answer(std::string_view body);
 /// document (`updated`, `deleted`, `created`), else one with `noop`, else `not found`. A warning
 /// of any shard is kept.
 std::string merged_update_answer(std::span<const std::string_view> bodies);
+
+/// Counts of all shards are added.
+struct UpdateCounts {
+  std::string table;
+};
+
+/// As merge_changes(): one answer from those of the shards and mirrors, with the client's name of
+/// the table. A part that failed is named.
+int merge_update_counts(const UpdateCounts& how, std::span<const ChangeReply> replies,
+                        std::string& out);
 
 }  // namespace karmad

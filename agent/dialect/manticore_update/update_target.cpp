@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/dialect/changes/change_replies.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 
@@ -68,6 +69,36 @@ std::expected<UpdateTarget, std::string> read_target(std::string_view update) {
 
 std::string made_id_text(std::uint64_t made_id, bool replaces_value) {
   return replaces_value ? fmt::to_string(made_id) : fmt::format(R"("id":{},)", made_id);
+}
+
+std::optional<UpdateVerb> update_verb(std::string_view name) {
+  if (name.starts_with("/json/")) name.remove_prefix(6);
+  if (name.starts_with('/')) name.remove_prefix(1);
+  if (name == "insert" || name == "create") return UpdateVerb::insert;
+  if (name == "replace") return UpdateVerb::replace;
+  if (name == "update") return UpdateVerb::update;
+  if (name == "delete") return UpdateVerb::remove;
+  return std::nullopt;
+}
+
+std::optional<std::string> check_shard_known(std::string_view table, const ShardLayout& layout) {
+  if (layout.shards == 1 || layout.by != ShardBy::none) return std::nullopt;
+  return fmt::format(
+      "makes a document in table {}, which has {} shards, and karmad does not know to which "
+      "shard it belongs; set shard_by = id in the table (the shard is then a hash of the id), or "
+      "send it to a table of one shard",
+      table, layout.shards);
+}
+
+std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
+                                          const ShardLayout& layout) {
+  if (auto why = check_shard_known(table, layout)) return why;
+  if (auto why = check_document_id(target.id, layout, target.raw_id)) return why;
+  if (!needs_made_id(target.id, layout)) return std::nullopt;
+  if (is_array(target.raw_id)) return "makes one document with several ids; give one id, or none";
+  target.made_id = layout.make_id();
+  target.id = DocumentId::of(target.made_id);
+  return std::nullopt;
 }
 
 }  // namespace karmad

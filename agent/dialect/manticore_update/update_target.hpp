@@ -7,8 +7,20 @@
 #include <string_view>
 
 #include "agent/dialect/changes/shard_of_id.hpp"
+#include "agent/dialect/dialect.hpp"
 
 namespace karmad {
+
+/// The kinds of updates. `create` is an insert.
+enum class UpdateVerb : std::uint8_t { insert, replace, update, remove };
+
+/// Whether an update of this kind makes a document, which belongs to one shard.
+constexpr bool makes_document(UpdateVerb verb) {
+  return verb == UpdateVerb::insert || verb == UpdateVerb::replace;
+}
+
+/// The verb of a path like /insert or /json/delete, or of a line of a bulk; nothing for others.
+std::optional<UpdateVerb> update_verb(std::string_view name);
 
 /// The documents that one update is about.
 struct UpdateTarget {
@@ -26,5 +38,14 @@ std::expected<UpdateTarget, std::string> read_target(std::string_view update);
 
 /// A made id as the text that belongs at `raw_id`: instead of the value, or as the first member.
 std::string made_id_text(std::uint64_t made_id, bool replaces_value);
+
+/// Why no new document can be sent to the table, as a text to follow the words "the request" or
+/// "line 3"; nothing if it can.
+std::optional<std::string> check_shard_known(std::string_view table, const ShardLayout& layout);
+
+/// Makes the id of a new document if needs_made_id() says so. Returns why the document cannot be
+/// sent, like check_shard_known() and check_document_id().
+std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
+                                          const ShardLayout& layout);
 
 }  // namespace karmad

@@ -24,8 +24,8 @@ void end_infinities(std::string& out, std::size_t begin, bool padded = false);
 /// `merge(replies)`, which appends to `out`; once more without infinities if a reply cannot be read
 /// for them: a client can compute such values, so no mirror is to blame. `padded` as above.
 template <class Merge>
-std::optional<FanOut::BadReply> merge_with_infinities(std::span<const ShardReply> replies,
-                                                      std::string& out, bool padded, Merge merge) {
+std::optional<BadReply> merge_with_infinities(std::span<const ShardReply> replies, std::string& out,
+                                              bool padded, Merge merge) {
   auto bad = merge(replies);
   if (!bad) return std::nullopt;
   std::vector<ShardReply> readable(replies.begin(), replies.end());

@@ -41,8 +41,8 @@ class OpaqueHttp final : public Dialect {
     return parsed;
   }
 
-  AgentRequest write(const ClientRequest& request, const Parsed&, PlanPart,
-                     std::span<const std::string>, std::string& buffer) const override {
+  AgentRequest write(const ClientRequest& request, const Parsed&, std::span<const std::string>,
+                     std::string& buffer) const override {
     buffer.clear();
     append_mirrors_path(buffer, request);
     if (!request.query.empty()) {

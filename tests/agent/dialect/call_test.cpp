@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/plan/plan.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 #include "tests/agent/transport/exact_bytes.hpp"
 
@@ -20,8 +21,7 @@ std::string asked_of_shard(std::string_view statement, std::size_t shards = 2) {
   if (!plan) return plan.error().reason;
   const std::string tables[] = {"it's"};
   std::string out;
-  (*plan)->write(0, tables, out);
-  return out;
+  return std::string(write_planned(*plan, 0, tables, out).body);
 }
 
 std::string columns_of(std::vector<std::string> names) {
@@ -54,7 +54,7 @@ std::string merged_call(std::string_view statement, const std::vector<std::strin
   std::vector<ShardReply> replies;
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out;
-  if (const auto bad = (*plan)->merge(replies, {}, out))
+  if (const auto bad = merge(*plan, replies, {}, out))
     return fmt::format("bad shard {}: {}", bad->shard, bad->reason);
   return out;
 }
@@ -190,9 +190,9 @@ TEST(Call, AsksOneShardForSnippets) {
   const auto plan = plan_call(kSnippets, *call, 3, RowForm::raw);
   ASSERT_TRUE(plan);
   int asked = 0;
-  for (std::size_t shard = 0; shard < 3; ++shard) asked += (*plan)->asks(shard) ? 1 : 0;
+  for (std::size_t shard = 0; shard < 3; ++shard) asked += plan->asks(shard) ? 1 : 0;
   EXPECT_EQ(asked, 1);
-  EXPECT_FALSE((*plan)->may_be_partial());
+  EXPECT_FALSE(plan->may_be_partial);
 }
 
 TEST(Call, CompletionsNeedTheNameThatTheSearchServerReads) {
@@ -222,16 +222,15 @@ TEST(Call, MergesCompletionsInJson) {
   const auto parsed = dialect->parse(request);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->table, "t");
-  const auto plan = *dialect->fan_out(request, *parsed, 2);
+  const auto plan = dialect->plan(request, *parsed, 2);
   const std::string tables[] = {"s"};
   std::string buffer;
-  EXPECT_EQ(dialect->write(request, *parsed, plan.get(), tables, buffer).body,
-            R"({"table":"s","query":"h"})");
+  EXPECT_EQ(write_planned(*plan, 0, tables, buffer).body, R"({"table":"s","query":"h"})");
   const auto one = raw({"query"}, {{"hello"}});
   const auto other = raw({"query"}, {{"hi"}});
   const ShardReply replies[] = {{one}, {other}};
   std::string out;
-  EXPECT_FALSE(plan->merge(replies, {}, out));
+  EXPECT_FALSE(merge(*plan, replies, {}, out));
   EXPECT_EQ(out, raw({"query"}, {{"hello"}, {"hi"}}));
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
 
@@ -21,7 +22,7 @@ inline ChangeReply lost(std::size_t shard, std::string reason, std::string mirro
 
 /// A planned change, or why there is none.
 struct PlannedChange {
-  std::unique_ptr<FanOut> plan;
+  std::optional<Plan> plan;
   std::string refused;
   int status = 0;  ///< of the last answer
 
@@ -29,19 +30,18 @@ struct PlannedChange {
   std::string written(std::size_t shard, const std::string& table = "x") const {
     if (!refused.empty()) return "refused: " + refused;
     if (!plan->asks(shard)) return "-";
-    std::string body;
-    plan->write(shard, std::vector{table}, body);
-    return body;
+    std::string buffer;
+    return std::string(write_planned(*plan, shard, std::vector{table}, buffer).body);
   }
   std::string answer(std::vector<ChangeReply> replies) {
     std::string out;
-    status = plan->merge_changes(replies, out);
+    status = merge_changes(*plan, replies, out);
     return out;
   }
 };
 
-inline PlannedChange planned(std::expected<std::unique_ptr<FanOut>, ClientError> plan) {
-  if (!plan) return {nullptr, plan.error().reason, plan.error().status};
+inline PlannedChange planned(std::expected<Plan, ClientError> plan) {
+  if (!plan) return {{}, plan.error().reason, plan.error().status};
   return {*std::move(plan), {}, 0};
 }
 

@@ -58,11 +58,11 @@ TEST(MutatedReplies, AreMergedOrRefusedAndNeverCrash) {
   const auto request = Searching::post(body);
   const auto parsed = searching.dialect().parse(request);
   ASSERT_TRUE(parsed);
-  const auto plan = searching.dialect().fan_out(request, *parsed, 3);
+  const auto plan = searching.dialect().plan(request, *parsed, 3);
   ASSERT_TRUE(plan) << plan.error().reason;
   std::string out;
   const ShardReply unharmed[] = {{reply}};
-  ASSERT_FALSE((*plan)->merge(unharmed, {}, out)) << (*plan)->merge(unharmed, {}, out)->reason;
+  ASSERT_FALSE(merge(*plan, unharmed, {}, out)) << merge(*plan, unharmed, {}, out)->reason;
   std::mt19937 random(1);
   std::size_t merged = 0;
   for (int round = 0; round < 20'000; ++round) {
@@ -70,7 +70,7 @@ TEST(MutatedReplies, AreMergedOrRefusedAndNeverCrash) {
     const Exact two(mutated(reply, random));
     const ShardReply replies[] = {{one.view()}, {}, {two.view()}};
     out.clear();
-    const auto bad = (*plan)->merge(replies, {}, out);
+    const auto bad = merge(*plan, replies, {}, out);
     if (!bad) {
       ++merged;
       ASSERT_TRUE(out.starts_with("{\"took\":") && out.ends_with("}}"));
@@ -99,7 +99,7 @@ TEST(MutatedReplies, OfACompositeAreMergedOrRefusedAndNeverCrash) {
   const auto request = Searching::post(body);
   const auto parsed = searching.dialect().parse(request);
   ASSERT_TRUE(parsed);
-  const auto plan = searching.dialect().fan_out(request, *parsed, 2);
+  const auto plan = searching.dialect().plan(request, *parsed, 2);
   ASSERT_TRUE(plan) << plan.error().reason;
   std::mt19937 random(3);
   std::string out;
@@ -109,7 +109,7 @@ TEST(MutatedReplies, OfACompositeAreMergedOrRefusedAndNeverCrash) {
     const Exact two(mutated(reply, random));
     const ShardReply replies[] = {{one.view()}, {two.view()}};
     out.clear();
-    const auto bad = (*plan)->merge(replies, {}, out);
+    const auto bad = merge(*plan, replies, {}, out);
     if (!bad) ++merged;
     ASSERT_EQ(out.empty(), bad.has_value());
   }
@@ -138,9 +138,9 @@ TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
       continue;
     }
     ++read;
-    dialect.write(request, *parsed, nullptr, tables, buffer);
-    const auto plan = dialect.fan_out(request, *parsed, 2);
-    if (plan) dialect.write(request, *parsed, plan->get(), tables, buffer);
+    dialect.write(request, *parsed, tables, buffer);
+    const auto plan = dialect.plan(request, *parsed, 2);
+    if (plan) write_planned(*plan, 0, tables, buffer);
   }
   EXPECT_GT(read, 1000u);
 }
@@ -181,7 +181,7 @@ TEST(MutatedUpdates, AreReadOrRefusedAndRenamedWhereTheyNameTheirTable) {
     const auto parsed = update->parse(request);
     if (!parsed) continue;
     ++read;
-    const auto written = update->write(request, *parsed, nullptr, tables, buffer);
+    const auto written = update->write(request, *parsed, tables, buffer);
     const auto again = update->parse({"POST", request.path, "", "", written.body});
     ASSERT_TRUE(again) << written.body;
     ASSERT_EQ(again->table, "mirrored") << written.body;

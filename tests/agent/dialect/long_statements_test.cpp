@@ -36,10 +36,7 @@ struct Sent {
 Sent sent(std::string_view statement) {
   const auto select = sql_reading::plan_text(statement, RowForm::hits);
   if (!select) return {.refusal = select.error().reason};
-  Sent out;
-  for (const auto& text : select->around_table) out.bytes += text.size();
-  out.places = select->around_table.size() - 1;
-  return out;
+  return {.places = select->names.size(), .bytes = select->statements.size()};
 }
 
 TEST(LongStatement, IsSplitIntoTokensInOnePass) {

@@ -1,4 +1,6 @@
 #include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
+#include "agent/dialect/manticore_elastic/multi_search.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -123,10 +125,10 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
   ASSERT_TRUE(parsed);
   EXPECT_TRUE(parsed->planned);
   EXPECT_EQ(parsed->table, "products");
-  const auto plan = dialect.fan_out(request, *parsed, 1);
+  const auto plan = dialect.plan(request, *parsed, 1);
   ASSERT_TRUE(plan) << plan.error().reason;
   std::string buffer;
-  const auto written = dialect.write(request, *parsed, plan->get(), kMirrorTable, buffer);
+  const auto written = write_planned(*plan, 0, kMirrorTable, buffer);
   EXPECT_EQ(written.method, "POST");
   EXPECT_EQ(written.target, "/search");
   EXPECT_NE(written.body.find(R"("table":"mirror_table")"), std::string::npos) << written.body;
@@ -134,7 +136,7 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
       {{R"({"took":2,"timed_out":false,"hits":{"total":400,"total_relation":"eq","hits":)"
         R"([{"_id":18446744073709551615,"_score":1,"_source":{"price":61}}]}})"}}};
   std::string out;
-  ASSERT_FALSE((*plan)->merge(replies, {}, out));
+  ASSERT_FALSE(merge(*plan, replies, {}, out));
   EXPECT_EQ(out, R"({"took":2,"timed_out":false,)"
                  R"("_shards":{"total":1,"successful":1,"skipped":0,"failed":0},)"
                  R"("hits":{"total":400,"total_relation":"eq","max_score":null,"hits":)"
@@ -147,8 +149,8 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
                                    id);
     const std::array<ShardReply, 1> strange{{{reply}}};
     std::string answer;
-    const auto again = dialect.fan_out(request, *parsed, 1);
-    ASSERT_FALSE((*again)->merge(strange, {}, answer)) << id;
+    const auto again = dialect.plan(request, *parsed, 1);
+    ASSERT_FALSE(merge(*again, strange, {}, answer)) << id;
     EXPECT_TRUE(answer.contains(fmt::format(R"("_id":{},)", id))) << answer;
   }
 }
@@ -159,11 +161,11 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
   const auto request = elastic_call("POST", "/products/_search", body);
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
-  EXPECT_FALSE(dialect.fan_out(request, *parsed, 2));
-  const auto plan = dialect.fan_out(request, *parsed, 1);
+  EXPECT_FALSE(dialect.plan(request, *parsed, 2));
+  const auto plan = dialect.plan(request, *parsed, 1);
   ASSERT_TRUE(plan) << plan.error().reason;
   std::string buffer;
-  EXPECT_EQ(dialect.write(request, *parsed, plan->get(), kMirrorTable, buffer).body,
+  EXPECT_EQ(write_planned(*plan, 0, kMirrorTable, buffer).body,
             R"({"table":"mirror_table",)" + std::string(body).substr(1));
   const auto answered = [&](std::string_view value) {
     const std::string reply =
@@ -172,7 +174,7 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
         std::string(value) + "}}}";
     const std::array<ShardReply, 1> replies{{{reply}}};
     std::string out;
-    const auto bad = (*plan)->merge(replies, {}, out);
+    const auto bad = merge(*plan, replies, {}, out);
     return bad ? bad->reason : out.substr(out.find(R"("aggregations")"));
   };
   EXPECT_EQ(answered("[1,2]"), R"("aggregations":{"p":{"value":[1,2]}},"status":200})");
@@ -185,13 +187,13 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
   const auto request = elastic_call("GET", "/products/_count", "");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
-  const auto plan = dialect.fan_out(request, *parsed, 3);
+  const auto plan = dialect.plan(request, *parsed, 3);
   ASSERT_TRUE(plan) << plan.error().reason;
   constexpr std::string_view kReply =
       R"({"took":2,"timed_out":false,"hits":{"total":40,"total_relation":"eq","hits":[]}})";
   const std::array<ShardReply, 3> replies{{{kReply}, {}, {kReply}}};
   std::string out;
-  ASSERT_FALSE((*plan)->merge(replies, {}, out));
+  ASSERT_FALSE(merge(*plan, replies, {}, out));
   EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1}})");
 }
 
@@ -217,7 +219,7 @@ TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
   EXPECT_FALSE(parsed->read);
   std::string buffer;
   for (const auto& tables : {kMirrorTable, std::vector<std::string>{"products"}}) {
-    const auto written = dialect.write(request, *parsed, nullptr, tables, buffer);
+    const auto written = dialect.write(request, *parsed, tables, buffer);
     EXPECT_EQ(written.target, "/replace");
     EXPECT_EQ(written.body, R"({"table":")" + tables[0] + R"(","id":7,"doc":{"price":2}})");
   }
@@ -235,19 +237,20 @@ TEST(ManticoreElastic, APartialReplacementKeepsItsPathWhereTheShardOfTheDocument
     const auto parsed = dialect.parse(request);
     ASSERT_TRUE(parsed) << parsed.error().reason;
     std::string buffer;
-    const auto sent = [&](const FanOut* plan) {
-      const auto written = dialect.write(request, *parsed, plan, kMirrorTable, buffer);
+    const auto sent = [&](const AgentRequest& written) {
       return fmt::format("{} {}", written.target, written.body);
     };
+    const auto planned = [&](ShardLayout layout) {
+      const auto plan = dialect.plan(request, *parsed, layout);
+      return sent(write_planned(*plan, 0, kMirrorTable, buffer));
+    };
     const std::string kept = R"(/mirror_table/_update/7 {"doc":{"title":"a"}})";
-    EXPECT_EQ(sent(nullptr), kept);
-    EXPECT_EQ(sent(dialect.fan_out(request, *parsed, {1, ShardBy::none, true})->get()), kept);
-    const auto by_id = dialect.fan_out(request, *parsed, {3, ShardBy::id});
-    EXPECT_EQ(sent(by_id->get()), kept);
-    EXPECT_EQ((*by_id)->asks(0) + (*by_id)->asks(1) + (*by_id)->asks(2), 1);
-    const auto unknown = dialect.fan_out(request, *parsed, 3);
-    EXPECT_EQ(sent(unknown->get()),
-              R"(/update {"table":"mirror_table","id":7,"doc":{"title":"a"}})");
+    EXPECT_EQ(sent(dialect.write(request, *parsed, kMirrorTable, buffer)), kept);
+    EXPECT_EQ(planned({1, ShardBy::none, true}), kept);
+    const auto by_id = dialect.plan(request, *parsed, {3, ShardBy::id});
+    EXPECT_EQ(planned({3, ShardBy::id}), kept);
+    EXPECT_EQ(by_id->asks(0) + by_id->asks(1) + by_id->asks(2), 1);
+    EXPECT_EQ(planned(3), R"(/update {"table":"mirror_table","id":7,"doc":{"title":"a"}})");
   }
 }
 
@@ -256,29 +259,28 @@ TEST(ManticoreElastic, AnUpdateOfSeveralShardsIsMergedAsTheEnginesOwn) {
   const auto request = elastic_call("POST", "/products/_update/7", R"({"doc":{"price":2}})");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
-  const auto plan = dialect.fan_out(request, *parsed, 2);
+  const auto plan = dialect.plan(request, *parsed, 2);
   ASSERT_TRUE(plan) << plan.error().reason;
-  EXPECT_TRUE((*plan)->changes_data());
-  std::string body;
-  (*plan)->write(1, kMirrorTable, body);
-  EXPECT_EQ(body, R"({"table":"mirror_table","id":7,"doc":{"price":2}})");
+  EXPECT_TRUE(plan->changes_data());
+  std::string buffer;
+  EXPECT_EQ(write_planned(*plan, 1, kMirrorTable, buffer).body,
+            R"({"table":"mirror_table","id":7,"doc":{"price":2}})");
 }
 
 TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
-  const ManticoreElastic dialect({});
-  const auto parts = dialect.parts(elastic_call(
+  const auto parts = read_multi_search(elastic_call(
       "POST", "/products/_msearch", "\n{}\r\n{\"size\":1}\r\n\n{\"index\":[\"a\",\"b\"]}\n{}"));
   ASSERT_TRUE(parts);
   ASSERT_EQ(parts->size(), 2u);
   EXPECT_EQ((*parts)[0].tables, "products");
   EXPECT_EQ((*parts)[0].body, "{\"size\":1}\r");
   EXPECT_EQ((*parts)[1].tables, "a,b");
-  EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", "{}\n{}"))->front().tables, "_all");
+  EXPECT_EQ(read_multi_search(elastic_call("POST", "/_msearch", "{}\n{}"))->front().tables, "_all");
   std::string joined;
   const std::array<PartAnswer, 4> answers{
       PartAnswer{200, R"({"hits":1,"status": 200})"}, PartAnswer{404, R"({"error":"x"})"},
       PartAnswer{400, R"({"error":"y","status":400})"}, PartAnswer{502, "cut"}};
-  dialect.join(joined, answers, Micros(2000));
+  append_responses(joined, answers, Micros(2000));
   EXPECT_EQ(joined, R"({"took":2,"responses":[{"hits":1,"status": 200},{"error":"x","status":404},)"
                     R"({"error":"y","status":400},{"error":"no answer","status":502}]})");
 
@@ -286,7 +288,8 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
   for (const std::string body :
        {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}", "{}x\n{}", many.c_str()})
-    EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", body)).error().status, 400) << body;
+    EXPECT_EQ(read_multi_search(elastic_call("POST", "/_msearch", body)).error().status, 400)
+        << body;
 }
 
 constexpr std::string_view kElasticLines =
@@ -302,11 +305,12 @@ TEST(ManticoreElastic, ABulkIsSentAsTheEnginesOwn) {
   ASSERT_TRUE(parsed) << parsed.error().reason;
   EXPECT_EQ(parsed->table, "products");
   EXPECT_FALSE(parsed->read);
-  const auto plan = dialect.fan_out(request, *parsed, 1);
+  const auto plan = dialect.plan(request, *parsed, 1);
   ASSERT_TRUE(plan) << plan.error().reason;
-  for (const auto* of : {plan->get(), static_cast<FanOut*>(nullptr)}) {
+  for (const bool is_planned : {true, false}) {
     std::string buffer;
-    const auto written = dialect.write(request, *parsed, of, kMirrorTable, buffer);
+    const auto written = is_planned ? write_planned(*plan, 0, kMirrorTable, buffer)
+                                    : dialect.write(request, *parsed, kMirrorTable, buffer);
     EXPECT_EQ(written.method, "POST");
     EXPECT_EQ(written.target, "/bulk");
     EXPECT_EQ(written.content_type, "application/x-ndjson");
@@ -330,10 +334,13 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
   const auto request = elastic_call("POST", "/products/_bulk", body);
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
-  const auto plan = dialect.fan_out(request, *parsed, {2, ShardBy::id});
+  const auto plan = dialect.plan(request, *parsed, {2, ShardBy::id});
   ASSERT_TRUE(plan) << plan.error().reason;
   std::string sent[2];
-  for (std::size_t shard = 0; shard < 2; ++shard) (*plan)->write(shard, kMirrorTable, sent[shard]);
+  for (std::size_t shard = 0; shard < 2; ++shard) {
+    std::string buffer;
+    sent[shard] = write_planned(*plan, shard, kMirrorTable, buffer).body;
+  }
   // The second shard commits its first line only.
   const std::array<ChangeReply, 2> replies{
       ChangeReply{.shard = 0,
@@ -347,7 +354,7 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
                           R"("error":"bad value"})",
                   .mirror = "m"}};
   std::string out;
-  EXPECT_EQ((*plan)->merge_changes(replies, out), 500);
+  EXPECT_EQ(merge_changes(*plan, replies, out), 500);
   EXPECT_TRUE(out.starts_with(R"({"took":0,"errors":true,"items":[{"index":{"_index":"products")"))
       << out;
   std::size_t at = 0;
@@ -362,7 +369,7 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
     EXPECT_EQ(item.contains("bad value"), fails) << item;
     EXPECT_EQ(item.contains(R"("result":"created")"), !fails) << item;
   }
-  const auto hint = dialect.fan_out(request, *parsed, 2);
+  const auto hint = dialect.plan(request, *parsed, 2);
   ASSERT_FALSE(hint);
   EXPECT_TRUE(hint.error().reason.starts_with("line 1 ")) << hint.error().reason;
   EXPECT_TRUE(hint.error().reason.contains("shard_by = id"));
@@ -375,7 +382,7 @@ TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {
   const auto request = elastic_call("POST", "/products/_bulk", body);
   ShardLayout layout{2, ShardBy::id};
   layout.make_id = [id = std::uint64_t{1} << 62]() mutable { return ++id; };
-  const auto plan = dialect.fan_out(request, *dialect.parse(request), layout);
+  const auto plan = dialect.plan(request, *dialect.parse(request), layout);
   ASSERT_TRUE(plan) << plan.error().reason;
   const std::string_view done = R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false})";
   // The text is cut within a character.
@@ -390,8 +397,8 @@ TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {
                     .body = fails ? error : done,
                     .mirror = "m"}};
     std::string out;
-    EXPECT_EQ((*plan)->merge_changes(replies, out), fails ? 500 : 200);
-    const auto size = (*plan)->merge_changes_size(replies);
+    EXPECT_EQ(merge_changes(*plan, replies, out), fails ? 500 : 200);
+    const auto size = merge_changes_size(*plan, replies);
     EXPECT_LE(out.size(), fails ? size : size + size / 10);
     EXPECT_GE(out.size(), 150'000U);
     if (!fails) {

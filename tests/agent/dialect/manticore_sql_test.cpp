@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
 namespace {
@@ -20,7 +21,7 @@ AgentRequest written(const ClientRequest& request, std::string& buffer,
   const auto parsed = kSql->parse(request);
   EXPECT_TRUE(parsed);
   if (!parsed) return {};
-  return kSql->write(request, *parsed, nullptr, tables, buffer);
+  return kSql->write(request, *parsed, tables, buffer);
 }
 
 TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
@@ -289,8 +290,7 @@ TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
       {"/* x */ select ';'", "/* x */ select ';'"},
       {"select 1;; select 2;", "select 1;; select 2"},
   };
-  for (const auto& [text, statement] : cases)
-    EXPECT_EQ(statement_in(plain(text))->text, statement);
+  for (const auto& [text, statement] : cases) EXPECT_EQ(statement_in(plain(text))->text, statement);
   EXPECT_EQ(statement_in(plain(" ;; ")).error().reason, "there is no statement");
   std::string buffer;
   EXPECT_EQ(written(plain(";select a from t;;"), buffer).body, "select a from s1");
@@ -305,29 +305,30 @@ TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
     const ClientRequest request{"POST", "/sql", query, "text/plain", "select 1;"};
     const auto parsed = kSql->parse(request);
     ASSERT_TRUE(parsed);
-    const auto plan = kSql->fan_out(request, *parsed, 2);
+    const auto plan = kSql->plan(request, *parsed, 2);
     ASSERT_TRUE(plan);
     std::string buffer;
-    const auto asked = kSql->write(request, *parsed, plan->get(), {}, buffer);
+    const auto asked = write_planned(*plan, 0, {}, buffer);
     EXPECT_EQ(asked.target, target);
     EXPECT_EQ(asked.body, "select 1");
   }
 }
 
 TEST(SqlStatement, OfWhichAPlanIsShownIsASelect) {
-  for (const auto& [text, table] : {std::pair{"select id from t where a=1", "t"}, {"select 1", ""}}) {
+  for (const auto& [text, table] :
+       {std::pair{"select id from t where a=1", "t"}, {"select 1", ""}}) {
     auto request = plain(text);
     request.inspected_by = "SHOW PLAN";
     const auto parsed = kSql->parse(request);
     ASSERT_TRUE(parsed);
     EXPECT_TRUE(parsed->planned);
-    const auto plan = kSql->fan_out(request, *parsed, 2);
+    const auto plan = kSql->plan(request, *parsed, 2);
     ASSERT_TRUE(plan);
     std::string buffer;
     const std::vector<std::string> tables{"s1"};
     auto asked = "SET profiling=1; " + std::string(text) + "; SHOW PLAN";
     if (const auto at = asked.find(" t "); at != asked.npos) asked.replace(at, 3, " s1 ");
-    EXPECT_EQ(kSql->write(request, *parsed, plan->get(), tables, buffer).body, asked) << table;
+    EXPECT_EQ(write_planned(*plan, 0, tables, buffer).body, asked) << table;
   }
 }
 

@@ -173,7 +173,7 @@ TEST(OneMirror, GetsTheClientsOwnBytesWhenItsTableIsCalledTheSame) {
     const auto parsed = updating.dialect().parse(request);
     ASSERT_TRUE(parsed);
     std::string buffer;
-    const auto written = updating.dialect().write(request, *parsed, nullptr, tables, buffer);
+    const auto written = updating.dialect().write(request, *parsed, tables, buffer);
     EXPECT_EQ(written.body.data(), request.body.data()) << "not copied";
     EXPECT_EQ(written.body.size(), request.body.size());
     EXPECT_EQ(written.target, std::string(path) + "?pretty");

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "agent/dialect/changes/shard_of_id.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
@@ -20,7 +21,7 @@ class Rounds {
     dialect_ = sql ? make_manticore_sql({}) : make_manticore_json({});
     parsed_ = dialect_->parse(request_);
     EXPECT_TRUE(parsed_) << parsed_.error().reason;
-    auto plan = dialect_->fan_out(request_, *parsed_, layout);
+    auto plan = dialect_->plan(request_, *parsed_, layout);
     if (plan)
       plan_ = *std::move(plan);
     else
@@ -32,8 +33,7 @@ class Rounds {
     if (!plan_) return "refused: " + refusal_;
     const std::vector<std::string> tables{"s"};
     std::string buffer;
-    return std::string(
-        dialect_->write(request_, *parsed_, {plan_.get(), shard}, tables, buffer).body);
+    return std::string(write_planned(*plan_, shard, tables, buffer).body);
   }
   std::string asks(std::size_t shards) const {
     std::string text;
@@ -42,16 +42,16 @@ class Rounds {
   }
   /// "next", "merge", a mistake, or which shard could not be understood.
   std::string told(const std::vector<std::string>& answers) {
-    const auto more = plan_->begin_next_round(replies(answers));
+    const auto more = begin_next_round(*plan_, replies(answers));
     if (more) return *more ? "next" : "merge";
     if (const auto* mistake = std::get_if<ClientError>(&more.error()))
       return fmt::format("{} {}", mistake->status, mistake->reason);
-    const auto& bad = std::get<FanOut::BadReply>(more.error());
+    const auto& bad = std::get<BadReply>(more.error());
     return fmt::format("bad shard {}: {}", bad.shard, bad.reason);
   }
   std::string merged(const std::vector<std::string>& answers) const {
     std::string out;
-    const auto bad = plan_->merge(replies(answers), {}, out);
+    const auto bad = merge(*plan_, replies(answers), {}, out);
     return bad ? "bad: " + bad->reason : out;
   }
 
@@ -66,7 +66,7 @@ class Rounds {
   ClientRequest request_;
   std::unique_ptr<Dialect> dialect_;
   std::expected<Parsed, ClientError> parsed_;
-  std::unique_ptr<FanOut> plan_;
+  std::optional<Plan> plan_;
   std::string refusal_;
 };
 

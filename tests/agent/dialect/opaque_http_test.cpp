@@ -1,4 +1,5 @@
 #include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,9 +53,8 @@ TEST(OpaqueHttp, KeepsThePathOrReplacesThePrefix) {
   std::string buffer = "left from before";
   for (const auto& c : cases) {
     SCOPED_TRACE(c.path);
-    const auto written =
-        dialect(c.route, c.replacement)
-            ->write({"PATCH", c.path, c.query, "a/b", "body"}, {}, nullptr, {}, buffer);
+    const auto written = dialect(c.route, c.replacement)
+                             ->write({"PATCH", c.path, c.query, "a/b", "body"}, {}, {}, buffer);
     if (c.path == "/" && c.replacement) {
       EXPECT_TRUE(written.target == "/in" || written.target == "/in/") << written.target;
     } else {
@@ -105,7 +105,7 @@ TEST(OpaqueHttp, RefusesInJsonAndCannotBeMerged) {
   std::string out;
   any->refuse(502, "no \"mirror\"\n", out);
   EXPECT_EQ(out, R"({"error":"no \"mirror\"\n","status":502})");
-  const auto plan = any->fan_out({}, {}, 2);
+  const auto plan = any->plan({}, {}, 2);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().status, 501);
 }

@@ -29,12 +29,13 @@ TEST(Percolate, AsksAllShardsUnderTheirOwnNamesAndMergesTheHitsById) {
   const auto parsed = dialect->parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
   EXPECT_EQ(parsed->table, "alerts");
-  const auto plan = *dialect->fan_out(request, *parsed, 2);
   const std::string tables[] = {"part1"};
   std::string buffer;
   auto by_get = request;
   by_get.method = "GET";  // which servers refuse
-  const auto written = dialect->write(by_get, *parsed, plan.get(), tables, buffer);
+  const auto plan = dialect->plan(by_get, *parsed, 2);
+  ASSERT_TRUE(plan);
+  const auto written = write_planned(*plan, 0, tables, buffer);
   EXPECT_EQ(written.method, "POST");
   EXPECT_EQ(written.target, "/pq/part1/search");
   EXPECT_EQ(written.body, kPercolation);
@@ -42,13 +43,13 @@ TEST(Percolate, AsksAllShardsUnderTheirOwnNamesAndMergesTheHitsById) {
   const auto other = answer(1, stored(7, "part2", "2"));
   const ShardReply replies[] = {{one}, {other}};
   std::string out;
-  EXPECT_FALSE(plan->merge(replies, {}, out));
+  EXPECT_FALSE(merge(*plan, replies, {}, out));
   EXPECT_EQ(out, R"({"took":0,"timed_out":false,"hits":{"total":3,"max_score":1,"hits":[)" +
                      stored(3, "alerts", "1") + "," + stored(7, "alerts", "2") + "," +
                      stored(20, "alerts", "1,2") + "]}}");
   const ShardReply malformed[] = {{one}, {R"({"hits":{"total":1,"hits":[7]}})"}};
   out = "<";
-  const auto bad = plan->merge(malformed, {}, out);
+  const auto bad = merge(*plan, malformed, {}, out);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->shard, 1U);
   EXPECT_EQ(out, "<");
@@ -89,8 +90,7 @@ TEST(Percolate, StoresAQueryInATableOfOneShard) {
   EXPECT_FALSE(parsed->read);
   const std::string tables[] = {"part1"};
   std::string buffer;
-  EXPECT_EQ(dialect->write(request, *parsed, nullptr, tables, buffer).target,
-            "/pq/part1/doc/5?refresh=1");
+  EXPECT_EQ(dialect->write(request, *parsed, tables, buffer).target, "/pq/part1/doc/5?refresh=1");
   EXPECT_EQ(dialect->body_for_client(*parsed, 200, R"({"table":"part1","_id":5})"),
             R"({"table":"alerts","_id":5})");
 }
@@ -99,11 +99,11 @@ TEST(Percolate, StoresAQueryInTheShardOfTheIdInThePath) {
   const auto dialect = make_stored_query({});
   for (const auto* path : {"/pq/alerts/doc/5", "/json/pq/alerts/doc/5"}) {
     const auto request = storing(path);
-    const auto plan = dialect->fan_out(request, *dialect->parse(request), {4, ShardBy::id, true});
+    const auto plan = dialect->plan(request, *dialect->parse(request), {4, ShardBy::id, true});
     ASSERT_TRUE(plan) << plan.error().reason;
     const auto home = DocumentId::of_number("5")->shard(4);
     for (std::size_t shard = 0; shard < 4; ++shard)
-      EXPECT_EQ((*plan)->asks(shard), shard == home) << path << shard;
+      EXPECT_EQ(plan->asks(shard), shard == home) << path << shard;
   }
 }
 
@@ -123,7 +123,7 @@ TEST(Percolate, RefusesToStoreAQueryWhoseShardIsUnknown) {
       {"/pq/alerts/doc/doc", {1, ShardBy::none, true}, "must be a number: 'doc'"}};
   for (const auto& [path, layout, why] : cases) {
     const auto request = storing(path);
-    const auto refused = dialect->fan_out(request, *dialect->parse(request), layout);
+    const auto refused = dialect->plan(request, *dialect->parse(request), layout);
     ASSERT_FALSE(refused) << path;
     EXPECT_EQ(refused.error().status, 400);
     EXPECT_NE(refused.error().reason.find(why), std::string::npos) << refused.error().reason;

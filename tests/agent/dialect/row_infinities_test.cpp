@@ -1,16 +1,19 @@
 // Values that JSON does not have, in the rows of shards.
-#include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/merge/infinities.hpp"
+#include "agent/dialect/plan/plan.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 
 namespace karmad {
 namespace {
 
-TEST(SelectFanOut, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeThem) {
-  const auto select = read_as<SqlSelect>("select id, price*1e38 x from t order by x desc",
-                                         StatementKind::select);
-  ASSERT_TRUE(select);
-  const auto plan = make_select_fan_out(*select, RowForm::raw, {}, {}, 2);
+TEST(SelectOfShards, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeThem) {
+  const auto dialect = make_manticore_sql({});
+  const ClientRequest request{"POST", "/sql", "mode=raw", "text/plain",
+                              "select id, price*1e38 x from t order by x desc"};
+  const auto parsed = dialect->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = dialect->plan(request, *parsed, 2);
   ASSERT_TRUE(plan);
   const std::vector<std::string> columns = {"id:long long", "x:float"};
   const auto one =
@@ -18,7 +21,7 @@ TEST(SelectFanOut, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeThe
   const auto two = raw_reply({raw_set(columns, {R"({"id":2,"x":7.5})"}), meta_set(1)});
   const std::vector<ShardReply> replies{{one}, {two}};
   std::string out;
-  const auto bad = (*plan)->merge(replies, {}, out);
+  const auto bad = merge(*plan, replies, {}, out);
   EXPECT_FALSE(bad) << bad->reason;
   EXPECT_EQ(out, raw_reply({raw_set(columns, {R"({"id":1,"x":null})", R"({"id":2,"x":7.5})",
                                               R"({"id":3,"x":null})"})}));

@@ -14,12 +14,11 @@ class Scrolling {
   explicit Scrolling(std::string key = "0123456789abcdef")
       : dialect_(make_manticore_json({.scroll_key = std::move(key)})) {}
 
-  std::expected<std::unique_ptr<FanOut>, ClientError> plan(std::string_view body,
-                                                           std::size_t shards = 2) const {
+  std::expected<Plan, ClientError> plan(std::string_view body, std::size_t shards = 2) const {
     const auto request = Searching::post(body);
     const auto parsed = dialect_->parse(request);
     if (!parsed) return std::unexpected(parsed.error());
-    return dialect_->fan_out(request, *parsed, shards);
+    return dialect_->plan(request, *parsed, shards);
   }
   std::string why_refused(std::string_view body, std::size_t shards = 2) const {
     const auto planned = plan(body, shards);
@@ -31,8 +30,7 @@ class Scrolling {
     std::string out;
     const auto planned = plan(body);
     if (!planned) return planned.error().reason;
-    (*planned)->write(0, tables, out);
-    return out;
+    return std::string(write_planned(*planned, 0, tables, out).body);
   }
   std::string merged(std::string_view body, std::string_view one, std::string_view other) const {
     const ShardReply replies[] = {{one, "10.0.0.1:9308"}, {other, "10.0.0.2:9308"}};
@@ -40,7 +38,7 @@ class Scrolling {
     const auto planned = plan(body, 2);
     EXPECT_TRUE(planned) << planned.error().reason;
     if (planned) {
-      EXPECT_FALSE((*planned)->merge(replies, {}, out));
+      EXPECT_FALSE(merge(*planned, replies, {}, out));
     }
     return out;
   }
@@ -187,10 +185,11 @@ TEST(Scroll, PrefersTheMirrorsThatGaveThePageBefore) {
   const auto token = scroll.token(kFirst, answer(1, sold(1, "9")), answer(1, sold(3, "7")));
   EXPECT_EQ(bytes_of_base64(token)->find("10.0.0."), std::string::npos) << "shows an address";
   const auto body = next_page(token);
-  const auto plan = *scroll.plan(body);
-  EXPECT_TRUE(plan->prefers(0, "10.0.0.1:9308"));
-  EXPECT_FALSE(plan->prefers(0, "10.0.0.2:9308"));
-  EXPECT_TRUE(plan->prefers(1, "10.0.0.2:9308"));
+  const auto plan = scroll.plan(body);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(prefers(*plan, 0, "10.0.0.1:9308"));
+  EXPECT_FALSE(prefers(*plan, 0, "10.0.0.2:9308"));
+  EXPECT_TRUE(prefers(*plan, 1, "10.0.0.2:9308"));
 }
 
 TEST(Scroll, GivesTheSameTokenAgainForAnEmptyPageAndNoneForAnEmptyFirstPage) {

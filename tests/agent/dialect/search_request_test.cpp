@@ -41,8 +41,7 @@ TEST(SearchRequest, OfTableAndIndexTheSearchServerReadsTable) {
     EXPECT_EQ(parsed->table, "t") << c.body;
     std::string buffer;
     const std::vector<std::string> tables{"s"};
-    EXPECT_EQ(searching.dialect().write(request, *parsed, nullptr, tables, buffer).body,
-              c.one_shard);
+    EXPECT_EQ(searching.dialect().write(request, *parsed, tables, buffer).body, c.one_shard);
     EXPECT_EQ(searching.asked(c.body), c.several);
   }
 }
@@ -53,7 +52,7 @@ TEST(OneShard, GetsItsNameTwiceIfTheRequestAlsoNamesAnotherTable) {
   const auto parsed = searching.dialect().parse(request);
   std::string buffer;
   const std::vector<std::string> tables{"t"};
-  EXPECT_EQ(searching.dialect().write(request, *parsed, nullptr, tables, buffer).body,
+  EXPECT_EQ(searching.dialect().write(request, *parsed, tables, buffer).body,
             R"({"table":"t","index":"t"})")
       << "an older server reads index";
 }
@@ -156,7 +155,7 @@ TEST(OneShard, GetsTheClientsOwnBytesWhenTheTableIsCalledTheSame) {
   const auto parsed = searching.dialect().parse(request);
   std::string buffer;
   const std::vector<std::string> tables{"t"};
-  const auto written = searching.dialect().write(request, *parsed, nullptr, tables, buffer);
+  const auto written = searching.dialect().write(request, *parsed, tables, buffer);
   EXPECT_EQ(written.body.data(), body.data()) << "not copied";
   EXPECT_EQ(written.target, "/search");
   EXPECT_EQ(written.method, "POST");
@@ -169,7 +168,7 @@ TEST(OneShard, GetsItsOwnTableNamesAndNothingElseChanged) {
   const auto parsed = searching.dialect().parse(request);
   std::string buffer = "what was there";
   const std::vector<std::string> tables{"t1", "delta\"1"};
-  const auto written = searching.dialect().write(request, *parsed, nullptr, tables, buffer);
+  const auto written = searching.dialect().write(request, *parsed, tables, buffer);
   EXPECT_EQ(written.body, R"( {"limit": 3, "table" : "t1,delta\"1", "profile":true } )");
   EXPECT_EQ(written.target, "/search?pretty");
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
 
@@ -32,10 +33,10 @@ class Searching {
     const auto request = post(body);
     const auto parsed = dialect_->parse(request);
     if (!parsed) return "refused: " + parsed.error().reason;
-    const auto plan = dialect_->fan_out(request, *parsed, 2);
+    const auto plan = dialect_->plan(request, *parsed, 2);
     if (!plan) return "refused: " + plan.error().reason;
     std::string buffer;
-    return std::string(dialect_->write(request, *parsed, plan->get(), tables, buffer).body);
+    return std::string(write_planned(*plan, 0, tables, buffer).body);
   }
 
   /// The merged answer, or which shard could not be understood.
@@ -44,24 +45,24 @@ class Searching {
     const auto request = post(body);
     const auto parsed = dialect_->parse(request);
     if (!parsed) return "refused: " + parsed.error().reason;
-    const auto plan = dialect_->fan_out(request, *parsed, answers.size());
+    const auto plan = dialect_->plan(request, *parsed, answers.size());
     if (!plan) return "refused: " + plan.error().reason;
     std::vector<ShardReply> replies;
     for (const auto& answer : answers) replies.push_back({answer});
     std::string out = "<";
-    if (const auto bad = (*plan)->merge(replies, notes, out)) {
+    if (const auto bad = merge(*plan, replies, notes, out)) {
       EXPECT_EQ(out, "<") << "a refused merge must leave its output alone";
       return "bad shard " + std::to_string(bad->shard) + ": " + bad->reason;
     }
     return out.substr(1);
   }
 
-  /// FanOut::merge_weight() of a request; 0 when it is refused.
+  /// Plan::merge_weight of a request; 0 when it is refused.
   unsigned merge_weight(std::string_view body) const {
     const auto parsed = parse(body);
     if (!parsed) return 0;
-    const auto plan = dialect_->fan_out(post(body), *parsed, 2);
-    return plan ? (*plan)->merge_weight() : 0;
+    const auto plan = dialect_->plan(post(body), *parsed, 2);
+    return plan ? plan->merge_weight : 0;
   }
 
  private:

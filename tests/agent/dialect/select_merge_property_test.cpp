@@ -116,7 +116,7 @@ TEST(SelectMerge, RowsDividedOverShardsMergeToTheAnswerOfOneServer) {
       const auto select = sql_reading::plan_text(statement);
       ASSERT_TRUE(select) << statement << ": " << select.error().reason;
       std::string text;
-      append_statements(text, *select, std::vector<std::string>{"T"});
+      append_edited(text, select->statements, select->names, std::vector<std::string>{"T"});
       std::vector<std::string> bodies;
       for (const auto& part : parts) bodies.push_back(reply(text, part));
       std::vector<ShardReply> replies;

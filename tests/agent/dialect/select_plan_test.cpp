@@ -340,8 +340,8 @@ TEST(SelectPlan, HavingBecomesAConditionOnTheMergedGroups) {
     EXPECT_EQ(select.plan.rows.having->is, is) << having;
     EXPECT_EQ(select.plan.rows.having->negated, negated) << having;
     EXPECT_EQ(select.plan.rows.having->values, values) << having;
-    EXPECT_EQ(select.around_table[1].find("HAVING"), std::string::npos);
-    EXPECT_NE(select.around_table[1].find("max_matches=10000"), std::string::npos);
+    EXPECT_EQ(select.statements.find("HAVING"), std::string::npos);
+    EXPECT_NE(select.statements.find("max_matches=10000"), std::string::npos);
   }
 }
 
@@ -405,7 +405,8 @@ TEST(SelectPlan, NothingAClientWritesNamesAnotherTableOrAHiddenColumn) {
 TEST(SelectPlan, PutsAMirrorsTablesIntoEachPlace) {
   std::string text;
   const std::vector<std::string> tables{"a", "b c"};
-  append_statements(text, planned("select count(distinct x) from p"), tables);
+  const auto select = planned("select count(distinct x) from p");
+  append_edited(text, select.statements, select.names, tables);
   EXPECT_EQ(text,
             "SELECT count(distinct x) FROM a,`b c` LIMIT 0,1; SHOW META; SELECT x, "
             "CRC32(TO_STRING(x))-CRC32(LOWER(TO_STRING(x))) AS karmad_0, GROUPBY() AS karmad_1 "

@@ -22,7 +22,8 @@ inline ShardSelect planned(std::string_view statement, RowForm form = RowForm::r
 inline std::string asked(std::string_view statement, RowForm form = RowForm::raw) {
   std::string text;
   const std::vector<std::string> tables{"T"};
-  append_statements(text, planned(statement, form), tables);
+  const auto select = planned(statement, form);
+  append_edited(text, select.statements, select.names, tables);
   return text;
 }
 

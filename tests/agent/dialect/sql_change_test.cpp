@@ -15,7 +15,7 @@ std::string table_of(std::string_view statement) {
 
 PlannedChange sql(std::string_view statement, ShardLayout layout, RowForm form = RowForm::raw) {
   const auto parsed = sql_reading::read_change(statement);
-  if (!parsed) return {nullptr, parsed.error().reason, parsed.error().status};
+  if (!parsed) return {{}, parsed.error().reason, parsed.error().status};
   return planned(plan_change(statement, *parsed, form, layout));
 }
 

@@ -21,9 +21,9 @@ class UpdatePlans : public testing::Test {
     const auto request = Updating::post(path_, body_);
     const auto parsed = updating_.dialect().parse(request);
     if (!parsed) {
-      planned_ = {nullptr, parsed.error().reason, 400};
+      planned_ = {{}, parsed.error().reason, 400};
     } else {
-      planned_ = planned(updating_.dialect().fan_out(request, *parsed, layout));
+      planned_ = planned(updating_.dialect().plan(request, *parsed, layout));
     }
     return planned_;
   }

@@ -45,7 +45,7 @@ class Updating {
     const auto parsed = dialect_->parse(request);
     if (!parsed) return "refused: " + parsed.error().reason;
     std::string buffer = "left from before";
-    return std::string(dialect_->write(request, *parsed, nullptr, tables, buffer).body);
+    return std::string(dialect_->write(request, *parsed, tables, buffer).body);
   }
 
   Judgement judged(int status, std::string_view body, std::string_view type = kJson) const {

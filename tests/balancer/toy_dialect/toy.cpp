@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "agent/dialect/plan/plan.hpp"
+
 namespace karmad::test {
 namespace {
 
@@ -21,33 +23,21 @@ std::optional<unsigned> count_in(std::string_view body) {
   return error == std::errc{} ? std::optional(count) : std::nullopt;
 }
 
-/// The same request to each shard; the counts are added.
-class Sum final : public FanOut {
- public:
-  explicit Sum(std::string_view question) : question_(question) {}
-
-  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
-    body.append(tables.front()).append(question_);
+/// The counts of the shards are added.
+std::optional<BadReply> add_counts(std::span<const ShardReply> replies, const MergeNotes&,
+                                   std::string& out) {
+  unsigned sum = 0;
+  unsigned shards = 0;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i].body.empty()) continue;
+    const auto count = count_in(replies[i].body);
+    if (!count) return BadReply{i, "no count"};
+    sum += *count;
+    ++shards;
   }
-
-  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
-                                std::string& out) const override {
-    unsigned sum = 0;
-    unsigned shards = 0;
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      if (replies[i].body.empty()) continue;
-      const auto count = count_in(replies[i].body);
-      if (!count) return BadReply{i, "no count"};
-      sum += *count;
-      ++shards;
-    }
-    fmt::format_to(std::back_inserter(out), R"({{"count":{},"of":{}}})", sum, shards);
-    return std::nullopt;
-  }
-
- private:
-  std::string_view question_;
-};
+  fmt::format_to(std::back_inserter(out), R"({{"count":{},"of":{}}})", sum, shards);
+  return std::nullopt;
+}
 
 /// What the requests have in common.
 class Toy : public Dialect {
@@ -60,13 +50,10 @@ class Toy : public Dialect {
     return Parsed{.table = std::string(table), .table_end = table.size(), .read = reads_};
   }
 
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override {
     buffer.clear();
-    if (part.plan != nullptr)
-      part.plan->write(part.shard, tables, buffer);
-    else
-      append_renamed(buffer, request.body, parsed, [&] { buffer.append(tables.front()); });
+    append_renamed(buffer, request.body, parsed, [&] { buffer.append(tables.front()); });
     return {request.method, request.path, request.content_type, buffer};
   }
 
@@ -87,10 +74,11 @@ class Count final : public Toy {
  public:
   Count() : Toy(true) {}
 
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout) const override {
-    return std::make_unique<Sum>(request.body.substr(parsed.table_end));
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout) const override {
+    return Plan{.request = request,
+                .edits = name_edits(parsed, TableNames::sql_first),
+                .step = OwnMerge{"counts added", add_counts}};
   }
 };
 

@@ -117,14 +117,16 @@ SqlToken SqlTokens::next() {
     ["`] {
       const auto quote = at[-1];
       const auto* const end = std::find(at, limit, quote);
-      if (has_marks({at, static_cast<std::size_t>(end - at)}))
-        return ambiguous(quote == '"'
-                             ? "a text in double quotes that holds quotes, a backslash, ; or a "
-                               "comment; put it into single quotes"
-                             : "a name in backquotes that holds quotes, a backslash, ; or a "
-                               "comment");
-      if (end == limit) return token(Kind::unfinished, limit);
-      return token(quote == '"' ? Kind::quoted : Kind::name, end + 1);
+      const bool marks = has_marks({at, static_cast<std::size_t>(end - at)});
+      if (end == limit && !marks) return token(Kind::unfinished, limit);
+      auto found = token(quote == '"' ? Kind::quoted : Kind::name, end == limit ? end : end + 1);
+      if (!marks) return found;
+      found.kind = Kind::ambiguous;
+      found.why = quote == '"'
+                      ? "a text in double quotes that holds quotes, a backslash, ; or a comment; "
+                        "put it into single quotes"
+                      : "a name in backquotes that holds quotes, a backslash, ; or a comment";
+      return found;
     }
 
     digit+ ("." digit*)? exponent? | "." digit+ exponent? { return token(Kind::word, at); }

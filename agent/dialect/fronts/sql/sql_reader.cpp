@@ -124,9 +124,9 @@ class SqlReader {
   }
   void changed_table(SqlPiece name) {
     refuse(change_.set_table(name.token()));
-    expected_ = change_.makes_documents()     ? "(, VALUES or SET behind the table"
-                : updates_ ? "SET"
-                                              : "WHERE or the end of the statement";
+    expected_ = change_.makes_documents() ? "(, VALUES or SET behind the table"
+                : updates_                ? "SET"
+                                          : "WHERE or the end of the statement";
   }
   void no_rows(SqlPiece keyword) {
     change_.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
@@ -244,8 +244,8 @@ class SqlReader {
     refuse(bad("there are no transactions: each statement takes effect at once"));
   }
   void assignments(SqlRange range) {
-    if (auto why = why_setting_is_refused(std::span(kept_).subspan(range.begin,
-                                                                   range.end - range.begin)))
+    if (auto why =
+            why_setting_is_refused(std::span(kept_).subspan(range.begin, range.end - range.begin)))
       return refuse(bad(*std::move(why)));
     session(SessionStatement::Is::nothing);
   }
@@ -361,6 +361,11 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
 
 /// What holds for each token, whatever the grammar does with it.
 void SqlReader::look_at_token() {
+  // A pattern such as "a\_b%" is not sent on, so that engines do not read it.
+  const auto text = token_.text;
+  if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::ambiguous &&
+      text.size() > 1 && text.front() == '"' && text.back() == '"')
+    token_.kind = SqlToken::Kind::quoted;
   if (auto trouble = token_.trouble()) {
     if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::unfinished)
       return refuse(
@@ -370,8 +375,7 @@ void SqlReader::look_at_token() {
   if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !may_name_table()));
   if (!is_change()) return;
   if (token_.is_word("select"))
-    refuse(
-        bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
+    refuse(bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
   refuse(change_.look_at(token_));
 }
 
@@ -426,9 +430,8 @@ int SqlReader::code_of_word() {
   if (keyword == SQL_DISTINCT) return in_facet_ ? keyword : SQL_WORD;
   const auto before = before_.keyword;
   if (keyword == SQL_BY) {
-    const bool ends_key =
-        before == SQL_GROUP || before == SQL_ORDER ||
-        (before_before_.keyword == SQL_GROUP && before != SQL_BY);
+    const bool ends_key = before == SQL_GROUP || before == SQL_ORDER ||
+                          (before_before_.keyword == SQL_GROUP && before != SQL_BY);
     return ends_key || in_facet_ ? keyword : SQL_WORD;
   }
   if (keyword == SQL_FACET) {
@@ -479,9 +482,9 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
   if (in_facet_ && before == SQL_ORDER)
     return select_.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
   const bool in_within = before_before_.keyword == SQL_WITHIN;
-  select_.note_unplannable(wrong_at(token.at, before == SQL_WITHIN ? "expected group here"
+  select_.note_unplannable(wrong_at(token.at, before == SQL_WITHIN  ? "expected group here"
                                               : before != SQL_GROUP ? "expected by here"
-                                              : in_within ? "expected order here"
+                                              : in_within           ? "expected order here"
                                                           : "expected GROUP BY or GROUP n BY"));
 }
 
@@ -553,8 +556,8 @@ std::expected<SqlStatement, ClientError> SqlReader::finish() {
 }  // namespace
 
 ClientError unknown_statement(std::string_view statement, std::string_view problem) {
-  const auto begin = statement.substr(std::min(statement.find_first_not_of(" \t\r\n"),
-                                               statement.size()));
+  const auto begin =
+      statement.substr(std::min(statement.find_first_not_of(" \t\r\n"), statement.size()));
   const bool cut = begin.size() > kMostQuotedBytes;
   return {400, fmt::format("{} in '{}{}'; known statements: {}", problem,
                            clean_utf8(begin.substr(0, kMostQuotedBytes)), cut ? "..." : "",
@@ -624,8 +627,7 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
       return SelectionClass::none;
   }
   SqlTokens tokens(statement);
-  const bool describes =
-      tokens.next().keyword == SQL_DESC || tokens.next().keyword == SQL_TABLES;
+  const bool describes = tokens.next().keyword == SQL_DESC || tokens.next().keyword == SQL_TABLES;
   return describes ? SelectionClass::should_use_primary : SelectionClass::none;
 }
 
@@ -638,9 +640,10 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
           ClientError{400, fmt::format("no statement; known: {}", kKnownStatements)});
     case StatementKind::administration:
       return std::unexpected(ClientError{
-          400, fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
-                           "it to the mirrors themselves",
-                           tokens.next().text)});
+          400,
+          fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
+                      "it to the mirrors themselves",
+                      tokens.next().text)});
     case StatementKind::unknown:
       if (auto trouble = tokens.next().trouble())
         return std::unexpected(ClientError{400, *std::move(trouble)});

@@ -53,7 +53,7 @@ class Merger {
     for (std::size_t s = 0; s < heads.size(); ++s) answers_[s] = members_of(heads[s].aggregations);
   }
 
-  std::optional<FanOut::BadReply> merge(const Aggregation& aggregation) {
+  std::optional<BadReply> merge(const Aggregation& aggregation) {
     JsonLine(out_).add_quoted(aggregation.name);
     out_ += ":{";
     auto bad = is_metric(aggregation.merging) ? metric(aggregation) : buckets(aggregation);
@@ -62,7 +62,7 @@ class Merger {
   }
 
  private:
-  static FanOut::BadReply malformed(std::size_t shard, const Aggregation& aggregation) {
+  static BadReply malformed(std::size_t shard, const Aggregation& aggregation) {
     return {shard, fmt::format("aggregation \"{}\" is malformed", aggregation.name)};
   }
 
@@ -77,7 +77,7 @@ class Merger {
     return found->second;
   }
 
-  std::optional<FanOut::BadReply> metric(const Aggregation& aggregation) {
+  std::optional<BadReply> metric(const Aggregation& aggregation) {
     std::vector<Measured> shards;
     for (std::size_t s = 0; s < heads_.size(); ++s) {
       if (!answered(s)) continue;
@@ -98,7 +98,7 @@ class Merger {
     return true;
   }
 
-  std::optional<FanOut::BadReply> buckets(const Aggregation& aggregation) {
+  std::optional<BadReply> buckets(const Aggregation& aggregation) {
     AnswerBuckets all;
     for (std::size_t s = 0; s < heads_.size(); ++s) {
       if (!answered(s)) continue;
@@ -114,7 +114,7 @@ class Merger {
         break;
       case Merging::composite:
         if (const auto shard = merge_composite(aggregation, collation_, all.list))
-          return FanOut::BadReply{
+          return BadReply{
               *shard, fmt::format("the groups of aggregation \"{}\" are not in the requested order",
                                   aggregation.name)};
         if (!all.list.empty()) {
@@ -138,9 +138,9 @@ class Merger {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_aggregations(const AggregationPlan& plan,
-                                                   std::span<const ReplyHead> heads,
-                                                   Collation collation, std::string& out) {
+std::optional<BadReply> merge_aggregations(const AggregationPlan& plan,
+                                           std::span<const ReplyHead> heads, Collation collation,
+                                           std::string& out) {
   out += ",\"aggregations\":{";
   Merger merger(heads, collation, out);
   for (const auto& aggregation : plan.wanted) {

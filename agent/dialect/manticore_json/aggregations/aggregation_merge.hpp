@@ -12,8 +12,8 @@ namespace karmad {
 
 /// Appends `,"aggregations":{…}` in the request's order. `heads` were read with ReadTail::yes; the
 /// head of a failed shard has no hits. Cost: n log n in the number of buckets of all shards.
-std::optional<FanOut::BadReply> merge_aggregations(const AggregationPlan& plan,
-                                                   std::span<const ReplyHead> heads,
-                                                   Collation collation, std::string& out);
+std::optional<BadReply> merge_aggregations(const AggregationPlan& plan,
+                                           std::span<const ReplyHead> heads, Collation collation,
+                                           std::string& out);
 
 }  // namespace karmad

@@ -26,19 +26,12 @@ void Edits::add_members(Property property, const std::string& members) {
   replace(ByteRange{span.begin + 1, span.begin + 1}, empty ? members : members + ",");
 }
 
-std::vector<std::string> Edits::apply() {
+TextEdits Edits::take() {
   for (const auto property : {Property::table, Property::index})
-    if (request_[property].found()) edits_.push_back({request_[property], {}, true});
-  std::ranges::stable_sort(edits_, {}, [](const Edit& edit) { return edit.at.begin; });
-  std::vector<std::string> pieces(1);
-  std::size_t copied = 0;
-  for (const auto& edit : edits_) {
-    pieces.back().append(body_, copied, edit.at.begin - copied).append(edit.text);
-    copied = edit.at.end;
-    if (edit.names_table) pieces.emplace_back();
-  }
-  pieces.back().append(body_, copied);
-  return pieces;
+    if (const auto at = request_[property]; at.found())
+      edits_.push_back({.begin = at.begin, .end = at.end, .names = TableNames::json});
+  std::ranges::stable_sort(edits_, {}, &TextEdit::begin);
+  return std::move(edits_);
 }
 
 }  // namespace karmad

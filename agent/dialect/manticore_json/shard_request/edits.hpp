@@ -2,13 +2,13 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "agent/dialect/manticore_json/request.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 
 namespace karmad {
 
-/// A list of replacements in the client's body, which must outlive it, as the request must.
+/// The edits of the client's body, which must outlive it, as the request must.
 class Edits {
  public:
   Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
@@ -21,21 +21,18 @@ class Edits {
   }
   /// Adds members, written without braces, to an object, or adds the object.
   void add_members(Property property, const std::string& members);
-  void replace(ByteRange at, std::string value) { edits_.push_back({at, std::move(value), false}); }
+  void replace(ByteRange at, std::string value) {
+    edits_.push_back({at.begin, at.end, std::move(value)});
+  }
   void replace(ByteRange at, std::uint64_t value) { replace(at, std::to_string(value)); }
 
-  /// The edited body, split at the positions of the table's name.
-  std::vector<std::string> apply();
+  /// The edits, with those of the table's name.
+  TextEdits take();
 
  private:
-  struct Edit {
-    ByteRange at;
-    std::string text;
-    bool names_table = false;
-  };
   std::string_view body_;
   const SearchRequest& request_;
-  std::vector<Edit> edits_;
+  TextEdits edits_;
 };
 
 }  // namespace karmad

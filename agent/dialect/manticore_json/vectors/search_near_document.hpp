@@ -1,18 +1,29 @@
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
-#include "agent/dialect/dialect.hpp"
 #include "agent/dialect/manticore_json/request.hpp"
-#include "agent/dialect/manticore_json/search_plan.hpp"
+#include "agent/dialect/manticore_json/search_merge.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
+#include "agent/dialect/manticore_json/vectors/vector_plan.hpp"
 
 namespace karmad {
 
-/// The plan of a search by the vector of a document (`knn` by `doc_id`). `search`: its plan without
-/// the vector.
-std::unique_ptr<FanOut> search_near_document(std::unique_ptr<SearchPlan> search,
-                                             std::string_view body, SearchRequest request,
-                                             ShardLayout layout, const DialectSettings& settings);
+/// A search by the vector of a document (`knn` by `doc_id`), which the shards are asked for first.
+struct SearchNearDocument {
+  KnnDocument document;
+  std::string_view body;  ///< of the client's request
+  SearchRequest request;
+  std::size_t shards = 0;
+  const DialectSettings* settings = nullptr;
+  SearchMerge search;  ///< merges no replies if there is no vector
+};
+
+/// Appends the request for the vector, without the table's name; returns the place of that.
+std::size_t append_look_up(std::string& out, const KnnDocument& document);
+
+VectorInReply vector_in(const SearchNearDocument& step, std::string_view reply);
 
 }  // namespace karmad

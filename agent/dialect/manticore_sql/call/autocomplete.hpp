@@ -12,10 +12,9 @@ class ManticoreAutocomplete final : public Dialect {
       : settings_(settings), rows_(settings) {}
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              ShardLayout layout) const override;
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override {
     return rows_.judge(reply, merged);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <expected>
 #include <string_view>
 
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
@@ -8,11 +8,9 @@
 
 namespace karmad {
 
-/// Plans a CALL. The plan writes the statement for a shard, whose reply must be that of
-/// `/sql?mode=raw`: an array of one result set. SNIPPETS, which counts nothing, asks one shard, and
-/// fails with it. Refuses (400) options that are no numbers.
-std::expected<std::unique_ptr<FanOut>, ClientError> plan_call(std::string_view statement,
-                                                              const CallStatement& call,
-                                                              ShardLayout layout, RowForm form);
+/// Plans a CALL. The replies of shards must be an array of one result set. SNIPPETS, which counts
+/// nothing, asks one shard, and fails with it. Refuses (400) options that are no numbers.
+std::expected<Plan, ClientError> plan_call(std::string_view statement, const CallStatement& call,
+                                           ShardLayout layout, RowForm form);
 
 }  // namespace karmad

@@ -171,20 +171,18 @@ class CallRows {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_call(const CallMerge& how,
-                                           std::span<const ShardReply> replies,
-                                           const MergeNotes& notes, RowForm form,
-                                           std::string& out) {
+std::optional<BadReply> merge_call(const CallMerge& how, std::span<const ShardReply> replies,
+                                   const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   if (auto bad = raw.read(replies, 1, LastSet::whole)) return bad;
   Warnings warnings(notes.warning);
   for (std::size_t s = 0; s < raw.shards(); ++s) warnings.add_of_shard(s, raw.set(s, 0).warning);
   CallRows rows(raw, how);
-  if (const auto shard = rows.read()) return FanOut::BadReply{*shard, "a row is malformed"};
+  if (const auto shard = rows.read()) return BadReply{*shard, "a row is malformed"};
   rows.sort();
   auto merged = std::move(rows).merged();
   merged.warning = warnings.text();
-  append_sets(form, {&merged, 1}, out);
+  append_sets(how.form, {&merged, 1}, out);
   return std::nullopt;
 }
 

@@ -25,12 +25,12 @@ struct CallMerge {
       sorted_by;  ///< keywords: `docs` or `hits`, descending; empty: as the shards have them
   std::size_t hidden = 0;    ///< number of last columns that the client does not get
   bool in_one_line = false;  ///< suggestions: a row for each column (`result_line`)
+  RowForm form = RowForm::raw;
 };
 
 /// Merges the replies, which are arrays of one result set, and appends the answer. On a reply that
 /// cannot be read it leaves `out` unchanged. A pure function: any thread.
-std::optional<FanOut::BadReply> merge_call(const CallMerge& how,
-                                           std::span<const ShardReply> replies,
-                                           const MergeNotes& notes, RowForm form, std::string& out);
+std::optional<BadReply> merge_call(const CallMerge& how, std::span<const ShardReply> replies,
+                                   const MergeNotes& notes, std::string& out);
 
 }  // namespace karmad

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/dialect.hpp"
+#include <algorithm>
+
+#include "agent/dialect/changes/change_replies.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -65,6 +67,26 @@ void append_change_answer(std::string& out, RowForm form, const ChangeCount& cou
   json.add(R"(,"warning":)");
   json.add_quoted(count.warning);
   json.add("}]");
+}
+
+int merge_sql_changes(const SqlCounts& how, std::span<const ChangeReply> given, std::string& out) {
+  if (const auto* refusal = common_refusal(given)) {
+    out.append(refusal->body);
+    return refusal->status == 200 ? 500 : refusal->status;
+  }
+  const auto replies =
+      checked(given, [](std::string_view body) { return read_change_answer(body).has_value(); });
+  ChangeCount sum;
+  for (const auto& end : shard_ends(replies)) {
+    if (end.answer == nullptr) continue;
+    auto count = *read_change_answer(end.answer->body);
+    sum.rows += count.rows;
+    if (!count.warning.empty())
+      sum.warning.append(sum.warning.empty() ? "" : "; ").append(count.warning);
+  }
+  const bool done = std::ranges::all_of(replies, &ChangeReply::done);
+  append_change_answer(out, how.form, sum, done ? std::string() : failures_line(replies));
+  return done ? 200 : 500;
 }
 
 }  // namespace karmad

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "agent/dialect/dialect.hpp"
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
@@ -22,5 +24,13 @@ std::optional<ChangeCount> read_change_answer(std::string_view body);
 /// Appends an answer, as a text for RowForm::text; `error` empty: none.
 void append_change_answer(std::string& out, RowForm form, const ChangeCount& count,
                           std::string_view error);
+
+/// The rows that the shards changed are added.
+struct SqlCounts {
+  RowForm form = RowForm::raw;
+};
+
+/// As merge_changes().
+int merge_sql_changes(const SqlCounts& how, std::span<const ChangeReply> replies, std::string& out);
 
 }  // namespace karmad

@@ -11,8 +11,8 @@ namespace {
 /// Bounds the memory where rows have columns of several values: 6 MB for each shard, like a reply.
 constexpr std::size_t kMostPairsOfShard = 250'000;
 
-std::unexpected<FanOut::BadReply> bad_pairs(std::size_t shard, const char* reason) {
-  return std::unexpected(FanOut::BadReply{shard, reason});
+std::unexpected<BadReply> bad_pairs(std::size_t shard, const char* reason) {
+  return std::unexpected(BadReply{shard, reason});
 }
 
 /// Steps through the combinations of the values in the cells of a row.
@@ -70,10 +70,9 @@ class CellValues {
 
 }  // namespace
 
-std::expected<DistinctPairs, FanOut::BadReply> DistinctPairs::read(const RawReplies& replies,
-                                                                   std::size_t set,
-                                                                   const PairsPlan& plan,
-                                                                   Collation collation) {
+std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& replies,
+                                                           std::size_t set, const PairsPlan& plan,
+                                                           Collation collation) {
   std::vector<KeyKind> kinds(plan.keys + 1, KeyKind::attribute);
   kinds.back() = KeyKind::json_path;  // values differ by capitals, unlike the keys of groups
   std::vector<bool> several(kinds.size());

@@ -23,9 +23,8 @@ namespace karmad {
 class DistinctPairs {
  public:
   /// Reads the result sets of number `set`, one pair a row.
-  static std::expected<DistinctPairs, FanOut::BadReply> read(const RawReplies& replies,
-                                                             std::size_t set, const PairsPlan& plan,
-                                                             Collation collation);
+  static std::expected<DistinctPairs, BadReply> read(const RawReplies& replies, std::size_t set,
+                                                     const PairsPlan& plan, Collation collation);
 
   /// Number of different values of the group with that key, a JSON value for each part.
   std::uint64_t values_of(std::span<const std::string_view> key) const;

@@ -42,7 +42,7 @@ class DocumentMerge {
     if (std::ranges::any_of(plan.order, as_text)) texts_.resize(values_.size());
   }
 
-  std::expected<MergedRows, FanOut::BadReply> run() {
+  std::expected<MergedRows, BadReply> run() {
     MergedRows merged;
     merged.columns = common_.columns();
     merged.hidden = plan_.hidden;
@@ -95,8 +95,8 @@ class DocumentMerge {
   }
 
  private:
-  static std::unexpected<FanOut::BadReply> bad(std::size_t shard, const char* reason) {
-    return std::unexpected(FanOut::BadReply{shard, reason});
+  static std::unexpected<BadReply> bad(std::size_t shard, const char* reason) {
+    return std::unexpected(BadReply{shard, reason});
   }
 
   /// Finds the positions of the sort keys and of the id in the rows of a shard.
@@ -194,9 +194,8 @@ class DocumentMerge {
 
 }  // namespace
 
-std::expected<MergedRows, FanOut::BadReply> merge_documents(const RawReplies& replies,
-                                                            std::size_t set, const RowPlan& plan,
-                                                            Collation collation) {
+std::expected<MergedRows, BadReply> merge_documents(const RawReplies& replies, std::size_t set,
+                                                    const RowPlan& plan, Collation collation) {
   return DocumentMerge(replies, set, plan, collation).run();
 }
 

@@ -13,8 +13,7 @@ namespace karmad {
 /// the next of its shard, and the number of allocations does not depend on the number of rows. Each
 /// shard's own order is kept, also for equal rows. Of rows with the same id the first one is kept:
 /// of equal rows the last shard's. With `plan.distance` all rows are read.
-std::expected<MergedRows, FanOut::BadReply> merge_documents(const RawReplies& replies,
-                                                            std::size_t set, const RowPlan& plan,
-                                                            Collation collation);
+std::expected<MergedRows, BadReply> merge_documents(const RawReplies& replies, std::size_t set,
+                                                    const RowPlan& plan, Collation collation);
 
 }  // namespace karmad

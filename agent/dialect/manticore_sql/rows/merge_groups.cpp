@@ -38,7 +38,7 @@ class GroupMerge {
              std::span<const DistinctPairs> pairs)
       : replies_(replies), set_(set), plan_(plan), collation_(collation), pairs_(pairs) {}
 
-  std::expected<MergedRows, FanOut::BadReply> run() {
+  std::expected<MergedRows, BadReply> run() {
     const CommonColumns common(replies_, set_);
     rows_.columns = common.columns();
     if (!find_columns()) return bad(first_shard(), "its rows lack columns that were requested");
@@ -58,8 +58,8 @@ class GroupMerge {
   }
 
  private:
-  static std::unexpected<FanOut::BadReply> bad(std::size_t shard, const char* reason) {
-    return std::unexpected(FanOut::BadReply{shard, reason});
+  static std::unexpected<BadReply> bad(std::size_t shard, const char* reason) {
+    return std::unexpected(BadReply{shard, reason});
   }
 
   std::size_t first_shard() const {
@@ -309,9 +309,9 @@ class GroupMerge {
 
 }  // namespace
 
-std::expected<MergedRows, FanOut::BadReply> merge_groups(const RawReplies& replies, std::size_t set,
-                                                         const RowPlan& plan, Collation collation,
-                                                         std::span<const DistinctPairs> pairs) {
+std::expected<MergedRows, BadReply> merge_groups(const RawReplies& replies, std::size_t set,
+                                                 const RowPlan& plan, Collation collation,
+                                                 std::span<const DistinctPairs> pairs) {
   return GroupMerge(replies, set, plan, collation, pairs).run();
 }
 

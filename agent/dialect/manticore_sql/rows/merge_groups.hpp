@@ -14,8 +14,8 @@ namespace karmad {
 /// group, its values are folded, HAVING leaves groups out, and the rest is ordered and cut to the
 /// page. Groups that are equal in the order stay in the order in which the shards name them first.
 /// All rows are read. `pairs` belongs to `FoldedColumn::pairs`.
-std::expected<MergedRows, FanOut::BadReply> merge_groups(const RawReplies& replies, std::size_t set,
-                                                         const RowPlan& plan, Collation collation,
-                                                         std::span<const DistinctPairs> pairs);
+std::expected<MergedRows, BadReply> merge_groups(const RawReplies& replies, std::size_t set,
+                                                 const RowPlan& plan, Collation collation,
+                                                 std::span<const DistinctPairs> pairs);
 
 }  // namespace karmad

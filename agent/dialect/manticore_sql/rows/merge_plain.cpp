@@ -52,24 +52,23 @@ class NamedSums {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_plain(PlainMerge how, std::span<const ShardReply> replies,
-                                            RowForm form, std::string& out,
-                                            std::string_view warning) {
+std::optional<BadReply> merge_plain(const PlainMerge& how, std::span<const ShardReply> replies,
+                                    const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   if (auto bad = raw.read(replies, 1, LastSet::whole)) return bad;
   const CommonColumns common(raw, 0);
   ResultSet merged{.columns = common.columns()};
   NamedSums sums(merged);
-  Warnings warnings(warning);
+  Warnings warnings(notes.warning);
   for (std::size_t s = 0; s < raw.shards(); ++s) {
     warnings.add_of_shard(s, raw.set(s, 0).warning);
     const bool read = append_rows(raw, s, 0, common, merged, [&] {
-      if (how == PlainMerge::added) sums.fold_last();
+      if (how.rows == PlainMerge::Rows::added) sums.fold_last();
     });
-    if (!read) return FanOut::BadReply{s, "a row is malformed"};
+    if (!read) return BadReply{s, "a row is malformed"};
   }
   merged.warning = warnings.text();
-  append_sets(form, {&merged, 1}, out);
+  append_sets(how.form, {&merged, 1}, out);
   return std::nullopt;
 }
 

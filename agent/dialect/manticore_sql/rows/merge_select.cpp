@@ -44,8 +44,7 @@ struct MergedSets {
   std::vector<std::string> estimates;  ///< of all sets
 };
 
-std::expected<MergedSets, FanOut::BadReply> merge_sets(const SelectPlan& plan,
-                                                       const RawReplies& replies) {
+std::expected<MergedSets, BadReply> merge_sets(const SelectPlan& plan, const RawReplies& replies) {
   std::vector<DistinctPairs> pairs;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     auto read =
@@ -67,7 +66,7 @@ std::expected<MergedSets, FanOut::BadReply> merge_sets(const SelectPlan& plan,
       continue;
     }
     if (const auto shard = shard_without_hidden(replies, i, rows))
-      return std::unexpected(FanOut::BadReply{*shard, "its rows lack columns that were requested"});
+      return std::unexpected(BadReply{*shard, "its rows lack columns that were requested"});
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));
@@ -113,15 +112,14 @@ std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
-                                             std::span<const ShardReply> replies,
-                                             const MergeNotes& notes, std::string& out) {
+std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const ShardReply> replies,
+                                     const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   const auto facets = plan.facets.size();
   if (auto bad = raw.read(replies, 2 + facets + plan.pairs.size(), LastSet::up_to_rows)) return bad;
   MergedMeta meta(raw, 1 + facets);
   if (std::size_t wrong = 0; !meta.read(wrong))
-    return FanOut::BadReply{wrong, "its SHOW META is malformed or has no total_found"};
+    return BadReply{wrong, "its SHOW META is malformed or has no total_found"};
   auto merged = merge_sets(plan, raw);
   if (!merged) return merged.error();
 

@@ -17,11 +17,10 @@ namespace karmad {
 ///
 /// A malformed reply is named; `out` and `notes.meta` are unchanged then. A pure function: any
 /// thread.
-std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
-                                             std::span<const ShardReply> replies,
-                                             const MergeNotes& notes, std::string& out);
+std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const ShardReply> replies,
+                                     const MergeNotes& notes, std::string& out);
 
-/// As FanOut::merge_weight().
+/// As Plan::merge_weight.
 unsigned merge_weight(const SelectPlan& plan);
 
 }  // namespace karmad

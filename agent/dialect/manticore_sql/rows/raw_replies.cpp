@@ -78,8 +78,8 @@ bool take_name(JsonCursor& json, std::string_view name) {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> replies,
-                                                 std::size_t sets, LastSet last) {
+std::optional<BadReply> RawReplies::read(std::span<const ShardReply> replies, std::size_t sets,
+                                         LastSet last) {
   sets_each_ = sets;
   sets_.resize(replies.size() * sets);
   known_.resize(sets);
@@ -91,8 +91,8 @@ std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> rep
     auto* const of_reply = sets_.data() + s * sets;
     const bool read = read_reply(replies[s].body, of_reply, last, wrong);
     for (const auto& set : std::span(of_reply, sets))
-      if (!set.error.empty()) return FanOut::BadReply{s, json_unescaped(set.error)};
-    if (!read) return FanOut::BadReply{s, std::string(wrong)};
+      if (!set.error.empty()) return BadReply{s, json_unescaped(set.error)};
+    if (!read) return BadReply{s, std::string(wrong)};
   }
   return std::nullopt;
 }

@@ -42,8 +42,7 @@ class RawReplies {
  public:
   /// Reads `sets` result sets of each reply. A reply that is empty has none. Refuses a reply with
   /// fewer sets, one with an error in a set, and malformed ones.
-  std::optional<FanOut::BadReply> read(std::span<const ShardReply> replies, std::size_t sets,
-                                       LastSet last);
+  std::optional<BadReply> read(std::span<const ShardReply> replies, std::size_t sets, LastSet last);
 
   /// Reads all result sets of one answer, which may also be one by itself, not in an array. False:
   /// the answer is malformed, or has more than kMostRawSets or kMostRawColumns.

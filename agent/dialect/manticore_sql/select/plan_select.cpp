@@ -8,7 +8,6 @@
 #include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/manticore_sql/select/hiding_aliases.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
-#include "agent/dialect/manticore_sql/table_name.hpp"
 
 namespace karmad {
 
@@ -33,25 +32,29 @@ std::optional<ClientError> read_draft(SelectDraft& draft) {
   return std::nullopt;
 }
 
-/// A text split at the places of the table's name.
-class ShardText {
+/// Writes the statements of a select for the shards.
+class StatementWriter {
  public:
-  void add(std::string_view text) { pieces_.back() += text; }
+  explicit StatementWriter(ShardSelect& select) : select_(select) {}
+
+  void add(std::string_view text) { select_.statements += text; }
   /// ` word text`, or nothing if the text is empty.
   void add_clause(std::string_view word, std::string_view text) {
     if (!text.empty()) add(fmt::format(" {} {}", word, text));
   }
-  void add_table() { pieces_.emplace_back(); }
-  std::vector<std::string> take() { return std::move(pieces_); }
+  void add_table() {
+    const auto at = select_.statements.size();
+    select_.names.push_back({.begin = at, .end = at, .names = TableNames::sql});
+  }
 
  private:
-  std::vector<std::string> pieces_{1};
+  ShardSelect& select_;
 };
 
-std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDraft& rows,
-                                          std::string_view facets) {
+void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::string_view facets,
+                      ShardSelect& select) {
   const auto& clauses = draft.clauses;
-  ShardText text;
+  StatementWriter text(select);
   text.add(fmt::format("SELECT {}{} FROM ", draft.list(), rows.hidden));
   text.add_table();
   text.add_clause("WHERE", draft.where);
@@ -74,7 +77,6 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
     text.add(fmt::format(" LIMIT 0,{}", kMostPairs));
     text.add(draft.options.write(kMostPairs));
   }
-  return text.take();
 }
 
 std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t nearest) {
@@ -159,14 +161,6 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
 
 }  // namespace
 
-void append_statements(std::string& out, const ShardSelect& select,
-                       std::span<const std::string> tables) {
-  for (const auto& piece : select.around_table) {
-    if (&piece != &select.around_table.front()) append_table_names(out, tables);
-    out += piece;
-  }
-}
-
 std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
                                                     Collation collation, const ScrollPlace& place,
                                                     std::string_view vector) {
@@ -207,7 +201,7 @@ std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowF
     facets += facet->text;
     plan.facets.push_back(std::move(facet->rows));
   }
-  select.around_table = write_statements(draft, *rows, facets);
+  write_statements(draft, *rows, facets, select);
   plan.form = form;
   plan.collation = collation;
   plan.rows = std::move(rows->rows);

@@ -2,27 +2,21 @@
 
 #include <expected>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+#include "agent/dialect/manticore_sql/select/select_near_document.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 
 namespace karmad {
 
 /// A SELECT over several shards: what each is asked, and how their replies become one.
 struct ShardSelect {
-  /// The statements for a shard, split at each place of the table's name.
-  std::vector<std::string> around_table;
+  std::string statements;  ///< for a shard, but for the table's name
+  TextEdits names;         ///< of the statements: puts it in
   SelectPlan plan;
-  /// The document whose vector KNN() searches by.
-  struct Document {
-    std::string attribute;  ///< with the vector; backquotes included
-    std::string id;
-  };
-  std::optional<Document> document;
+  std::optional<SelectedDocument> document;  ///< the one whose vector KNN() searches by
 };
 
 /// Plans a SELECT of one table. The shards get the client's list and hidden columns for what
@@ -38,9 +32,5 @@ std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& select, Row
                                                     Collation collation,
                                                     const ScrollPlace& place = {},
                                                     std::string_view vector = {});
-
-/// Appends the shard's statements with a mirror's names of the table.
-void append_statements(std::string& out, const ShardSelect& select,
-                       std::span<const std::string> tables);
 
 }  // namespace karmad

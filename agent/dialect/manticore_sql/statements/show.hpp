@@ -1,35 +1,23 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+#include "agent/dialect/manticore_sql/rows/one_shard_sets.hpp"
 
 namespace karmad {
 
-/// The bytes of a statement that name the table; `end` 0: none.
-struct TextRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
 /// Plans a SHOW that mirrors answer. Numbers of a status are added over the shards, threads listed
 /// one after the other; anything else is the same on every shard and asked of the first.
-std::unique_ptr<FanOut> plan_show(std::string_view statement, const ShowStatement& show,
-                                  RowForm form);
+Plan plan_show(std::string_view statement, const ShowStatement& show, const Parsed& parsed,
+               RowForm form, std::size_t shards);
 
-enum class KeptSets : std::uint8_t {
-  all,
-  last,
-  whole_answer,  ///< which is no list of result sets
-};
-
-/// Sends a statement to one mirror of the first shard, with the table's name replaced, and passes on
-/// the result sets.
-std::unique_ptr<FanOut> plan_for_one_shard(std::string statement, TextRange table, RowForm form,
-                                           KeptSets kept);
+/// Sends a statement, which must outlive the plan, to one mirror of the first shard, with the
+/// table's name replaced at the place that `parsed` names (none if its end is 0), and passes on the
+/// result sets.
+Plan plan_for_one_shard(std::string_view statement, const Parsed& parsed, std::size_t shards,
+                        OneShardSets how);
 
 }  // namespace karmad

@@ -1,8 +1,9 @@
-#include "agent/dialect/manticore_elastic/elastic_bulk_plan.hpp"
+#include "agent/dialect/manticore_elastic/elastic_bulk_answer.hpp"
 
 #include <algorithm>
 #include <optional>
 
+#include "agent/dialect/changes/change_replies.hpp"
 #include "agent/dialect/manticore_update/bulk_answer.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/json/json_line.hpp"
@@ -12,8 +13,6 @@ namespace karmad {
 namespace {
 
 constexpr auto kAllLines = std::string_view::npos;
-/// Bytes of an item without the name of the table.
-constexpr std::size_t kItemSize = 200;
 /// Most bytes of a reason, except in the first item of a shard that fails: each of a million lines
 /// can have one.
 constexpr std::size_t kLongestRepeated = 100;
@@ -42,8 +41,17 @@ struct ShardProgress {
   }
 };
 
+/// The number of the last line of each shard's own bulk; of shards behind the last reply none.
+std::vector<std::size_t> last_lines_of(const BulkSplit& split, std::size_t shards) {
+  std::vector<std::size_t> last(shards);
+  for (std::size_t i = 0; i < shards; ++i)
+    visit_shard_lines(split, i, [&](const BulkLine&, std::size_t number) { last[i] = number; });
+  return last;
+}
+
 std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
-                                           std::span<const std::size_t> last_lines) {
+                                           const BulkSplit& split) {
+  const auto last_lines = last_lines_of(split, replies.empty() ? 0 : replies.back().shard + 1);
   std::vector<ShardProgress> all(last_lines.size());
   for (const auto& reply : replies) {
     const auto answer = read_bulk_answer(reply.body);
@@ -80,74 +88,50 @@ void add_bulk_failure(JsonLine& out, BulkFailure& failure) {
   failure.reason = failure.repeated_reason;
 }
 
+/// The beginning of the item for a line, with its id.
+void add_item_head(JsonLine& out, const ElasticBulkItems& items, std::string_view body,
+                   const BulkSplit& split, std::size_t at) {
+  out.add(R"({")");
+  out.add(std::string_view(items.actions[at]));
+  out.add(R"(":{"_index":)");
+  out.add_quoted(items.table);
+  out.add(R"(,"_type":"doc","_id":)");
+  const auto& line = split.lines[at];
+  if (line.id.end == 0)
+    out.add("null");
+  else
+    out.add_quoted(line.id_text(body));
+}
+
 }  // namespace
 
-ElasticBulkPlan::ElasticBulkPlan(ElasticBulk bulk, BulkSplit split, std::size_t shards)
-    : bulk_(std::move(bulk)), split_(std::move(split)), last_lines_(shards) {
-  for (std::size_t i = 0; i < shards; ++i)
-    visit_shard_lines(split_, i,
-                      [&](const BulkLine&, std::size_t number) { last_lines_[i] = number; });
+std::size_t ElasticBulkItems::item_size() const {
+  constexpr std::size_t kWithoutTable = 200;
+  return kWithoutTable + table.size();
 }
 
-void ElasticBulkPlan::write(std::size_t shard, std::span<const std::string> tables,
-                            std::string& body) const {
-  append_shard_bulk(body, bulk_.body, split_, shard, tables.front());
-}
-
-std::size_t ElasticBulkPlan::merge_changes_size(std::span<const ChangeReply> replies) const {
-  return ChangePlan::merge_changes_size(replies) +
-         split_.lines.size() * (kItemSize + bulk_.table.size());
-}
-
-int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::string& out) const {
-  const auto is_bulk = [](std::string_view body) { return read_bulk_answer(body).has_value(); };
-  const bool any_bulk =
-      std::ranges::any_of(given, [&](const auto& reply) { return is_bulk(reply.body); });
-  if (const auto* refusal = common_refusal(given); refusal != nullptr && !any_bulk) {
-    out.append(with_table(refusal->body, bulk_.table).value_or(std::string(refusal->body)));
-    return refusal->status;
-  }
-  auto shards = shards_progress(checked(given, is_bulk), last_lines_);
+int merge_elastic_bulk(const ElasticBulkItems& items, std::string_view body, const BulkSplit& split,
+                       std::span<const ChangeReply> given, std::string& out) {
+  if (const auto* refusal = bulk_refusal(given)) return pass_refusal_on(out, *refusal, items.table);
+  auto shards = shards_progress(checked(given, is_bulk_answer), split);
   const bool errors =
       std::ranges::any_of(shards, [](const auto& shard) { return !shard.failures.empty(); });
   JsonLine line(out);
   line.add(R"({"took":0,"errors":)");
   line.add(std::string_view(errors ? "true" : "false"));
   line.add(R"(,"items":[)");
-  for (std::size_t i = 0; i < split_.lines.size(); ++i) {
+  for (std::size_t i = 0; i < split.lines.size(); ++i) {
     BulkFailure* failed = nullptr;
     for (std::size_t s = 0; s < shards.size(); ++s) {
-      if (!split_.lines[i].goes_to(s)) continue;
-      if (auto* const failure = shards[s].next(split_.lines[i])) failed = failure;
+      if (!split.lines[i].goes_to(s)) continue;
+      if (auto* const failure = shards[s].next(split.lines[i])) failed = failure;
     }
     if (i != 0) line.add(',');
-    add_item_head(line, i);
-    failed == nullptr ? add_bulk_success(line, bulk_.actions[i]) : add_bulk_failure(line, *failed);
+    add_item_head(line, items, body, split, i);
+    failed == nullptr ? add_bulk_success(line, items.actions[i]) : add_bulk_failure(line, *failed);
   }
   line.add("]}");
   return errors ? 500 : 200;
-}
-
-void ElasticBulkPlan::add_item_head(JsonLine& out, std::size_t at) const {
-  out.add(R"({")");
-  out.add(std::string_view(bulk_.actions[at]));
-  out.add(R"(":{"_index":)");
-  out.add_quoted(bulk_.table);
-  out.add(R"(,"_type":"doc","_id":)");
-  const auto& line = split_.lines[at];
-  if (line.id.end == 0)
-    out.add("null");
-  else
-    out.add_quoted(line.id_text(bulk_.body));
-}
-
-std::expected<std::unique_ptr<FanOut>, ClientError> plan_elastic_bulk(ElasticBulk bulk,
-                                                                      const Parsed& parsed,
-                                                                      ShardLayout layout,
-                                                                      unsigned max_depth) {
-  auto split = split_bulk(bulk.body, parsed.table, layout, max_depth);
-  if (!split) return std::unexpected(at_clients_line(std::move(split.error()), bulk));
-  return std::make_unique<ElasticBulkPlan>(std::move(bulk), *std::move(split), layout.shards);
 }
 
 }  // namespace karmad

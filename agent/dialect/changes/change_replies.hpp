@@ -13,15 +13,6 @@
 
 namespace karmad {
 
-/// The plan of a change, which is never merged like a search.
-class ChangePlan : public FanOut {
- public:
-  bool may_be_partial() const final { return false; }
-  bool changes_data() const final { return true; }
-  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
-                                std::string& out) const final;
-};
-
 /// Whether a new document gets its id from karmad (`layout.make_id`): it has none, and the shard or
 /// several mirrors depend on it. In all other tables the engine makes the id.
 bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout);

@@ -1,4 +1,4 @@
-#include "agent/dialect/changes/change_plan.hpp"
+#include "agent/dialect/changes/change_replies.hpp"
 
 #include <fmt/format.h>
 
@@ -26,11 +26,6 @@ bool depends_on_id(const ShardLayout& layout) {
 }
 
 }  // namespace
-
-std::optional<FanOut::BadReply> ChangePlan::merge(std::span<const ShardReply>, const MergeNotes&,
-                                                  std::string&) const {
-  return BadReply{.shard = 0, .reason = "the answers to an update are not merged like hits"};
-}
 
 bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout) {
   return depends_on_id(layout) && (!id || id->is_missing());

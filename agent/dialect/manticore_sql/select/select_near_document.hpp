@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// The document whose vector KNN() searches by.
+struct SelectedDocument {
+  std::string attribute;  ///< with the vector; backquotes included
+  std::string id;
+};
+
+/// A SELECT with KNN() by the id of a document, whose vector the shards are asked for first.
+struct SelectNearDocument {
+  SelectedDocument document;
+  const SqlSelect* given;  ///< outlives the plan
+  SelectPlan select;       ///< merges no replies if there is no vector
+};
+
+/// Appends the statement for the vector, without the table's name; returns the place of that.
+std::size_t append_look_up(std::string& out, const SelectedDocument& document);
+
+VectorInReply vector_in(const SelectNearDocument& step, std::string_view reply);
+
+}  // namespace karmad

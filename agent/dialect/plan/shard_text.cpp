@@ -1,0 +1,74 @@
+#include "agent/dialect/plan/shard_text.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_sql/table_name.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+namespace {
+
+/// Appends the names as one text in single quotes.
+void append_sql_text(std::string& out, std::span<const std::string> tables) {
+  out += '\'';
+  for (const auto& table : tables) {
+    if (&table != tables.data()) out += ',';
+    for (const char c : table) {
+      if (c == '\'' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  out += '\'';
+}
+
+void append_names(std::string& out, TableNames how, std::span<const std::string> tables,
+                  std::string_view replaced) {
+  const auto first = tables.first(std::min<std::size_t>(tables.size(), 1));
+  switch (how) {
+    case TableNames::none:
+      return;
+    case TableNames::sql:
+      return append_table_names(out, tables, replaced);
+    case TableNames::sql_first:
+      return append_table_names(out, first, replaced);
+    case TableNames::sql_text:
+      return append_sql_text(out, tables);
+    case TableNames::json:
+      return append_json_names(out, tables);
+    case TableNames::json_first:
+      return append_json_names(out, first);
+  }
+}
+
+}  // namespace
+
+TextEdits name_edits(const Parsed& parsed, TableNames names) {
+  TextEdits edits;
+  edits.push_back({.begin = parsed.table_begin, .end = parsed.table_end, .names = names});
+  if (parsed.other_end != 0)
+    edits.push_back({.begin = parsed.other_begin, .end = parsed.other_end, .names = names});
+  return edits;
+}
+
+void append_edited(std::string& out, std::string_view text, const TextEdits& edits,
+                   std::span<const std::string> tables) {
+  std::size_t copied = 0;
+  for (const auto& edit : edits) {
+    out.append(text.substr(copied, edit.begin - copied)).append(edit.text);
+    append_names(out, edit.names, tables, text.substr(edit.begin, edit.end - edit.begin));
+    copied = edit.end;
+  }
+  out.append(text.substr(copied));
+}
+
+void append_json_names(std::string& to, std::span<const std::string> tables) {
+  JsonLine out(to);
+  out.add('"');
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (i != 0) out.add(',');
+    out.add_escaped(tables[i]);
+  }
+  out.add('"');
+}
+
+}  // namespace karmad

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "agent/dialect/manticore_json/search_plan.hpp"
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+#include "agent/dialect/plan/plan.hpp"
+
+namespace karmad {
+
+/// Fills in a search: the edits of the request's body, the merge and the coverage. A search near a
+/// document asks for its vector first, only the document's shard if that is known. `settings` must
+/// outlive the plan.
+void take_search(Plan& plan, PlannedSearch&& search, SearchRequest&& request,
+                 const ShardLayout& layout, const DialectSettings& settings);
+/// The same of a SELECT: the statements, their edits, the merge and the coverage.
+void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
+                 const ShardLayout& layout);
+
+/// Takes the replies of a round of requests, given as to merge(). True: the answer needs another
+/// round, for which the plan has other requests now; at most one such round follows. False: merge()
+/// makes the answer of these replies. The error names a shard whose reply cannot be read, as that
+/// of merge(), or says why the replies show the query to be a mistake; the plan is unchanged then.
+/// Any thread, while no shard is asked.
+using NextRound = std::expected<bool, std::variant<BadReply, ClientError>>;
+NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies);
+
+}  // namespace karmad
