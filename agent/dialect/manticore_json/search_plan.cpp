@@ -1,12 +1,14 @@
 #include "agent/dialect/manticore_json/search_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "agent/dialect/manticore_json/aggregations/plan_aggregations.hpp"
 #include "agent/dialect/manticore_json/order/computed_key.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
-#include "agent/dialect/manticore_json/shard_request/edits.hpp"
+#include "agent/dialect/manticore_json/request.hpp"
 #include "agent/dialect/manticore_json/shard_request/window.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -56,6 +58,59 @@ std::optional<ClientError> unmergeable(std::string_view body, const SearchReques
 
 bool is_on(std::string_view body, const SearchRequest& request, Property property) {
   return request[property].found() && !is_off(request[property].in(body));
+}
+
+/// The edits of the client's body, which must outlive it, as the request must.
+class Edits {
+ public:
+  Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
+
+  /// Replaces the value of a property, or adds it.
+  void set(Property property, std::string value);
+  void set(Property property, std::uint64_t value) { set(property, std::to_string(value)); }
+  void set_if_given(Property property, std::uint64_t value) {
+    if (request_[property].found()) set(property, value);
+  }
+  /// Adds members, written without braces, to an object, or adds the object.
+  void add_members(Property property, const std::string& members);
+  void replace(ByteRange at, std::string value) {
+    edits_.push_back({at.begin, at.end, std::move(value)});
+  }
+  void replace(ByteRange at, std::uint64_t value) { replace(at, std::to_string(value)); }
+
+  /// The edits, with those of the table's name.
+  TextEdits take();
+
+ private:
+  std::string_view body_;
+  const SearchRequest& request_;
+  TextEdits edits_;
+};
+
+void Edits::set(Property property, std::string value) {
+  const auto span = request_[property];
+  const auto end = request_.closing_brace;
+  if (span.found())
+    replace(span, std::move(value));
+  else
+    replace(ByteRange{end, end}, fmt::format(",\"{}\":{}", name(property), value));
+}
+
+void Edits::add_members(Property property, const std::string& members) {
+  const auto span = request_[property];
+  const auto text = span.in(body_);
+  if (!is_object(text)) return set(property, fmt::format("{{{}}}", members));
+  const auto first = text.find_first_not_of(" \t\r\n", 1);
+  const bool empty = first == text.npos || text[first] == '}';
+  replace(ByteRange{span.begin + 1, span.begin + 1}, empty ? members : members + ",");
+}
+
+TextEdits Edits::take() {
+  for (const auto property : {Property::table, Property::index})
+    if (const auto at = request_[property]; at.found())
+      edits_.push_back({.begin = at.begin, .end = at.end, .names = TableNames::json});
+  std::ranges::stable_sort(edits_, {}, &TextEdit::begin);
+  return std::move(edits_);
 }
 
 /// Makes the plan from the parts of the request, in order: each needs the ones before.

@@ -1,11 +1,44 @@
 #include "agent/dialect/plan/two_rounds.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
+
+/// Every shard gets the vector: longer ones than any model makes are refused.
+constexpr std::size_t kLongestVector = 1 << 20;
+
+bool starts_number(std::string_view value) {
+  return value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
+}
+
+/// The numbers of a vector, with commas between them, as they stand in the JSON `value`: an array,
+/// or a string of numbers. Empty for a document without a vector. Nothing: it is no vector, or
+/// longer than kLongestVector bytes.
+std::optional<std::string> vector_numbers(std::string_view value) {
+  if (value == "null") return std::string();
+  if (value.size() > kLongestVector) return std::nullopt;
+  std::string array(value);
+  if (is_string(value)) array = fmt::format("[{}]", json_unescaped(without_quotes(value)));
+  std::string numbers;
+  JsonCursor json(array);
+  JsonElements elements(json);
+  while (elements.next()) {
+    skip_space(json);
+    const auto number = take_value(json);
+    if (!number || !starts_number(*number)) return std::nullopt;
+    if (!numbers.empty()) numbers += ',';
+    numbers += *number;
+  }
+  skip_space(json);
+  if (!elements.complete() || !json.done()) return std::nullopt;
+  return numbers;
+}
 
 /// A scroll token continues at every shard behind the page: the rows of a missing one would be
 /// lost.
@@ -55,11 +88,32 @@ std::optional<ClientError> search_by(Plan& plan, const SelectNearDocument& step,
   return std::nullopt;
 }
 
+/// The numbers of the vector in the replies; empty: there is none.
+template <class Step>
+std::expected<std::string, std::variant<BadReply, ClientError>> find_vector(
+    const Step& step, std::string_view attribute, std::span<const ShardReply> replies) {
+  std::string found;
+  for (std::size_t s = 0; s < replies.size(); ++s) {
+    if (replies[s].body.empty()) continue;
+    const auto value = vector_in(step, replies[s].body);
+    if (!value) return std::unexpected(BadReply{s, value.error()});
+    if (!*value) continue;
+    auto vector = vector_numbers(**value);
+    // The client may have named another attribute: no mirror is blamed.
+    if (!vector)
+      return std::unexpected(ClientError{
+          400, fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
+                           "numbers of at most {} bytes",
+                           attribute, step.document.id, kLongestVector)});
+    if (found.empty()) found = *std::move(vector);
+  }
+  return found;
+}
+
 template <class Step>
 NextRound search_near(Plan& plan, const Step& step, std::string_view attribute,
                       std::span<const ShardReply> replies) {
-  const auto vector = find_vector(replies, attribute, step.document.id,
-                                  [&](std::string_view reply) { return vector_in(step, reply); });
+  const auto vector = find_vector(step, attribute, replies);
   if (!vector) return std::unexpected(vector.error());
   if (vector->empty()) return false;
   if (auto refusal = search_by(plan, step, *vector)) return std::unexpected(*std::move(refusal));

@@ -11,6 +11,10 @@
 
 namespace karmad {
 
+// A search for the documents nearest to one document of the table has two rounds: the first reads
+// that document's vector, the second searches by the vector. If there is no such document, or it
+// has no vector, nothing is found, as in the search server.
+
 /// Fills in a search: the edits of the request's body, the merge and the coverage. A search near a
 /// document asks for its vector first, only the document's shard if that is known. `settings` must
 /// outlive the plan.

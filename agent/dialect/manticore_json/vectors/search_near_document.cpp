@@ -21,7 +21,8 @@ std::size_t append_look_up(std::string& to, const KnnDocument& document) {
   return table;
 }
 
-VectorInReply vector_in(const SearchNearDocument& step, std::string_view reply) {
+std::expected<std::optional<std::string_view>, std::string> vector_in(
+    const SearchNearDocument& step, std::string_view reply) {
   auto head = read_reply(reply, ReadTail::no);
   if (!head) return std::unexpected(std::move(head.error()));
   JsonElements hits(head->hits);

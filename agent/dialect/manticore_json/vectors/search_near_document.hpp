@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "agent/dialect/manticore_json/request.hpp"
 #include "agent/dialect/manticore_json/search_merge.hpp"
-#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
 #include "agent/dialect/manticore_json/vectors/vector_plan.hpp"
 
 namespace karmad {
@@ -24,6 +25,9 @@ struct SearchNearDocument {
 /// Appends the request for the vector, without the table's name; returns the place of that.
 std::size_t append_look_up(std::string& out, const KnnDocument& document);
 
-VectorInReply vector_in(const SearchNearDocument& step, std::string_view reply);
+/// The JSON value of the attribute in a reply to the first round, empty if the document has no such
+/// attribute; nothing: there is no such document. The error says why the reply cannot be read.
+std::expected<std::optional<std::string_view>, std::string> vector_in(
+    const SearchNearDocument& step, std::string_view reply);
 
 }  // namespace karmad

@@ -13,7 +13,8 @@ std::size_t append_look_up(std::string& out, const SelectedDocument& document) {
   return table;
 }
 
-VectorInReply vector_in(const SelectNearDocument&, std::string_view reply) {
+std::expected<std::optional<std::string_view>, std::string> vector_in(const SelectNearDocument&,
+                                                                      std::string_view reply) {
   RawReplies replies;
   const ShardReply only{reply};
   if (auto bad = replies.read({&only, 1}, 1, LastSet::whole))

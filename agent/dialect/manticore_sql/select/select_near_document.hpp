@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
@@ -26,6 +27,9 @@ struct SelectNearDocument {
 /// Appends the statement for the vector, without the table's name; returns the place of that.
 std::size_t append_look_up(std::string& out, const SelectedDocument& document);
 
-VectorInReply vector_in(const SelectNearDocument& step, std::string_view reply);
+/// The JSON value of the attribute in a reply to the first round, empty if the document has no such
+/// attribute; nothing: there is no such document. The error says why the reply cannot be read.
+std::expected<std::optional<std::string_view>, std::string> vector_in(
+    const SelectNearDocument& step, std::string_view reply);
 
 }  // namespace karmad
