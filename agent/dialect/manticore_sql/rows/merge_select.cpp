@@ -132,7 +132,10 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
   const auto scroll = next_scroll_token(plan, raw, replies, rows);
-  if (plan.form == RowForm::hits) {
+  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
+  if (notes.sets != nullptr) {
+    *notes.sets = std::move(merged->sets);
+  } else if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,
                  .timed_out = notes.timed_out,
                  .warning = rows.warning,
@@ -142,7 +145,6 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   } else {
     append_sets(plan.form, merged->sets, out);
   }
-  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
   return std::nullopt;
 }
 
