@@ -198,9 +198,8 @@ std::optional<MysqlLocalAnswer> show_locally(TokenReader& reader,
   if (reader.take_any({"databases", "schemas"}))
     return rows_answer({{"Databases"}}, {{"Manticore"}});
   if (reader.take_word("collation"))
-    return rows_answer(
-        {{"Collation"}, {"Charset"}, {"Id", "long long"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
-        {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
+    return rows_answer({{"Collation"}, {"Charset"}, {"Id"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
+                       {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
   if (reader.take_word("charset") || reader.take_word("character"))
     return rows_answer({{"Charset"}, {"Description"}, {"Default collation"}, {"Maxlen"}},
                        {{"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
