@@ -18,6 +18,7 @@
 
 namespace karmad {
 
+struct ResultSet;
 struct SelectMeta;
 
 /// White space that JSON allows around a text (RFC 8259 section 2).
@@ -185,6 +186,9 @@ struct MergeNotes {
   bool timed_out = false;      ///< the query to a shard timed out
   std::string_view warning{};  ///< plain text; empty: none
   SelectMeta* meta = nullptr;  ///< gets what is told of the query aside; null: not wanted
+  /// Gets the result sets of a SELECT in place of the text of the answer; null: not wanted. They
+  /// refer to the replies and to the plan.
+  std::vector<ResultSet>* sets = nullptr;
 };
 
 /// A reply that merging cannot read.

@@ -6,7 +6,6 @@
 #include "balancer/status/collect.hpp"
 #include "balancer/status/metrics.hpp"
 #include "balancer/status/rows/agent_status.hpp"
-#include "balancer/status/rows/status_json.hpp"
 
 namespace karmad {
 namespace {

@@ -89,7 +89,7 @@ std::string_view mysql_text(std::string_view value, std::string& scratch) {
 }
 
 bool is_sql_null(std::string_view value) {
-  return value.empty() || value == "null";
+  return value.empty() || value == "null" || is_infinity(value);
 }
 
 /// Size of a value in the binary form; 0: it is sent as a text.
@@ -124,7 +124,6 @@ MysqlResults::MysqlResults(std::string_view json, const Options& options) : opti
   readable_ = read_.read_answer(json);
   if (auto finite = readable_ ? std::nullopt : without_infinities(json)) {
     finite_ = *std::move(finite);
-    end_infinities(finite_, 0);
     readable_ = read_.read_answer(finite_);
   }
   for (std::size_t set = 0; set < sets(); ++set)

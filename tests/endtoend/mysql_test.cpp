@@ -101,6 +101,9 @@ TEST(AMysqlClient, GetsTheTypesThatTheEngineNamesWhateverTheShardsHave) {
   auto got = client.query(select);
   EXPECT_EQ(got.types, types) << got.text;
   EXPECT_EQ(got.rows, (Rows{"1|5|0.5|1,2", "2|3000000000|1.500000|"}));
+  got = client.query("SHOW META LIKE 'total_found'");
+  EXPECT_EQ(got.types, (Rows{"254", "254"}));
+  EXPECT_EQ(got.rows, Rows{"total_found|2"});
   const auto prepared = client.prepare("SELECT id, n FROM t ORDER BY id ASC");
   EXPECT_EQ(client.execute(prepared, {}).error, 0);
   of_second.clear();

@@ -60,6 +60,10 @@ std::optional<std::string> with_values_replaced(std::string_view json, ReplacedA
 
 }  // namespace
 
+bool is_infinity(std::string_view value) {
+  return value == kInfinity || value == kMinusInfinity;
+}
+
 std::optional<std::string> without_infinities(std::string_view body) {
   return with_values_replaced(body, infinity_at);
 }

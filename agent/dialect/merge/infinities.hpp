@@ -17,6 +17,8 @@ namespace karmad {
 /// although JSON does not have them, and -1e999 for `-inf`; nothing if there are none. So they are
 /// ordered as they are.
 std::optional<std::string> without_infinities(std::string_view body);
+/// Whether the JSON value is such a number.
+bool is_infinity(std::string_view value);
 /// Replaces these numbers in the text from offset `begin` of `out` by `null`: JSON readers cannot
 /// hold them. `padded`: with spaces up to the width of the number, for tables of text.
 void end_infinities(std::string& out, std::size_t begin, bool padded = false);

@@ -2,6 +2,7 @@
 
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "balancer/status/document.hpp"
 #include "balancer/status/rows/like.hpp"
 #include "balancer/topology/topology.hpp"
 
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -209,6 +211,22 @@ void status_rows(const Snapshot& snapshot, const RowSink& sink) {
         write_since_start(of_mirror, mirrors[i]);
       }
     }
+}
+
+void append_status_json(std::string& out, const Snapshot& snapshot) {
+  Document document(out);
+  document.object([&] {
+    std::set<std::string> seen;
+    status_rows(snapshot, [&](std::string key, const std::string& value, bool is_number) {
+      const auto [name, is_new] = seen.insert(clean_utf8(key));  // tables may have any name
+      if (!is_new) return;
+      if (is_number) {
+        document.raw(*name, value);
+      } else {
+        document.text(*name, value);
+      }
+    });
+  });
 }
 
 std::expected<ResultSet, std::string> answer(const StatusStatement& statement,

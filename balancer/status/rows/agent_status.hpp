@@ -20,4 +20,8 @@ std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
 /// as their answers are dropped. Keys may repeat, as tables may have any name.
 void status_rows(const Snapshot& snapshot, const RowSink& sink);
 
+/// Appends the document of `GET /status`: the rows of SHOW STATUS as one object, with numbers as
+/// JSON numbers.
+void append_status_json(std::string& out, const Snapshot& snapshot);
+
 }  // namespace karmad

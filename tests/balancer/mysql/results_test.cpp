@@ -1,4 +1,5 @@
 #include "balancer/mysql/results.hpp"
+#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 #include "balancer/core/refusal.hpp"
 
 #include <gtest/gtest.h>
@@ -222,6 +223,62 @@ TEST(MysqlResults, HaveValuesThatAreNoNumbersAsNullInBinaryForm) {
   EXPECT_EQ(sent("long", R"("n/a")"), null);
   EXPECT_EQ(sent("double", R"("n/a")"), null);
   EXPECT_EQ(sent("float", "null"), null);
+}
+
+std::vector<std::string> packets_of_sets(std::vector<ResultSet> sets, MysqlForm form) {
+  std::string out;
+  MysqlWriter packets(out, 1);
+  MysqlResults results(std::move(sets), {.form = form});
+  EXPECT_FALSE(results.next(packets, std::string::npos));
+  return payloads(out);
+}
+
+// karmad's rows reach the packets without JSON in between.
+TEST(MysqlResults, OfKarmadAreWrittenAsThoseOfAMirror) {
+  for (const auto form : {MysqlForm::text, MysqlForm::binary}) {
+    std::vector<ResultSet> sets(2);
+    sets[0].add_column("a \"name\"");
+    sets[0].add_column("n", "long long");
+    sets[0].add_row({"tw\xc3\xb6\n\"lines\"", "900719925474099301"});
+    sets[0].add_row({"", "no number"});
+    sets[0].warning = "w";
+    const auto read = packets_of(
+        R"([{"columns":[{"a \"name\"":{"type":"string"}},{"n":{"type":"long long"}}],"data":[)"
+        R"({"a \"name\"":"tw\u00f6\n\"lines\"","n":900719925474099301},)"
+        R"({"a \"name\"":"","n":"no number"}],"warning":"w"},{"total":0}])",
+        {.form = form});
+    EXPECT_EQ(packets_of_sets(std::move(sets), form), read);
+  }
+}
+
+TEST(MysqlResults, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
+  const auto reply = [](const std::string& rows) {
+    return R"([{"columns":[{"id":{"type":"long long"}},{"p":{"type":"float"}},)"
+           R"({"karmad_0":{"type":"long"}}],"data":[)" +
+           rows +
+           R"(],"warning":""},{"columns":[{"Variable_name":{"type":"string"}},)"
+           R"({"Value":{"type":"string"}}],"data":[{"Variable_name":"total_found","Value":"2"}]}])";
+  };
+  const auto one =
+      reply(R"({"id":1,"p":1.5,"karmad_0":3000000000},{"id":4,"p":1e999,"karmad_0":1})");
+  const auto two = reply(R"({"id":3,"p":0.5,"karmad_0":2})");
+  const std::vector<ShardReply> replies{{one}, {two}};
+  SelectPlan plan;
+  plan.rows.order = {{.column = {0, true}, .descending = true}};
+  plan.rows.id = ColumnAt{0};
+  plan.rows.hidden = 1;
+  plan.rows.hidden_names = {"karmad_0"};
+  std::string text;
+  ASSERT_FALSE(merge_select(plan, replies, {.warning = "w"}, text));
+  for (const auto form : {MysqlForm::text, MysqlForm::binary}) {
+    std::vector<ResultSet> sets;
+    std::string unused;
+    ASSERT_FALSE(merge_select(plan, replies, {.warning = "w", .sets = &sets}, unused));
+    EXPECT_EQ(unused, "");
+    const auto sent = packets_of_sets(std::move(sets), form);
+    EXPECT_EQ(sent, packets_of(text, {.form = form}));
+    EXPECT_EQ(sent.size(), 8U);
+  }
 }
 
 TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {

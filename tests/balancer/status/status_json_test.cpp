@@ -1,4 +1,4 @@
-#include "balancer/status/rows/status_json.hpp"
+#include "balancer/status/rows/agent_status.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>

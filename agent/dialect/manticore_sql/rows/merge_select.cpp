@@ -130,7 +130,10 @@ std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const Sha
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
   const auto scroll = next_scroll_token(plan, raw, replies, rows);
-  if (plan.form == RowForm::hits) {
+  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
+  if (notes.sets != nullptr) {
+    *notes.sets = std::move(merged->sets);
+  } else if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,
                  .timed_out = notes.timed_out,
                  .warning = rows.warning,
@@ -140,7 +143,6 @@ std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const Sha
   } else {
     append_sets(plan.form, merged->sets, out);
   }
-  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
   return std::nullopt;
 }
 

@@ -13,7 +13,7 @@ namespace karmad {
 /// form `plan.form`. A reply is an array of result sets: the rows, a set for each facet, SHOW META,
 /// a set for each of `plan.pairs`. An empty reply is a shard without an answer. Warnings of
 /// `notes`, of the shards, and about estimated columns become the answer's warning; `notes.meta`,
-/// if given, gets the merged SHOW META.
+/// if given, gets the merged SHOW META, and `notes.sets` the result sets in place of `out`.
 ///
 /// A malformed reply is named; `out` and `notes.meta` are unchanged then. A pure function: any
 /// thread.
