@@ -2,7 +2,7 @@
 # The Debian packages that the project needs, and functions that install missing ones. For `source`
 # in bash. docs/decisions/001-dependencies.md has the reason for each package.
 
-build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
+build_packages=(g++ cmake ninja-build re2c lemon libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
   libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)

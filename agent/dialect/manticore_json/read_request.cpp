@@ -1,5 +1,7 @@
 #include "agent/dialect/manticore_json/read_request.hpp"
 
+#include "agent/dialect/query_options.hpp"
+
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
@@ -42,11 +44,6 @@ constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
                                               {Property::expressions, "expressions"},
                                               {Property::search_after, "search_after"}});
 static_assert(kNames.all().size() == kProperties);
-
-/// The search server's limit (agents refuse larger counts).
-constexpr std::uint64_t kMaxRetryCount = 8;
-/// A day; longer times are probably in the wrong unit.
-constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
 
 enum class Option : std::uint8_t {
   agent_query_timeout,
@@ -184,26 +181,10 @@ class Listener {
     auto& options = request_.options;
     switch (option) {
       case Option::retry_count:
-        if (!value || *value > kMaxRetryCount)
-          return fail(
-              fmt::format("options.retry_count must be an integer from 0 to {}", kMaxRetryCount));
-        options.retry_count = static_cast<unsigned>(*value);
-        return true;
       case Option::agent_query_timeout:
-        if (!value || *value == 0 || *value > kMaxMillis)
-          return fail(
-              fmt::format("options.agent_query_timeout must be an integer from 1 to {} "
-                          "(milliseconds)",
-                          kMaxMillis));
-        options.agent_query_timeout = std::chrono::milliseconds(*value);
-        return true;
       case Option::retry_delay:
-        if (!value || *value > kMaxMillis)
-          return fail(
-              fmt::format("options.retry_delay must be an integer from 0 to {} "
-                          "(milliseconds)",
-                          kMaxMillis));
-        options.retry_delay = std::chrono::milliseconds(*value);
+        if (const auto why = set_query_option(options, kOptionNames[option], value))
+          return fail(fmt::format("options.{} {}", kOptionNames[option], *why));
         return true;
       case Option::scroll:
         if (request_.scroll_option.found()) return fail("options.scroll is given twice");

@@ -348,7 +348,7 @@ TEST_F(AdmitHandle, TheEndpointDecidesWhichTicketItNeeds) {
       {"POST /sql", "", TicketClass::exempt},
   };
   for (const auto& c : cases) {
-    const Request request(*this, std::string(c.head).append(" HTTP/1.1\r\nHost: h\r\n"), c.body);
+    Request request(*this, std::string(c.head).append(" HTTP/1.1\r\nHost: h\r\n"), c.body);
     EXPECT_EQ(ticket_class_of(*request.query), c.ticket_class) << c.head;
   }
 }

@@ -1,19 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/dialect/manticore_json/blame.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "agent/dialect/query_options.hpp"
+#include "config/text/source_text.hpp"
 #include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
 
-// As in the JSON dialect: the server's limit, and a day.
-constexpr unsigned kMaxRetryCount = 8;
-constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
 /// Expressions about the server, not about documents, are short.
 constexpr std::size_t kLongestWithoutFrom = 4096;
 /// Bounds memory: a token is larger than its text.
@@ -93,21 +91,9 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
 SqlRefusal SelectBuilder::read_option(const SqlToken& number) {
   const auto value = whole_number<std::uint64_t>(number.text);
   if (!value) return std::nullopt;
-  const auto& name = before_[1];
-  auto& options = out_.options;
-  if (name.is_word("retry_count")) {
-    if (*value > kMaxRetryCount)
-      return bad_select(fmt::format("retry_count must be an integer from 0 to {}", kMaxRetryCount));
-    options.retry_count = static_cast<unsigned>(*value);
-    return std::nullopt;
-  }
-  const bool timeout = name.is_word("agent_query_timeout");
-  if (*value > kMaxMillis || (timeout && *value == 0))
-    return bad_select(fmt::format("{} must be an integer from {} to {} (milliseconds)",
-                                  timeout ? "agent_query_timeout" : "retry_delay", timeout ? 1 : 0,
-                                  kMaxMillis));
-  (timeout ? options.agent_query_timeout : options.retry_delay) = std::chrono::milliseconds(*value);
-  return std::nullopt;
+  const auto name = lower(before_[1].text);
+  const auto why = set_query_option(out_.options, name, value);
+  return why ? SqlRefusal(bad_select(fmt::format("{} {}", name, *why))) : std::nullopt;
 }
 
 /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to a
@@ -168,11 +154,12 @@ void SelectBuilder::set_clause(Clause clause, const SqlToken& keyword, SqlRange 
   if (!window) note_late(keyword.at, wrong_window(keyword.at));
 }
 
-void SelectBuilder::set_per_group(const SqlToken& count) {
+bool SelectBuilder::set_per_group(const SqlToken& count) {
   const auto number = row_count(count.text);
   out_.per_group = number.value_or(0);
   if (out_.per_group == 0)
     note_unplannable(wrong_at(count.at, "expected GROUP BY or GROUP n BY"));
+  return out_.per_group != 0;
 }
 
 void SelectBuilder::set_where(const SqlToken& keyword) {

@@ -39,7 +39,8 @@ class SelectBuilder {
 
   enum class Clause : unsigned char { items, group, within, having, order, limit, options };
   void set_clause(Clause clause, const SqlToken& keyword, SqlRange tokens);
-  void set_per_group(const SqlToken& count);
+  /// The n of GROUP n BY. False: it is none, and the reason is noted.
+  bool set_per_group(const SqlToken& count);
   void set_where(const SqlToken& keyword);
   void add_condition(const SqlToken& token, int depth);
 

@@ -94,7 +94,7 @@ conditions ::= conditions plain(T). { reader->condition(T); }
 
 group ::= .
 group ::= GROUP(K) BY span(S).          { reader->clause(SqlReader::kGroup, K, S); }
-group ::= GROUP(K) WORD(N) BY span(S).  { reader->per_group(N); reader->clause(SqlReader::kGroup, K, S); }
+group ::= GROUP(K) WORD BY span(S).     { reader->clause(SqlReader::kGroup, K, S); }
 having_within ::= .
 having_within ::= having.
 having_within ::= within.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <cstdio>
+#include <utility>
 
 #include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
@@ -111,7 +112,6 @@ class SqlReader {
   void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
   void where(SqlPiece keyword) { select_.set_where(keyword.token()); }
   void condition(SqlPiece piece) { select_.add_condition(piece.token(), piece.depth); }
-  void per_group(SqlPiece count) { select_.set_per_group(count.token()); }
   void facet(SqlPiece keyword, SqlRange items) { select_.begin_facet(keyword.token(), items); }
   void facet_part(FacetPart part, SqlPiece keyword, SqlRange range) {
     select_.set_facet_part(part, keyword.token(), range);
@@ -302,6 +302,7 @@ class SqlReader {
   SqlToken second_;
   std::size_t count_ = 0;  ///< of tokens that were given
   int depth_ = 0;          ///< of brackets, with the token's own
+  bool closes_nothing_ = false;  ///< the token is a bracket that closes none
   bool has_from_ = false;
   bool in_tables_ = false;  ///< between FROM and the clause behind it
   bool in_facet_ = false;
@@ -415,7 +416,7 @@ int SqlReader::code_of_sign() {
   if (closes && depth_ > 0) {
     --depth_;
   } else if (closes && is_select()) {
-    select_.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
+    closes_nothing_ = true;
     return SQL_INNER;
   }
   if (inner) return SQL_INNER;
@@ -461,7 +462,12 @@ void SqlReader::feed(yyParser& parser, bool ended) {
     in_tables_ = !is_clause(code) || code == SQL_FROM;
   }
   const bool begins_tables = is_select() && code == SQL_FROM && !has_from_;
-  SqlParse(&parser, code, piece_of(token_, depth_), this);
+  const bool counts = is_select() && has_from_ && code == SQL_WORD &&
+                      before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
+  if (counts && !select_.set_per_group(token_)) skimming_ = true;
+  if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
+  if (std::exchange(closes_nothing_, false))
+    select_.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
   if (!begins_tables) return;
   has_from_ = true;
   in_tables_ = true;
@@ -477,15 +483,18 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
         "has no alias and no part",
         token.at)));
   skimming_ = true;
-  if (is_clause(token.keyword)) return select_.note_unplannable(out_of_order(token));
   const auto before = before_.keyword;
   if (in_facet_ && before == SQL_ORDER)
     return select_.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
   const bool in_within = before_before_.keyword == SQL_WITHIN;
-  select_.note_unplannable(wrong_at(token.at, before == SQL_WITHIN  ? "expected group here"
-                                              : before != SQL_GROUP ? "expected by here"
-                                              : in_within           ? "expected order here"
-                                                          : "expected GROUP BY or GROUP n BY"));
+  const auto* const missing = before == SQL_WITHIN  ? "expected group here"
+                              : before == SQL_ORDER ? "expected by here"
+                              : before == SQL_GROUP ? in_within ? "expected order here"
+                                                                : "expected GROUP BY or GROUP n BY"
+                              : before_before_.keyword == SQL_GROUP ? "expected by here"
+                                                                    : nullptr;
+  select_.note_unplannable(missing == nullptr ? out_of_order(token)
+                                              : wrong_at(token.at, missing));
 }
 
 void SqlReader::unexpected_in_change(const SqlToken& token) {
