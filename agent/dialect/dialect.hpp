@@ -187,7 +187,7 @@ struct MergeNotes {
   std::string_view warning{};  ///< plain text; empty: none
   SelectMeta* meta = nullptr;  ///< gets what is told of the query aside; null: not wanted
   /// Gets the result sets of a SELECT in place of the text of the answer; null: not wanted. They
-  /// refer to the replies and to the plan.
+  /// refer to the replies.
   std::vector<ResultSet>* sets = nullptr;
 };
 

@@ -161,6 +161,7 @@ struct Answer {
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
   std::vector<ResultSet> sets;           ///< in place of `body` for a client that `takes_rows`
+  std::vector<Reply> replies;            ///< what `sets` refer to
   MemoryReservation memory;              ///< of `body`
   std::string_view allow;                ///< value of Allow, with status 405
   std::optional<unsigned> retry_after;   ///< seconds

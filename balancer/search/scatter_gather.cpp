@@ -201,7 +201,8 @@ class ScatterGather {
       const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
                              .timed_out = timed_out,
                              .warning = warning,
-                             .meta = query_.meta};
+                             .meta = query_.meta,
+                             .sets = query_.takes_rows ? &answer.sets : nullptr};
       std::optional<BadReply> bad;
       auto merge = [&] { bad = take(replies, notes, answer.body); };
       if (auto failed = co_await run_merge(answer, size, merge)) co_return *std::move(failed);
@@ -212,6 +213,9 @@ class ScatterGather {
           query_.worker.counters.add(Count::answers_partial);
           query_.trace.partial = true;
         }
+        if (!answer.sets.empty())
+          for (auto& part : parts_)
+            if (part->answered()) answer.replies.push_back(std::move(part->reply()));
         co_return answer;
       }
       // Merging found an error in the reply: the shard is asked again, at another mirror.

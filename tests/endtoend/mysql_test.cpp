@@ -1,4 +1,5 @@
 // Clients of the MySQL protocol: the real program, and packets written by hand.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -112,6 +113,42 @@ TEST(AMysqlClient, GetsTheTypesThatTheEngineNamesWhateverTheShardsHave) {
   got = client.query(select);
   EXPECT_EQ(got.types, types);
   EXPECT_EQ(got.rows, Rows{});
+}
+
+// The packets are written of the merged rows, which refer to the replies of both shards.
+TEST(AMysqlClient, GetsMergedGroupsUnderTheNamesThatItGaveThem) {
+  const auto shard = [](const std::string& mean, int id) {
+    const auto column = [](const char* name, const char* type) {
+      return fmt::format(R"({{"{}":{{"type":"{}"}}}})", name, type);
+    };
+    return fmt::format(
+        R"([{{"columns":[{},{},{},{},{},{},{}],"data":[{{"karmad_0":{},"brand":"\u00e4 \"b\"",)"
+        R"("karmad_1":1,"karmad_2":{},"karmad_3":1,"karmad_4":77,"karmad_5":{}}}],"total":1,)"
+        R"("error":"","warning":""}},{{"columns":[{},{}],"data":[{{"Variable_name":)"
+        R"("total_found","Value":"1"}}],"total":1,"error":"","warning":""}}])",
+        column("karmad_0", "double"), column("brand", "string"), column("karmad_1", "long"),
+        column("karmad_2", "long long"), column("karmad_3", "long long"),
+        column("karmad_4", "long long"), column("karmad_5", "double"), mean, id, mean,
+        column("Variable_name", "string"), column("Value", "string"));
+  };
+  std::string mean = "4";
+  FakeMirror first([&](const std::string&) { return json(shard(mean, 7)); });
+  FakeMirror second([&](const std::string&) { return json(shard("2", 9)); });
+  MysqlMaster karmad(first, "", "mysql", "agent = " + second.address() + ":t");
+  MysqlClient client(karmad.port());
+  const std::string select =
+      "SELECT AVG(price) AS price, brand FROM t GROUP BY brand ORDER BY COUNT(*) DESC";
+  auto got = client.query(select);
+  ASSERT_EQ(got.error, 0) << got.text;
+  EXPECT_EQ(got.columns, (Rows{"price", "brand"}));
+  ASSERT_EQ(got.rows.size(), 1U);
+  EXPECT_TRUE(got.rows[0].ends_with("|\xc3\xa4 \"b\"")) << got.rows[0];
+  EXPECT_EQ(got.rows[0][0], '3');
+  mean = "inf";
+  got = client.query(select);
+  ASSERT_EQ(got.error, 0) << got.text;
+  ASSERT_EQ(got.rows.size(), 1U);
+  EXPECT_TRUE(got.rows[0].starts_with("NULL|")) << got.rows[0];
 }
 
 TEST(AMysqlClient, MaySendSeveralStatementsIfItAskedForThat) {

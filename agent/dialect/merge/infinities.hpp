@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/result_set.hpp"
 
 namespace karmad {
 
@@ -24,10 +25,12 @@ bool is_infinity(std::string_view value);
 void end_infinities(std::string& out, std::size_t begin, bool padded = false);
 
 /// `merge(replies)`, which appends to `out`; once more without infinities if a reply cannot be read
-/// for them: a client can compute such values, so no mirror is to blame. `padded` as above.
+/// for them: a client can compute such values, so no mirror is to blame. `padded` as above. `sets`,
+/// if given, gets the result sets in place of a text; the first one then owns the changed replies.
 template <class Merge>
 std::optional<BadReply> merge_with_infinities(std::span<const ShardReply> replies, std::string& out,
-                                              bool padded, Merge merge) {
+                                              bool padded, Merge merge,
+                                              std::vector<ResultSet>* sets = nullptr) {
   auto bad = merge(replies);
   if (!bad) return std::nullopt;
   std::vector<ShardReply> readable(replies.begin(), replies.end());
@@ -39,6 +42,10 @@ std::optional<BadReply> merge_with_infinities(std::span<const ShardReply> replie
   const auto begin = out.size();
   bad = merge(std::span<const ShardReply>(readable));
   if (!bad) end_infinities(out, begin, padded);
+  if (!bad && sets != nullptr && !sets->empty()) {
+    auto& made = sets->front().made;
+    made.splice_after(made.before_begin(), bodies);
+  }
   return bad;
 }
 

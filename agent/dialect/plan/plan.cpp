@@ -25,9 +25,12 @@ struct MergeReplies {
   }
   Merged operator()(const SelectPlan& step) const {
     const bool is_table = step.form == RowForm::text;
-    return merge_with_infinities(replies, out, is_table, [&](std::span<const ShardReply> readable) {
-      return merge_select(step, readable, notes, out);
-    });
+    return merge_with_infinities(
+        replies, out, is_table,
+        [&](std::span<const ShardReply> readable) {
+          return merge_select(step, readable, notes, out);
+        },
+        notes.sets);
   }
   Merged operator()(const SearchNearDocument& step) const { return nothing_found(step.search); }
   Merged operator()(const SelectNearDocument& step) const { return nothing_found(step.select); }

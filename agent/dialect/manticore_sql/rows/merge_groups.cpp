@@ -248,7 +248,8 @@ class GroupMerge {
     }
     merged.made = std::move(rows_.made);
     for (const auto& [column, name] : plan_.names)
-      if (const auto at = position(column, merged.columns.size())) merged.columns[*at].name = name;
+      if (const auto at = position(column, merged.columns.size()))
+        merged.columns[*at].name = merged.made.emplace_front(name);
     merged.estimate = estimate(merged, exact);
     return merged;
   }
