@@ -58,8 +58,8 @@ void CallBuilder::add_argument(const SqlToken& value) {
 
 bool CallBuilder::add_listed(const SqlToken& token, int depth) {
   if (token.is_sign('(')) {
-    if (list_open_ || (!arguments_.empty() && !arguments_.back().single &&
-                       arguments_.back().end == token.at))
+    if (list_open_ ||
+        (!arguments_.empty() && !arguments_.back().single && arguments_.back().end == token.at))
       return false;
     list_open_ = true;
     arguments_.push_back({.first = token, .single = false});
@@ -102,8 +102,8 @@ SqlRefusal CallBuilder::find_table() {
   const auto place = place_of_table();
   const auto procedure = kProcedures[out_.kind];
   if (place >= arguments_.size() || !arguments_[place].name.empty())
-    return ClientError{400, fmt::format("CALL {} needs the name of a table as argument {}",
-                                        procedure, place + 1)};
+    return ClientError{
+        400, fmt::format("CALL {} needs the name of a table as argument {}", procedure, place + 1)};
   const auto& argument = arguments_[place];
   const auto& text = argument.first.text;
   const bool names = argument.single && argument.first.kind == SqlToken::Kind::quoted &&
@@ -114,8 +114,8 @@ SqlRefusal CallBuilder::find_table() {
                                         procedure, argument.first.at)};
   out_.table = argument.first.inner();
   if (out_.table.find(',') != std::string::npos)
-    return ClientError{400, fmt::format("CALL {}: '{}' names several tables; ask one", procedure,
-                                        out_.table)};
+    return ClientError{
+        400, fmt::format("CALL {}: '{}' names several tables; ask one", procedure, out_.table)};
   out_.table_begin = argument.first.at;
   out_.table_end = argument.end;
   return std::nullopt;

@@ -114,13 +114,13 @@ std::size_t SelectBuilder::keep(const SqlToken& token, int depth, bool names_tab
   if (is_reserved(token) && !names_table)
     note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
   if (depth > kDeepestBrackets)
-    note_unplannable(wrong_at(token.at, fmt::format("brackets nest deeper than {}",
-                                                    kDeepestBrackets)));
+    note_unplannable(
+        wrong_at(token.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets)));
   if (tokens.size() < kMostSqlTokens)
     tokens.push_back(token);
   else
-    note_unplannable(wrong_at(token.at, fmt::format("more than {} words outside of WHERE",
-                                                    kMostSqlTokens)));
+    note_unplannable(
+        wrong_at(token.at, fmt::format("more than {} words outside of WHERE", kMostSqlTokens)));
   return tokens.size();
 }
 
@@ -129,8 +129,7 @@ SqlRefusal SelectBuilder::add_table(const SqlToken& token) {
   const auto name = token.inner();
   if (name.empty()) return bad_select("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
-    return bad_select(
-        fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
+    return bad_select(fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
   if (out_.table.empty()) out_.table_begin = token.at;
   out_.table.append(out_.table.empty() ? "" : ",").append(name);
   out_.table_end = token.end();
@@ -157,8 +156,7 @@ void SelectBuilder::set_clause(Clause clause, const SqlToken& keyword, SqlRange 
 bool SelectBuilder::set_per_group(const SqlToken& count) {
   const auto number = row_count(count.text);
   out_.per_group = number.value_or(0);
-  if (out_.per_group == 0)
-    note_unplannable(wrong_at(count.at, "expected GROUP BY or GROUP n BY"));
+  if (out_.per_group == 0) note_unplannable(wrong_at(count.at, "expected GROUP BY or GROUP n BY"));
   return out_.per_group != 0;
 }
 
@@ -247,8 +245,7 @@ void SelectBuilder::end_facet() {
     note_late(facet.at,
               wrong_at(facet.at, has_parts ? "FACET names nothing" : "a clause is empty"));
   const auto limit = span(facet.parts[static_cast<std::size_t>(FacetPart::limit)]);
-  if (!limit.empty() && !read_window(limit))
-    note_late(facet.at, wrong_window(limit.front().at));
+  if (!limit.empty() && !read_window(limit)) note_late(facet.at, wrong_window(limit.front().at));
 }
 
 void SelectBuilder::fill() {

@@ -300,8 +300,8 @@ class SqlReader {
   SqlToken before_;         ///< the one before it
   SqlToken before_before_;  ///< and the one before that
   SqlToken second_;
-  std::size_t count_ = 0;  ///< of tokens that were given
-  int depth_ = 0;          ///< of brackets, with the token's own
+  std::size_t count_ = 0;        ///< of tokens that were given
+  int depth_ = 0;                ///< of brackets, with the token's own
   bool closes_nothing_ = false;  ///< the token is a bracket that closes none
   bool has_from_ = false;
   bool in_tables_ = false;  ///< between FROM and the clause behind it
@@ -487,14 +487,13 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
   if (in_facet_ && before == SQL_ORDER)
     return select_.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
   const bool in_within = before_before_.keyword == SQL_WITHIN;
-  const auto* const missing = before == SQL_WITHIN  ? "expected group here"
-                              : before == SQL_ORDER ? "expected by here"
-                              : before == SQL_GROUP ? in_within ? "expected order here"
-                                                                : "expected GROUP BY or GROUP n BY"
-                              : before_before_.keyword == SQL_GROUP ? "expected by here"
-                                                                    : nullptr;
-  select_.note_unplannable(missing == nullptr ? out_of_order(token)
-                                              : wrong_at(token.at, missing));
+  const auto* const missing =
+      before == SQL_WITHIN  ? "expected group here"
+      : before == SQL_ORDER ? "expected by here"
+      : before == SQL_GROUP ? in_within ? "expected order here" : "expected GROUP BY or GROUP n BY"
+      : before_before_.keyword == SQL_GROUP ? "expected by here"
+                                            : nullptr;
+  select_.note_unplannable(missing == nullptr ? out_of_order(token) : wrong_at(token.at, missing));
 }
 
 void SqlReader::unexpected_in_change(const SqlToken& token) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
-#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -152,8 +152,7 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
       continue;
     }
     if (!blank && statements.size() == kMostStatements)
-      return no_statements(
-          fmt::format("more than {} statements in one request", kMostStatements));
+      return no_statements(fmt::format("more than {} statements in one request", kMostStatements));
     if (!blank) statements.push_back(text.substr(begin, token.at - begin));
     if (ends) return statements;
     begin = token.at + 1;

@@ -14,7 +14,6 @@
 #include "agent/dialect/dialect.hpp"
 #include "agent/dialect/fronts/sql/sql_span.hpp"
 #include "agent/dialect/manticore_json/request.hpp"
-#include "agent/dialect/session_statement.hpp"
 
 namespace karmad {
 
@@ -150,6 +149,28 @@ struct ShowStatement {
   std::string table;  ///< empty: it names none
   std::size_t table_begin = 0;
   std::size_t table_end = 0;
+};
+
+/// A statement about the client's connection: about the query before it, or about settings that
+/// have no meaning for karmad.
+struct SessionStatement {
+  enum class Is : std::uint8_t {
+    nothing,    ///< is answered as done, and changes nothing
+    meta,       ///< SHOW META
+    warnings,   ///< SHOW WARNINGS
+    scroll,     ///< SHOW SCROLL: the token of the last SELECT
+    inspected,  ///< SHOW PLAN, SHOW PROFILE: `text` names it
+    use,        ///< USE: `text` is the name, or empty
+    // Asked by clients of MySQL only.
+    databases,   ///< SHOW DATABASES
+    collations,  ///< SHOW COLLATION
+    charsets,    ///< SHOW CHARACTER SET
+  };
+  Is is = Is::nothing;
+  std::string text{};
+  std::optional<std::string> like{};  ///< pattern for the first column
+
+  bool operator==(const SessionStatement&) const = default;
 };
 
 enum class Show : std::uint8_t {
