@@ -116,6 +116,13 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
       {"select * from t; show meta", "several statements"},
       {"select * from t where a='x", "does not end"},
       {"select * from t /* x", "does not end"},
+      {"select * from group secret group by a", "at offset 20"},
+      {"select * from limit secret", "at offset 20"},
+      {"select a order by b, (c", "has no FROM"},
+      {"select count(*)) from t", "has no FROM"},
+      {"select a) , 1", "has no FROM"},
+      {"select f(a] from t where b in (1)", "has no FROM"},
+      {"select f(a} from t, [b)", "has no FROM"},
       {"select * from t option retry_count=9", "from 0 to 8"},
       {"select * from t option agent_query_timeout=0", "from 1 to"},
   };

@@ -31,6 +31,7 @@ TEST(SelectRefusal, RefusesWhatCannotBeMergedWithItsOffset) {
       {"select * from p q", "400 expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset 16"},
       {"select * from p, where a=1", "400 expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset 23"},
       {"select * from p left join q on p.a=q.a", "400 at offset 21: JOIN"},
+      {"select join from p", "501 at offset 7: JOIN"},
       {"select id from p option scroll='x'", "400 the scroll token is not base64"},
       {"select id from p option scroll=2", "400 at offset 24: scroll must be 1"},
       {"select a, count(*) from p group by a option scroll=1", "400 groups, facets and KNN()"},

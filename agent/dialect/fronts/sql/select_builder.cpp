@@ -72,6 +72,9 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
     return bad_select(fmt::format(
         "at offset {}: JOIN is not supported; query each table and join the rows yourself",
         token.at));
+  if (joins)
+    note_unplannable(
+        unmergeable_at(token.at, "JOIN", "query each table and join the rows yourself"));
   names_other_ = names_other_ || joins || token.is_word("from");
   has_options_ = has_options_ || token.is_word("option");
   if (token.kind == SqlToken::Kind::quoted && token.text.find_first_of(";()") != token.text.npos)
@@ -281,6 +284,8 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
   if (!has_from) {
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
     note_unplannable(wrong_at(statement_.size(), "expected FROM and a table"));
+  } else if (out_.table.empty()) {
+    return std::unexpected(bad_select("FROM names no table"));
   }
   if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(*std::move(refusal));
   if (open_brackets > 0) note_unplannable(wrong_at(end, "a bracket is not closed"));

@@ -82,6 +82,8 @@ other(N) ::= ORDER(A).  { N = A; }
 other(N) ::= LIMIT(A).  { N = A; }
 other(N) ::= OPTION(A). { N = A; }
 other(N) ::= FACET(A).  { N = A; }
+other(N) ::= BY(A).     { N = A; }
+other(N) ::= DISTINCT(A). { N = A; }
 
 from ::= FROM tables(L). { reader->tables(L); }
 tables(S) ::= name(N).                    { S = reader->table_of_select(reader->empty_range(), N); }

@@ -302,6 +302,8 @@ class SqlReader {
   SqlToken second_;
   std::size_t count_ = 0;        ///< of tokens that were given
   int depth_ = 0;                ///< of brackets, with the token's own
+  int parentheses_ = 0;          ///< open ones of a SELECT; brackets of other kinds may not close them
+  bool lost_from_ = false;       ///< one closes before FROM that was not opened: engines differ
   bool closes_nothing_ = false;  ///< the token is a bracket that closes none
   bool has_from_ = false;
   bool in_tables_ = false;  ///< between FROM and the clause behind it
@@ -412,6 +414,8 @@ int SqlReader::code_of_sign() {
   const bool closes = sign == ')' || (is_select() && (sign == ']' || sign == '}'));
   const bool has_rows = kind_ == StatementKind::insert || kind_ == StatementKind::call;
   if (opens) ++depth_;
+  if (sign == '(') ++parentheses_;
+  if (sign == ')' && --parentheses_ < 0 && !has_from_) lost_from_ = true;
   const bool inner = is_select() ? depth_ > 0 : has_rows && depth_ > 1;
   if (closes && depth_ > 0) {
     --depth_;
@@ -451,7 +455,8 @@ int SqlReader::code_of_token() {
 }
 
 void SqlReader::feed(yyParser& parser, bool ended) {
-  const int code = ended ? 0 : code_of_token();
+  int code = ended ? 0 : code_of_token();
+  if (code == SQL_FROM && is_select() && !has_from_ && parentheses_ != 0) code = SQL_INNER;
   if (is_select() && in_tables_ && !may_name_table()) {
     if (code == SQL_HINT || code == SQL_USE) {
       SqlParse(&parser, 0, piece_of(token_, depth_), this);
@@ -462,7 +467,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
     in_tables_ = !is_clause(code) || code == SQL_FROM;
   }
   const bool begins_tables = is_select() && code == SQL_FROM && !has_from_;
-  const bool counts = is_select() && has_from_ && code == SQL_WORD &&
+  const bool counts = is_select() && has_from_ && !in_tables_ && code == SQL_WORD &&
                       before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
   if (counts && !select_.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
@@ -554,7 +559,8 @@ std::expected<SqlStatement, ClientError> SqlReader::run() {
 
 std::expected<SqlStatement, ClientError> SqlReader::finish() {
   if (refusal_) return std::unexpected(*std::move(refusal_));
-  if (is_select()) return select_.finish(has_from_, depth_, token_.at);
+  if (is_select())
+    return select_.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
   if (is_change()) return change_.finish();
   if (kind_ == StatementKind::call) return call_.finish(statement_);
   if (read_) return *std::move(read_);

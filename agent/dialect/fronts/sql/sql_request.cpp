@@ -178,7 +178,8 @@ std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements
   const auto statements = split_statements(whole->text);
   if (!statements) return std::unexpected(statements.error());
   const auto form = whole->form;
-  for (const auto one : *statements) {
+  for (auto one : *statements) {
+    one = one.substr(0, one.find_last_not_of(" \t\r\n;") + 1);
     const auto kind = kind_of_statement(one);
     const bool changes = kind == StatementKind::insert || kind == StatementKind::change;
     if (changes && form == RowForm::hits)  // as the search server answers it there
