@@ -301,7 +301,9 @@ class ScatterGather {
       answer.body = query_.worker.loop.buffers.take();
       work();
     }
-    answer.memory.charge(query_.memory, answer.body.capacity());
+    auto made = answer.body.capacity();
+    for (const auto& set : answer.sets) made += set.cells.capacity() * sizeof(set.cells.front());
+    answer.memory.charge(query_.memory, made);
     if (query_.wants_trace) note_merge(began);
     co_return std::nullopt;
   }
