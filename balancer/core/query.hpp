@@ -31,6 +31,20 @@ struct StatementList;
 
 /// The statements of a request, or why there are none.
 using StatementsRead = std::expected<std::shared_ptr<const StatementList>, ClientError>;
+/// The same with the request that they were found in: a handle may change that of the query.
+struct FoundStatements {
+  std::string_view path;
+  std::string_view query;
+  std::string_view body;
+  StatementsRead found;
+
+  bool are_of(const ClientRequest& request) const {
+    const auto same = [](std::string_view a, std::string_view b) {
+      return a.data() == b.data() && a.size() == b.size();
+    };
+    return same(path, request.path) && same(query, request.query) && same(body, request.body);
+  }
+};
 
 /// Sends a query to the shards of its table and makes the answer: scatter_gather(), or a test's
 /// function. The parsed query is `query.parsed`.
@@ -55,7 +69,7 @@ struct Query : RequestFields {
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
   /// Those of a request to an endpoint of statements, once they were looked for; else null.
-  std::shared_ptr<const StatementsRead> statements;
+  std::shared_ptr<const FoundStatements> statements;
   Parsed parsed;                 ///< valid once its dialect has parsed it
   const Table* table = nullptr;  ///< set when the query is sent to a table
   /// Owns the tables of lists that the query has named, until its end.

@@ -83,6 +83,9 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
 }
 
 Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter) {
+  // One of several that is planned again with another topology: those before it are done.
+  if (query.request.in_session && query.request.statement != nullptr)
+    return answer_one(query, served, scatter);
   const auto& read = statements_of(query);
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
   const auto& list = *read;
@@ -103,13 +106,16 @@ Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatte
 }  // namespace
 
 const StatementsRead& statements_of(Query& query) {
-  if (query.statements == nullptr)
-    query.statements = std::make_shared<const StatementsRead>(read_statements(query.request));
-  return *query.statements;
+  const auto& request = query.request;
+  if (query.statements == nullptr || !query.statements->are_of(request))
+    query.statements = std::make_shared<const FoundStatements>(
+        FoundStatements{request.path, request.query, request.body, read_statements(request)});
+  return query.statements->found;
 }
 
 Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter) {
-  if (query.statements == nullptr && is_long_work(query, query.request.body.size()))
+  const bool found = query.statements != nullptr && query.statements->are_of(query.request);
+  if (!found && is_long_work(query, query.request.body.size()))
     return read_long_statements(query, served, scatter);
   return answer_list(query, served, scatter);
 }

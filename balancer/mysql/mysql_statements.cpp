@@ -162,7 +162,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   Query query(worker_, *settings_, head, statement.sql.text, client_);
   auto list = std::make_shared<StatementList>();
   list->statements.push_back(statement.sql);
-  query.statements = std::make_shared<const StatementsRead>(std::move(list));
+  query.statements = std::make_shared<const FoundStatements>(FoundStatements{
+      query.request.path, query.request.query, query.request.body, std::move(list)});
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;

@@ -302,7 +302,10 @@ class ScatterGather {
       work();
     }
     auto made = answer.body.capacity();
-    for (const auto& set : answer.sets) made += set.cells.capacity() * sizeof(set.cells.front());
+    for (const auto& set : answer.sets) {
+      made += set.cells.capacity() * sizeof(set.cells.front());
+      if (!set.made.empty()) made += size;  // copies of replies, or values made of them
+    }
     answer.memory.charge(query_.memory, made);
     if (query_.wants_trace) note_merge(began);
     co_return std::nullopt;

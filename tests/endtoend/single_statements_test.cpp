@@ -30,6 +30,25 @@ struct OneAndTwo {
   }
 };
 
+// The preference is taken out of the URL after the statement was found there.
+TEST(SingleStatements, InUrlsMayHaveAReadPreference) {
+  const OneAndTwo at;
+  for (const std::string_view table : {"one", "two"})
+    for (const std::string_view order : {"{}&{}", "{1}&{0}"}) {
+      const auto statement =
+          fmt::format("query=select+id+from+{}+where+id%3C3+order+by+id+asc", table);
+      const auto query = fmt::format(fmt::runtime(order), statement, "read_preference=nearest");
+      const auto raw = get(at.master.port(), "/sql?mode=raw&" + query);
+      EXPECT_EQ(raw.status, 200) << query << raw.body;
+      EXPECT_NE(raw.body.find("\"id\":1"), std::string::npos) << raw.body;
+      const auto hits = get(at.master.port(), "/sql?" + query);
+      EXPECT_NE(hits.body.find("\"_id\":1"), std::string::npos) << hits.body;
+      EXPECT_EQ(get(at.master.port(), "/cli_json?" + query).body, raw.body);
+    }
+  const auto bare = get(at.master.port(), "/cli_json?select%202&read_preference=primary");
+  EXPECT_NE(bare.body.find("\"2\":2"), std::string::npos) << bare.body;
+}
+
 TEST(SingleStatements, ReachNoTableThatKarmadDoesNotServe) {
   const OneAndTwo at;
   const auto direct = post(at.whole.port(), "/sql?mode=raw", "CALL KEYWORDS('lamp', 'secret')");

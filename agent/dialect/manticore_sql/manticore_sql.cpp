@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
@@ -26,6 +28,12 @@ std::string renamed(std::string_view statement, const Parsed& parsed,
   std::string out;
   append_with_tables(out, statement, parsed.table_begin, parsed.table_end, tables);
   return out;
+}
+
+/// Whether `part` is a view into `whole`.
+bool holds(std::string_view whole, std::string_view part) {
+  return std::less_equal<>{}(whole.data(), part.data()) &&
+         std::less_equal<>{}(part.data() + part.size(), whole.data() + whole.size());
 }
 
 /// `whole` with the bytes of `part`, a view into it, replaced.
@@ -189,9 +197,13 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   AgentRequest written{request.method, request.path, request.content_type, request.body};
   const auto& statement = parsed.statement->text;
   const auto& place = parsed.statement->place;
-  if (request.path != "/sql") {  // the server knows no forms there
+  const auto& around = place.in == In::url_query ? request.query : request.body;
+  // The server knows forms at /sql only. Elsewhere, and if the request was changed since the
+  // statement was found, it gets the bare statement.
+  if (request.path != "/sql" || !holds(around, place.encoded)) {
     buffer = renamed(statement, parsed, tables);
-    return {"POST", request.path, "text/plain", buffer};
+    const bool raw = request.path == "/sql" && parsed.statement->form == RowForm::raw;
+    return {"POST", raw ? "/sql?mode=raw" : request.path, "text/plain", buffer};
   }
 
   std::string text;  // in the encoding of its place in the request

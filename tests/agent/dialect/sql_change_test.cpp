@@ -28,7 +28,8 @@ TEST(SqlChange, FindsTheTable) {
   for (const auto* statement :
        {"INSERT INTO t VALUES (1,'a')", "insert into `t` (title,id) values ('a',1),('b',2);",
         "REPLACE INTO t (id) VALUES (1) OPTION token_filter='x'", "update t set a=1 where id=1",
-        "/* c */ DELETE FROM t WHERE match('x')", "REPLACE INTO t SET a='x' WHERE id=1"})
+        "/* c */ DELETE FROM t WHERE match('x')", "REPLACE INTO t SET a='x' WHERE id=1",
+        "UPDATE t SET a=1 WHERE b=2 ORDER BY id ASC", "DELETE FROM t WHERE a=1 GROUP BY b"})
     EXPECT_EQ(table_of(statement), "t") << statement;
 }
 
@@ -40,7 +41,8 @@ TEST(SqlChange, RefusesWhatItCannotKnowWithThePlace) {
         "INSERT INTO t VALUES (1,2", "UPDATE t SET a=1 # x", "INSERT INTO (id) VALUES (1)",
         "DROP TABLE t", "DELETE FROM `t`_secret WHERE id=1", "DELETE FROM t .x WHERE id=1",
         "INSERT INTO `t`_secret(id)VALUES(1)", "INSERT INTO t .x (id) VALUES (1)",
-        "UPDATE `t`_secret SET a=1 WHERE id=1"})
+        "UPDATE `t`_secret SET a=1 WHERE id=1", "DELETE FROM t FORCE x",
+        "INSERT INTO t VALUES (1,(2; DELETE FROM u WHERE id IN (1)))"})
     EXPECT_TRUE(table_of(statement).starts_with("refused")) << statement;
   EXPECT_EQ(table_of("UPDATE t a=1"), "refused: expected SET at offset 9");
 }

@@ -56,16 +56,13 @@ void CallBuilder::add_argument(const SqlToken& value) {
   minus_.reset();
 }
 
-bool CallBuilder::add_listed(const SqlToken& token, int depth) {
+bool CallBuilder::add_listed(const SqlToken& token) {
   if (token.is_sign('(')) {
-    if (list_open_ ||
-        (!arguments_.empty() && !arguments_.back().single && arguments_.back().end == token.at))
-      return false;
-    list_open_ = true;
+    if (has_list_) return false;
+    has_list_ = true;
     arguments_.push_back({.first = token, .single = false});
   }
   arguments_.back().end = token.end();
-  if (depth == 1) list_open_ = false;
   return true;
 }
 

@@ -114,6 +114,7 @@ SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
 
 std::size_t SelectBuilder::keep(const SqlToken& token, int depth, bool names_table) {
   auto& tokens = out_.tokens;
+  if (!is_plannable()) return tokens.size();  // the clauses are of no use
   if (is_reserved(token) && !names_table)
     note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
   if (depth > kDeepestBrackets)
@@ -170,6 +171,7 @@ void SelectBuilder::set_where(const SqlToken& keyword) {
 }
 
 void SelectBuilder::add_condition(const SqlToken& token, int depth) {
+  if (!is_plannable()) return;
   if (is_reserved(token))
     note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
   if (out_.where.empty()) out_.where = token.text;
@@ -227,11 +229,13 @@ void SelectBuilder::check_vector(const SqlToken& token, int depth) {
 }
 
 void SelectBuilder::begin_facet(const SqlToken& keyword, SqlRange items) {
-  facets_.push_back({.at = keyword.at, .items = items});
+  too_many_facets_ = facets_.size() > kMostFacets;
+  if (!too_many_facets_) facets_.push_back({.at = keyword.at, .items = items});
 }
 
 void SelectBuilder::set_facet_part(FacetPart part, const SqlToken& keyword, SqlRange tokens) {
   auto& facet = facets_.back();
+  if (too_many_facets_ || (late_ && late_->first <= facet.at)) return;
   const auto at = static_cast<std::size_t>(part);
   if (facet.given[at])
     return note_late(facet.at, wrong_at(keyword.at, "a clause of FACET is given twice"));
@@ -242,6 +246,7 @@ void SelectBuilder::set_facet_part(FacetPart part, const SqlToken& keyword, SqlR
 }
 
 void SelectBuilder::end_facet() {
+  if (too_many_facets_) return;
   const auto& facet = facets_.back();
   const bool has_parts = std::ranges::find(facet.given, true) != facet.given.end();
   if (facet.items.empty())

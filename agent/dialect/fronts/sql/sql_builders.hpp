@@ -49,6 +49,7 @@ class SelectBuilder {
   void set_facet_part(FacetPart part, const SqlToken& keyword, SqlRange tokens);
   void end_facet();
 
+  bool is_plannable() const { return !out_.unplannable; }
   /// The statement cannot be planned, for the first of the reasons that are given.
   void note_unplannable(ClientError why);
   /// `end`: offset of the end.
@@ -79,6 +80,7 @@ class SelectBuilder {
   SqlRange tables_{};
   std::array<SqlRange, 7> clauses_{};
   std::vector<Facet> facets_;
+  bool too_many_facets_ = false;    ///< the present one is not kept
   std::array<SqlToken, 3> before_;  ///< the tokens behind SELECT, the last one first
   bool has_options_ = false;
   bool names_other_ = false;  ///< has the word FROM or JOIN, within brackets too
@@ -138,13 +140,14 @@ class ChangeBuilder {
 /// Builds the CALL that the grammar finds.
 class CallBuilder {
  public:
+  void begin_argument() { has_list_ = false; }
   /// False: there is no such procedure.
   bool set_procedure(const SqlToken& name);
   void add_argument(const SqlToken& value);
   /// The minus of a number, whose digits come as the argument.
   void set_negative(const SqlToken& minus) { minus_ = minus; }
   /// A token of a list in brackets. False: it cannot be there.
-  bool add_listed(const SqlToken& token, int depth);
+  bool add_listed(const SqlToken& token);
   SqlRefusal set_name(const SqlToken& name, bool as);
   /// False: the argument before has a name, so this one needs one too.
   bool end_unnamed() const;
@@ -169,7 +172,7 @@ class CallBuilder {
   CallStatement out_;
   std::vector<Argument> arguments_;
   std::optional<SqlToken> minus_;
-  bool list_open_ = false;
+  bool has_list_ = false;  ///< the present argument is a list
 };
 
 }  // namespace karmad

@@ -137,7 +137,7 @@ changed ::= name(N).       { reader->changed_table(N); }
 end_of_delete ::= .
 end_of_delete ::= WHERE rest.
 end_of_delete ::= OPTION rest.
-end_of_delete ::= HINT rest.
+end_of_delete ::= HINT(H) rest. { reader->delete_with(H); }
 end_of_delete ::= JOIN rest.
 
 columns ::= .

@@ -132,6 +132,9 @@ class SqlReader {
     change_.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
     skimming_ = true;
   }
+  void delete_with(SqlPiece word) {
+    if (!word.token().is_word("inner") && !word.token().is_word("left")) syntax_error(word);
+  }
   void begin_columns(SqlPiece bracket) {
     change_.begin_columns(bracket.token());
     expected_ = "a name of a column";
@@ -168,6 +171,7 @@ class SqlReader {
   }
   void begin_argument() {
     expected_ = "an argument";
+    call_.begin_argument();
     if (call_.is_full()) refuse(bad(fmt::format("CALL with more than {} arguments", 1000)));
   }
   void argument(SqlPiece value) {
@@ -179,7 +183,7 @@ class SqlReader {
     expected_ = "a number";
   }
   void listed_argument(SqlPiece piece) {
-    if (!call_.add_listed(piece.token(), piece.depth)) refuse_call_at(piece.at);
+    if (!call_.add_listed(piece.token())) refuse_call_at(piece.at);
     expected_ = piece.depth == 1 ? ", or )" : ")";
   }
   void unnamed_argument() {
@@ -274,9 +278,6 @@ class SqlReader {
   std::optional<std::string> joined(SqlRange range) const;
   void look_at_token();
   bool ends_here();
-  bool may_name_table() const {
-    return in_tables_ && (before_.is_word("from") || before_.is_sign(','));
-  }
   int code_of_token();
   int code_of_word();
   int code_of_sign();
@@ -300,13 +301,14 @@ class SqlReader {
   SqlToken before_;         ///< the one before it
   SqlToken before_before_;  ///< and the one before that
   SqlToken second_;
-  std::size_t count_ = 0;        ///< of tokens that were given
-  int depth_ = 0;                ///< of brackets, with the token's own
-  int parentheses_ = 0;          ///< open ones of a SELECT; brackets of other kinds may not close them
-  bool lost_from_ = false;       ///< one closes before FROM that was not opened: engines differ
+  std::size_t count_ = 0;   ///< of tokens that were given
+  int depth_ = 0;           ///< of brackets, with the token's own
+  int parentheses_ = 0;     ///< open ones of a SELECT; brackets of other kinds may not close them
+  bool lost_from_ = false;  ///< one closes before FROM that was not opened: engines differ
   bool closes_nothing_ = false;  ///< the token is a bracket that closes none
   bool has_from_ = false;
-  bool in_tables_ = false;  ///< between FROM and the clause behind it
+  bool expects_table_ = false;  ///< behind FROM, or a comma behind a table
+  bool in_tables_ = false;      ///< between FROM and the clause behind it
   bool in_facet_ = false;
   bool updates_ = false;    ///< it is an UPDATE
   bool misplaced_ = false;  ///< a word that begins a clause stands before FROM
@@ -375,7 +377,10 @@ void SqlReader::look_at_token() {
           unknown_statement(statement_, "a quoted text that does not end, or is too long"));
     return refuse(bad(*std::move(trouble)));
   }
-  if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !may_name_table()));
+  // FROM within brackets of other kinds than ( ): engines differ on what it belongs to.
+  if (is_select() && token_.keyword == SQL_FROM && !has_from_ && depth_ > parentheses_)
+    lost_from_ = true;
+  if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
     refuse(bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
@@ -386,7 +391,7 @@ void SqlReader::look_at_token() {
 bool SqlReader::ends_here() {
   if (!token_.is_sign(';')) return false;
   const bool in_row = kind_ == StatementKind::insert && depth_ > 0 && !skimming_;
-  if (in_row || may_name_table()) return false;  // the grammar refuses it
+  if (in_row || expects_table_) return false;  // the grammar refuses it
   auto next = tokens_.next();
   while (next.is_sign(';') && kind_ == StatementKind::status) next = tokens_.next();
   if (next.kind == SqlToken::Kind::end) return true;
@@ -423,10 +428,10 @@ int SqlReader::code_of_sign() {
     closes_nothing_ = true;
     return SQL_INNER;
   }
+  if (sign == ';') return SQL_SEMICOLON;
   if (inner) return SQL_INNER;
   if (opens || closes) return opens ? SQL_LP : SQL_RP;
   if (sign == ',') return SQL_COMMA;
-  if (sign == ';') return SQL_SEMICOLON;
   return sign == '-' && kind_ == StatementKind::call ? SQL_MINUS : SQL_SIGN;
 }
 
@@ -434,12 +439,13 @@ int SqlReader::code_of_word() {
   const auto keyword = token_.keyword;
   if (keyword == SQL_DISTINCT) return in_facet_ ? keyword : SQL_WORD;
   const auto before = before_.keyword;
+  if (keyword == SQL_BY && !is_select()) return SQL_WORD;
   if (keyword == SQL_BY) {
     const bool ends_key = before == SQL_GROUP || before == SQL_ORDER ||
                           (before_before_.keyword == SQL_GROUP && before != SQL_BY);
     return ends_key || in_facet_ ? keyword : SQL_WORD;
   }
-  if (keyword == SQL_FACET) {
+  if (keyword == SQL_FACET && is_select()) {
     if (in_facet_ && (before == SQL_BY || before_.is_sign(','))) return SQL_WORD;  // FACET()
     in_facet_ = true;
   }
@@ -457,10 +463,11 @@ int SqlReader::code_of_token() {
 void SqlReader::feed(yyParser& parser, bool ended) {
   int code = ended ? 0 : code_of_token();
   if (code == SQL_FROM && is_select() && !has_from_ && parentheses_ != 0) code = SQL_INNER;
-  if (is_select() && in_tables_ && !may_name_table()) {
+  if (is_select() && in_tables_ && !expects_table_) {
     if (code == SQL_HINT || code == SQL_USE) {
       SqlParse(&parser, 0, piece_of(token_, depth_), this);
       select_.note_unplannable(wrong_at(token_.at, "expected a comma or the end of FROM"));
+      in_tables_ = false;
       skimming_ = true;
       return;
     }
@@ -471,8 +478,9 @@ void SqlReader::feed(yyParser& parser, bool ended) {
                       before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
   if (counts && !select_.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
-  if (std::exchange(closes_nothing_, false))
+  if (std::exchange(closes_nothing_, false) && select_.is_plannable())
     select_.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
+  expects_table_ = begins_tables || (in_tables_ && code == SQL_COMMA);
   if (!begins_tables) return;
   has_from_ = true;
   in_tables_ = true;
@@ -480,8 +488,8 @@ void SqlReader::feed(yyParser& parser, bool ended) {
 }
 
 void SqlReader::unexpected_in_select(const SqlToken& token) {
-  if (may_name_table() && token.is_sign('(')) return refuse(select_.inner_select_at(token.at));
-  if (may_name_table()) return refuse(bad("FROM names no table"));
+  if (expects_table_ && token.is_sign('(')) return refuse(select_.inner_select_at(token.at));
+  if (expects_table_) return refuse(bad("FROM names no table"));
   if (in_tables_)
     return refuse(bad(fmt::format(
         "expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset {}; a table "

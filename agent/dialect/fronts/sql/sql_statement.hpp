@@ -29,6 +29,9 @@ struct RowWindow {
   std::size_t end() const { return offset + limit; }
 };
 
+/// Each facet is a result set of every shard.
+inline constexpr std::size_t kMostFacets = 256;
+
 struct FacetClause {
   SqlSpan items;
   SqlSpan by;

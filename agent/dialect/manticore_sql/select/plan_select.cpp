@@ -13,9 +13,6 @@ namespace karmad {
 
 namespace {
 
-/// Each facet is a result set of every shard.
-constexpr std::size_t kMostFacets = 256;
-
 std::optional<ClientError> read_draft(SelectDraft& draft) {
   auto items = read_items(draft.clauses.items);
   if (!items) return std::move(items.error());
