@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// The statements of the request, found once. Reads a long one on this thread: before it is admitted
-/// its class must be known.
+/// The statements of the request, found once. Reads a long one on this thread: before it is
+/// admitted its class must be known.
 const StatementsRead& statements_of(Query& query);
 
 /// Answers a request at an endpoint of statements: each is about karmad itself, about the client's

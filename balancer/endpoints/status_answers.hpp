@@ -1,8 +1,8 @@
 #pragma once
 
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "balancer/core/query.hpp"
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
 
 namespace karmad {
 

@@ -3,9 +3,9 @@
 #include <expected>
 #include <string>
 
+#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "balancer/status/rows/rows.hpp"
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
 #include "balancer/status/snapshot.hpp"
 
 namespace karmad {

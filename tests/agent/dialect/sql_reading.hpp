@@ -12,9 +12,9 @@
 namespace karmad::sql_reading {
 
 /// Reads a SELECT and plans it.
-inline std::expected<ShardSelect, ClientError> plan_text(
-    std::string_view statement, RowForm form = RowForm::raw,
-    Collation collation = Collation::libc_ci) {
+inline std::expected<ShardSelect, ClientError> plan_text(std::string_view statement,
+                                                         RowForm form = RowForm::raw,
+                                                         Collation collation = Collation::libc_ci) {
   const auto select = read_as<SqlSelect>(statement, StatementKind::select);
   if (!select) return std::unexpected(select.error());
   return plan_select(*select, form, collation);

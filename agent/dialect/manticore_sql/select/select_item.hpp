@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 #include "agent/dialect/fronts/sql/sql_span.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
 
