@@ -20,6 +20,7 @@
 #include <map>
 
 #include "agent/dialect/dialects.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/manticore_sql/rows/result_set.hpp"
 #include "agent/dialect/path_pattern.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
@@ -102,6 +103,10 @@ class Run {
   void query(const ClientRequest& request, std::string& answer) {
     const auto& dialect = *served_.dialect;
     dialect.ticket_class(request);
+    if (served_.endpoint->statements != Statements::none)
+      if (const auto list = read_statements(request))
+        for (const auto& one : (*list)->statements)
+          if (!one.is_of_mirrors()) std::ignore = read_statement(one.text, one.kind);
     const auto parsed = dialect.parse(request);
     if (!parsed) return refuse(parsed.error(), answer);
     std::optional<Plan> plan;
@@ -113,13 +118,13 @@ class Run {
       plan = *std::move(made);
     }
     if (!plan) return pass_on(request, *parsed, answer);
-    auto replies = round(request, *parsed, *plan);
+    auto replies = round(request, *plan);
     if (plan->changes_data()) return change(*plan, replies, answer);
     for (std::size_t tries = 0; tries <= 2 * shards_; ++tries) {  // in two rounds
       if (std::ranges::all_of(replies, [](const ShardReply& r) { return r.body.empty(); }) &&
           plan->needs_reply)
         return;
-      const auto bad = take(request, *parsed, *plan, replies, answer);
+      const auto bad = take(request, *plan, replies, answer);
       if (!bad) return;
       require(bad->shard < shards_, "a bad reply of no shard", bad->reason);
       require(!replies[bad->shard].body.empty(), "a bad reply that was not given", bad->reason);
@@ -156,8 +161,7 @@ class Run {
   }
 
   /// Asks each shard. Replies that the dialect does not take are empty.
-  std::vector<ShardReply> round(const ClientRequest& request, const Parsed& parsed,
-                                const Plan& plan) {
+  std::vector<ShardReply> round(const ClientRequest& request, const Plan& plan) {
     std::vector<ShardReply> replies(shards_);
     for (std::size_t shard = 0; shard < shards_; ++shard) {
       if (!plan.asks(shard)) continue;
@@ -192,7 +196,7 @@ class Run {
     require(!answer.empty(), "a change without an answer", "");
   }
 
-  std::optional<BadReply> take(const ClientRequest& request, const Parsed& parsed, Plan& plan,
+  std::optional<BadReply> take(const ClientRequest& request, Plan& plan,
                                std::vector<ShardReply>& replies, std::string& answer) {
     for (int rounds = 0;; ++rounds) {
       auto more = begin_next_round(plan, replies);
@@ -203,7 +207,7 @@ class Run {
       }
       if (!*more) break;
       require(rounds == 0, "a third round", request.body);
-      replies = round(request, parsed, plan);
+      replies = round(request, plan);
     }
     const auto size = answer.size();
     SelectMeta meta;
