@@ -1,6 +1,6 @@
 #!/bin/bash
-# Instructions that karmad executes in user space for one request: counted by callgrind for many requests of one client on
-# one connection, less those of a run with few. Prints a table in Markdown, a column per program: give the program of the
+# Instructions that karmad executes in user space for one request: counted by callgrind for many requests of one client,
+# less those of a run with few. Prints a table in Markdown, a column per program: give the program of the
 # commit before too, for the numbers depend on compiler and libraries, and only programs built alike can be compared.
 # Needs valgrind; takes about 20 s per program and row.
 # shellcheck source-path=SCRIPTDIR
@@ -40,16 +40,23 @@ searchd {
 }
 CONF
 
-# ask COUNT : sends so many searches on one connection, each after the answer to the one before.
+# ask COUNT : sends so many searches on one connection, always some of them at once, so that karmad hardly waits: the work
+# of its timers while it waits would count too.
 ask() {
-  local i line length
+  local i n line length requests='' at_once=50
+  for ((i = 0; i < at_once; ++i)); do
+    printf -v line 'POST /search HTTP/1.1\r\nHost: bench\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body"
+    requests+=$line
+  done
   exec 3<> "/dev/tcp/127.0.0.1/$port"
-  for ((i = 0; i < $1; ++i)); do
-    printf 'POST /search HTTP/1.1\r\nHost: bench\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&3
-    while IFS= read -r line <&3 && [[ $line != $'\r' ]]; do
-      [[ ${line,,} == content-length:* ]] && length=${line##*: }
+  for ((n = 0; n < $1; n += at_once)); do
+    printf '%s' "$requests" >&3
+    for ((i = 0; i < at_once; ++i)); do
+      while IFS= read -r line <&3 && [[ $line != $'\r' ]]; do
+        [[ ${line,,} == content-length:* ]] && length=${line##*: }
+      done
+      LC_ALL=C IFS= read -r -N "${length%$'\r'}" line <&3
     done
-    LC_ALL=C IFS= read -r -N "${length%$'\r'}" line <&3
   done
   exec 3>&-
 }
