@@ -169,14 +169,19 @@ class QueryStop {
 
 inline constexpr std::size_t kMaxAnswerFields = 6;
 
+/// The rows of an answer, for a client that `takes_rows`.
+struct AnswerRows {
+  std::vector<ResultSet> sets;
+  std::vector<Reply> replies;  ///< what the sets refer to
+};
+
 /// An answer to a client. Its body is `body`, or that of `reply`.
 struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
-  std::vector<ResultSet> sets;           ///< in place of `body` for a client that `takes_rows`
-  std::vector<Reply> replies;            ///< what `sets` refer to
-  MemoryReservation memory;              ///< of `body`
+  std::unique_ptr<AnswerRows> rows;      ///< in place of `body`; null: it has none
+  MemoryReservation memory;              ///< of `body`, or of the rows
   std::string_view allow;                ///< value of Allow, with status 405
   std::optional<unsigned> retry_after;   ///< seconds
   std::optional<Reply> reply;            ///< an agent's reply that is passed on
@@ -193,7 +198,8 @@ struct Answer {
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
   std::uint64_t length() const {
     auto length = content().size() + (rest ? rest->unread() : 0);
-    for (const auto& set : sets)
+    if (rows == nullptr) return length;
+    for (const auto& set : rows->sets)
       for (const auto cell : set.cells) length += cell.size();
     return length;
   }

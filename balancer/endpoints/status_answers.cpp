@@ -69,7 +69,8 @@ Task<Answer> metrics_answer(Query& query) {
 Answer rows_answer(ResultSet set, StatusForm form) {
   Answer answer;
   if (form == StatusForm::rows) {
-    answer.sets.push_back(std::move(set));
+    answer.rows = std::make_unique<AnswerRows>();
+    answer.rows->sets.push_back(std::move(set));
     return answer;
   }
   if (form == StatusForm::text) answer.content_type = "text/plain; charset=UTF-8";

@@ -209,8 +209,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
     outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
-  } else if (!answer.sets.empty()) {
-    MysqlResults results(std::move(answer.sets), options_for(statement));
+  } else if (answer.rows != nullptr) {
+    MysqlResults results(std::move(answer.rows->sets), options_for(statement));
     outcome = co_await send_results(results);
   } else {
     if (statement.sql.kind == StatementKind::insert) last_insert_id_ = query.last_insert_id;

@@ -197,12 +197,13 @@ class ScatterGather {
       std::size_t size = 0;
       for (const auto& reply : replies) size += reply.body.size();
       Answer answer;
+      AnswerRows rows;
       const auto warning = missing > 0 ? unmerged_.reasons() : std::string();
       const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
                              .timed_out = timed_out,
                              .warning = warning,
                              .meta = query_.meta,
-                             .sets = query_.takes_rows ? &answer.sets : nullptr};
+                             .sets = query_.takes_rows ? &rows.sets : nullptr};
       std::optional<BadReply> bad;
       auto merge = [&] { bad = take(replies, notes, answer.body); };
       if (auto failed = co_await run_merge(answer, size, merge)) co_return *std::move(failed);
@@ -213,9 +214,7 @@ class ScatterGather {
           query_.worker.counters.add(Count::answers_partial);
           query_.trace.partial = true;
         }
-        if (!answer.sets.empty())
-          for (auto& part : parts_)
-            if (part->answered()) answer.replies.push_back(std::move(part->reply()));
+        if (!rows.sets.empty()) keep_rows(std::move(rows), size, answer);
         co_return answer;
       }
       // Merging found an error in the reply: the shard is asked again, at another mirror.
@@ -301,14 +300,22 @@ class ScatterGather {
       answer.body = query_.worker.loop.buffers.take();
       work();
     }
-    auto made = answer.body.capacity();
-    for (const auto& set : answer.sets) {
-      made += set.cells.capacity() * sizeof(set.cells.front());
-      if (!set.made.empty()) made += size;  // copies of replies, or values made of them
-    }
-    answer.memory.charge(query_.memory, made);
+    answer.memory.charge(query_.memory, answer.body.capacity());
     if (query_.wants_trace) note_merge(began);
     co_return std::nullopt;
+  }
+
+  /// Gives the answer the rows that were merged of replies of so many bytes, and these replies.
+  void keep_rows(AnswerRows rows, std::size_t size, Answer& answer) {
+    std::size_t made = 0;
+    for (const auto& set : rows.sets) {
+      made += set.cells.capacity() * sizeof(std::string_view);
+      if (!set.made.empty()) made += size;  // copies of replies, or values made of them
+    }
+    for (auto& part : parts_)
+      if (part->answered()) rows.replies.push_back(std::move(part->reply()));
+    answer.memory.charge(query_.memory, made);
+    answer.rows = std::make_unique<AnswerRows>(std::move(rows));
   }
 
   /// The answer without a helper thread for the merge. After a change it is never one that clients

@@ -83,6 +83,7 @@ TEST(SelectRefusal, RefusesWhatItDoesNotUnderstandWithItsOffset) {
       {"select id from p order a", "400 at offset 23: expected by"},
       {"select id from p group 0 by a", "400 at offset 23: expected GROUP BY"},
       {"select id from p group a option b=1", "400 at offset 23: expected GROUP BY"},
+      {"select id from p group as a", "400 at offset 23: expected GROUP BY"},
       {"select id from p group ) a", "400 at offset 23: expected GROUP BY"},
       {"select id from p order limit 1", "400 at offset 23: expected by"},
       {"select id from p facet a order facet()", "400 at offset 25: expected ORDER BY"},

@@ -474,7 +474,8 @@ void SqlReader::feed(yyParser& parser, bool ended) {
     in_tables_ = !is_clause(code) || code == SQL_FROM;
   }
   const bool begins_tables = is_select() && code == SQL_FROM && !has_from_;
-  const bool counts = is_select() && has_from_ && !in_tables_ && code == SQL_WORD &&
+  const bool counts = is_select() && has_from_ && !in_tables_ && depth_ == 0 && code != SQL_BY &&
+                      token_.kind == SqlToken::Kind::word && !is_clause(code) &&
                       before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
   if (counts && !select_.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
