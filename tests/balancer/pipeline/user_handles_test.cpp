@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "balancer/admission/admission.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
@@ -104,6 +105,28 @@ TEST_F(AUserHandle, StandsInThePipelineBeforeTheRoute) {  // CO-002
   EXPECT_EQ(answer.status, 299);
   EXPECT_EQ(answer.body, R"({"status":"ok"})");
   EXPECT_NE(answer.trace.find(R"("operation":"healthz")"), std::string::npos) << answer.trace;
+}
+
+// The class of the tickets is that of the statements before the change.
+TEST_F(AUserHandle, ChangesTheStatementThatIsAnswered) {
+  Admission admission(1, loops, 1000, {}, Loop::now());
+  shared.limits.admission = &admission;
+  auto pipeline = [](Query& query) { return pass_pipeline(query); };
+  const auto head = "POST /sql?mode=raw HTTP/1.1\r\nHost: h\r\n";
+  const std::string first = "SHOW AGENT STATUS LIKE 'status_%'";
+  const std::string changed = "SHOW AGENT STATUS LIKE 'ag_0_hostname'";
+  const auto unchanged = ask(pipeline, head, first);
+  const auto expected = ask(pipeline, head, changed);
+  ASSERT_NE(expected.content(), unchanged.content());
+  const std::vector<UserHandle> handles{[&](Query& query, Next next) {
+    query.request.body = query.keep(std::string(changed));
+    return next(query);
+  }};
+  shared.process.user_handles = handles;
+  const auto answer = ask(pipeline, head, first);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.content(), expected.content());
+  EXPECT_TRUE(answer.content().contains("ag_0_hostname")) << answer.content();
 }
 
 }  // namespace
