@@ -1,5 +1,9 @@
 #include "balancer/pipeline/route.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "agent/dialect/dialect.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
@@ -60,6 +64,32 @@ TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
   ask(reloading, "POST /search HTTP/1.1\r\nHost: h\r\n", R"({"table":"t"})");
   EXPECT_EQ(seen, (std::vector{before.get(), worker.topology().get(), before.get()}));
   EXPECT_EQ(worker.counters[static_cast<std::size_t>(Count::planned_anew)], 1U);
+}
+
+// CO-052: those before the one whose shard moved are not carried out again.
+TEST_F(ARoute, PlansOneStatementOfAScriptAgain) {
+  static std::vector<std::string> seen;
+  seen.clear();
+  static Scatter scatter;
+  scatter = [](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
+    seen.emplace_back(query.parsed.read ? "reads " : "writes ").append(table.name);
+    query.plan_again = !query.former && seen.size() == 2;
+    if (query.plan_again) co_return co_await query.replan(query, scatter);
+    Answer answer;
+    answer.body = fmt::format("[{}]", seen.size());
+    co_return answer;
+  };
+  Route moving{scatter};
+  for (const std::string_view after : {"SELECT id FROM t", "SET profiling=1"}) {
+    seen.clear();
+    const auto answer =
+        ask(moving, "POST /sql?mode=raw HTTP/1.1\r\nHost: h\r\n",
+            fmt::format("INSERT INTO t (id) VALUES (1); SELECT id FROM t; {}", after));
+    EXPECT_EQ(answer.status, 200) << answer.content();
+    EXPECT_EQ(seen.size(), after.starts_with("SELECT") ? 4U : 3U);
+    EXPECT_EQ(std::ranges::count(seen, "writes t"), 1) << "for each INSERT";
+    EXPECT_TRUE(answer.content().starts_with("[1,\n3")) << answer.content();
+  }
 }
 
 }  // namespace
