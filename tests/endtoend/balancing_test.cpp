@@ -242,7 +242,8 @@ TEST(Karma, TakesItsShareFromASilentMirrorAndGivesItBackWhenItHasRecovered) {
     return std::string();
   });
   const auto weight = [&](std::size_t mirror) { return told(master, mirror, "weight"); };
-  EXPECT_TRUE(eventually([&] { return weight(2) < 0.02; })) << weight(2);
+  // 250 ms beside 5 ms would be 0.01; a busy machine makes the healthy ones slower.
+  EXPECT_TRUE(eventually([&] { return weight(2) < 0.05; })) << weight(2);
   EXPECT_GT(failed, 0);
   EXPECT_LT(shares(master, load, 3, 300)[2], 0.1);
   // The healthy ones are as they were, compared with each other.
