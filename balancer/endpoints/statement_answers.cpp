@@ -89,6 +89,8 @@ Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter
   const auto& read = statements_of(query);
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
   const auto& list = *read;
+  if (const auto& refused = list->refused)
+    return completed_task(bad_request(query, refused->status, refused->reason));
   if (list->statements.size() > 1) return answer_script(query, served, scatter, list);
   query.request.statement = {list, &list->statements.front()};
   return answer_one(query, served, scatter);

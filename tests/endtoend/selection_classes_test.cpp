@@ -135,7 +135,7 @@ TEST_F(SelectionClasses, ChangesInSqlTakeNone) {  // SS-103
         "Update t SET a = 1 WHERE id = 1", "/* x */delete FROM t WHERE id = 1",
         "SELECT id FROM t; DELETE FROM t WHERE id = 1"}) {
     SCOPED_TRACE(statement);
-    for (const auto* path : {"/sql?mode=raw", "/cli_json", "/cli"}) {
+    for (const auto* path : {"/sql?mode=raw", "/sql", "/cli_json", "/cli"}) {
       const auto answer = ask(master.port(), "POST", path, statement, preferring("nearest"));
       EXPECT_EQ(answer.status, 400) << answer.body;
       EXPECT_TRUE(answer.body.contains("takes no read preference")) << answer.body;

@@ -183,8 +183,8 @@ std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements
     const auto kind = kind_of_statement(one);
     const bool changes = kind == StatementKind::insert || kind == StatementKind::change;
     if (changes && form == RowForm::hits)  // as the search server answers it there
-      return std::unexpected(ClientError{
-          501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
+      list->refused = ClientError{
+          501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"};
     list->statements.push_back({one, kind, form, whole->place});
   }
   if (list->statements.empty()) return no_statements("there is no statement");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,14 +53,17 @@ struct StatementList {
 
   std::string decoded;  ///< the text, where the request has it in another encoding
   std::vector<StatementText> statements;
+  /// Why none of them is carried out, although their classes are known. 501: a change at /sql
+  /// without `mode=raw`.
+  std::optional<ClientError> refused{};
 };
 
 /// Most statements in one request.
 inline constexpr std::size_t kMostStatements = 64;
 
 /// Finds the statements of a request. 400: there is none, or another one in the URL; the text is
-/// not UTF-8, or its statements end where engines differ; more than kMostStatements. 501: a change
-/// at /sql without `mode=raw`. Reads two words of each statement; of several statements all tokens.
+/// not UTF-8, or its statements end where engines differ; more than kMostStatements. Reads
+/// two words of each statement; of several statements all tokens.
 std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements(
     const ClientRequest& request);
 
