@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "tests/support/counted_allocations.hpp"
 

@@ -3,7 +3,7 @@
 // each agent.
 #include <benchmark/benchmark.h>
 
-#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+#include "agent/dialect/write/write_rows.hpp"
 #include "agent/stats/history.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/rows/agent_status.hpp"

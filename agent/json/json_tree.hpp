@@ -4,6 +4,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cassert>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,13 @@ inline const rapidjson::Value* member_of(const rapidjson::Value* object, std::st
   const auto size = static_cast<rapidjson::SizeType>(name.size());
   const auto found = object->FindMember(rapidjson::Value(rapidjson::StringRef(name.data(), size)));
   return found == object->MemberEnd() ? nullptr : &found->value;
+}
+
+/// Builds the tree of a text that was found valid before, its nesting depth included.
+inline void parse_part(std::string_view text, rapidjson::Document& part) {
+  part.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                  text.size());
+  assert(!part.HasParseError());
 }
 
 /// The value as JSON without white space.

@@ -8,12 +8,12 @@
 #include <system_error>
 
 #include "balancer/client/commands.hpp"
-#include "balancer/simulate/engine/recorder.hpp"
 #include "balancer/simulate/engine/simulation.hpp"
 #include "balancer/simulate/engine/simulation_report.hpp"
 #include "balancer/simulate/html_report.hpp"
 #include "balancer/simulate/replay/access_trace_reader.hpp"
 #include "balancer/simulate/replay/replay.hpp"
+#include "balancer/simulate/world/recorder.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/environment.hpp"
 #include "strategies/kinds/registry.hpp"

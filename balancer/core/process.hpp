@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "agent/dialect/changes/document_ids.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "balancer/core/reload_counts.hpp"
 #include "balancer/core/user_handle.hpp"

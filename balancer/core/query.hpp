@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
 #include "balancer/core/complaint.hpp"

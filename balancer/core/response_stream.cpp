@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/kinds/dialect.hpp"
 
 namespace karmad {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 
 namespace karmad {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/path_pattern.hpp"
+#include "agent/dialect/kinds/paths.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"

@@ -1,6 +1,6 @@
 #include "balancer/endpoints/status_answers.hpp"
 
-#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+#include "agent/dialect/write/write_rows.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/core/query.hpp"
 
 namespace karmad {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/variables.hpp"
 

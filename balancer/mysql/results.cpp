@@ -6,7 +6,8 @@
 #include <charconv>
 #include <utility>
 
-#include "agent/dialect/merge/infinities.hpp"
+#include "agent/dialect/replies/infinities.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "agent/json/json_cursor.hpp"
 
 namespace karmad {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/replies/raw_replies.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/mysql/messages.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/dialect/dialect_kind.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/dialect_kind.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "config/settings/settings.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/dialect_kind.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 

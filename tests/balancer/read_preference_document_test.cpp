@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/dialect/fronts/opaque/follow_up.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/opaque_http/opaque_http.hpp"
-#include "agent/dialect/opaque_http/schema_read.hpp"
-#include "agent/dialect/update_paths.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/opaque_http.hpp"
+#include "agent/dialect/kinds/paths.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/topology/topology.hpp"

@@ -19,11 +19,11 @@
 #include <iostream>
 #include <map>
 
-#include "agent/dialect/dialects.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
-#include "agent/dialect/path_pattern.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
+#include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 
 namespace karmad {
 namespace {

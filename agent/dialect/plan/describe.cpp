@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
 #include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
+
 namespace {
 
 constexpr std::size_t kLongestDescription = 1000;
@@ -85,7 +85,7 @@ struct DescribeStep {
       text += "; aggregations " + joined(step.aggregations.wanted, [](const Aggregation& of) {
                 return fmt::format("{} {}", of.name, name_in(kMergings, of.merging));
               });
-    if (step.scroll != nullptr) text += fmt::format("; scroll behind {}", step.scroll->skip());
+    if (step.scroll) text += fmt::format("; scroll behind {}", step.scroll->pages.skip());
     return text;
   }
   std::string operator()(const SearchNearDocument& step) const {

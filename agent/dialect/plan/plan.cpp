@@ -1,14 +1,15 @@
 #include "agent/dialect/plan/plan.hpp"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/reply.hpp"
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
-#include "agent/dialect/merge/infinities.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/replies/infinities.hpp"
+#include "agent/dialect/replies/search_reply.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 
 namespace karmad {
+
 namespace {
 
 /// Merges the replies of shards by the step of a plan.
@@ -71,14 +72,6 @@ struct MergeChanges {
 
 }  // namespace
 
-/// Stands here because a dialect does not know what a plan holds.
-std::expected<Plan, ClientError> Dialect::plan(const ClientRequest&, const Parsed& parsed,
-                                               ShardLayout layout) const {
-  return std::unexpected(ClientError{
-      501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
-                       parsed.table, layout.shards)});
-}
-
 void Plan::take_lines(BulkSplit&& split, std::size_t shards) {
   asked.assign(shards, false);
   for (const auto& line : split.lines)
@@ -92,7 +85,7 @@ bool prefers(const Plan& plan, std::size_t shard, std::string_view mirror) {
   const auto* const read = std::get_if<ReadStep>(&plan.step);
   if (read == nullptr) return false;
   if (const auto* const search = std::get_if<SearchMerge>(read))
-    return search->scroll != nullptr && search->scroll->prefers(shard, mirror);
+    return search->scroll && search->scroll->pages.prefers(shard, mirror);
   const auto* const select = std::get_if<SelectPlan>(read);
   return select != nullptr && select->scroll && select->scroll->prefers(shard, mirror);
 }

@@ -11,22 +11,18 @@
 #include <variant>
 #include <vector>
 
-#include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_elastic/elastic_answer.hpp"
-#include "agent/dialect/manticore_elastic/elastic_bulk_answer.hpp"
-#include "agent/dialect/manticore_json/search_merge.hpp"
-#include "agent/dialect/manticore_json/vectors/search_near_document.hpp"
-#include "agent/dialect/manticore_percolate/merge_percolated.hpp"
-#include "agent/dialect/manticore_sql/call/merge_call.hpp"
-#include "agent/dialect/manticore_sql/change/change_answer.hpp"
-#include "agent/dialect/manticore_sql/rows/merge_plain.hpp"
-#include "agent/dialect/manticore_sql/rows/one_shard_sets.hpp"
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
-#include "agent/dialect/manticore_sql/select/select_near_document.hpp"
-#include "agent/dialect/manticore_update/bulk_answer.hpp"
-#include "agent/dialect/manticore_update/bulk_split.hpp"
-#include "agent/dialect/manticore_update/update_counts.hpp"
+#include "agent/dialect/merge/bulk_answer.hpp"
+#include "agent/dialect/merge/change_counts.hpp"
+#include "agent/dialect/merge/merge_sets.hpp"
+#include "agent/dialect/merge/percolated.hpp"
+#include "agent/dialect/merge/search_merge.hpp"
+#include "agent/dialect/plan/near_document.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
+#include "agent/dialect/replies/shard_reply.hpp"
+#include "agent/dialect/request/bulk_lines.hpp"
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
+#include "agent/dialect/write/elastic_answer.hpp"
 
 namespace karmad {
 

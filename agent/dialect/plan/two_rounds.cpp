@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
+
 namespace {
 
 /// Every shard gets the vector: longer ones than any model makes are refused.
@@ -44,7 +45,7 @@ std::optional<std::string> vector_numbers(std::string_view value) {
 /// lost.
 void ask_for_hits(Plan& plan, PlannedSearch&& search) {
   plan.edits = std::move(search.edits);
-  plan.may_be_partial = search.merge.scroll == nullptr;
+  plan.may_be_partial = !search.merge.scroll;
   plan.merge_weight = merge_weight(search.merge);
   plan.step = std::move(search.merge);
 }

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <variant>
 
-#include "agent/dialect/manticore_json/search_plan.hpp"
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
 #include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/plan/search/search_plan.hpp"
+#include "agent/dialect/plan/select/plan_select.hpp"
 
 namespace karmad {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "balancer/simulate/engine/random_streams.hpp"
 #include "balancer/simulate/replay/replay.hpp"
+#include "balancer/simulate/scenario/random_streams.hpp"
 
 namespace karmad {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "balancer/simulate/engine/world.hpp"
+#include "balancer/simulate/world/world.hpp"
 
 namespace karmad {
 

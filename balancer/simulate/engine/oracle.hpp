@@ -1,8 +1,8 @@
 #pragma once
 
-#include "balancer/simulate/engine/object_pool.hpp"
-#include "balancer/simulate/engine/random_streams.hpp"
-#include "balancer/simulate/engine/world.hpp"
+#include "balancer/simulate/scenario/random_streams.hpp"
+#include "balancer/simulate/world/object_pool.hpp"
+#include "balancer/simulate/world/world.hpp"
 
 namespace karmad {
 

@@ -5,9 +5,9 @@
 #include <queue>
 #include <tuple>
 
-#include "balancer/simulate/engine/recorder.hpp"
 #include "balancer/simulate/replay/replay.hpp"
 #include "balancer/simulate/scenario_report.hpp"
+#include "balancer/simulate/world/recorder.hpp"
 
 namespace karmad {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/simulate/engine/recorder.hpp"
+#include "balancer/simulate/world/recorder.hpp"
 
 namespace karmad {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balancer/simulate/engine/random_streams.hpp"
+#include "balancer/simulate/scenario/random_streams.hpp"
 
 namespace karmad {
 namespace {

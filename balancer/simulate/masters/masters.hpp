@@ -8,10 +8,10 @@
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/queued_wait.hpp"
 #include "balancer/shard/shard_request.hpp"
-#include "balancer/simulate/engine/object_pool.hpp"
-#include "balancer/simulate/engine/world.hpp"
 #include "balancer/simulate/masters/simulated_master.hpp"
 #include "balancer/simulate/masters/simulated_pings.hpp"
+#include "balancer/simulate/world/object_pool.hpp"
+#include "balancer/simulate/world/world.hpp"
 
 namespace karmad {
 

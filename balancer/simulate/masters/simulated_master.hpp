@@ -9,8 +9,8 @@
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"
 #include "balancer/selection/shard_rules.hpp"
-#include "balancer/simulate/engine/fleet.hpp"
-#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/set_layout.hpp"
+#include "balancer/simulate/world/fleet.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "agent/mirrors/ping_schedule.hpp"
-#include "balancer/simulate/engine/world.hpp"
 #include "balancer/simulate/masters/simulated_master.hpp"
+#include "balancer/simulate/world/world.hpp"
 
 namespace karmad {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/set_layout.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/load.hpp"
 

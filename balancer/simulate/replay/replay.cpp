@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "balancer/simulate/engine/random_streams.hpp"
-#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/random_streams.hpp"
+#include "balancer/simulate/scenario/set_layout.hpp"
 
 namespace karmad {
 namespace {

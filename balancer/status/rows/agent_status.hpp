@@ -3,8 +3,8 @@
 #include <expected>
 #include <string>
 
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/status/rows/rows.hpp"
 #include "balancer/status/snapshot.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/manticore_sql/rows/result_set.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 
 namespace karmad {
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_json/blame.hpp"
+#include "agent/dialect/replies/judge.hpp"
 
 #include <gtest/gtest.h>
 

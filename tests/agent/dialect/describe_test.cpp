@@ -1,9 +1,9 @@
 // What a plan prints of itself, for each kind of request.
 #include <gtest/gtest.h>
 
-#include "agent/dialect/dialects.hpp"
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/path_pattern.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

@@ -2,8 +2,7 @@
 #include <cstring>
 #include <random>
 
-#include "agent/dialect/manticore_json/plain_request.hpp"
-#include "agent/dialect/manticore_json/read_request.hpp"
+#include "agent/dialect/fronts/json/read_request.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {

@@ -1,5 +1,5 @@
 // The numbers that documents without an id get.
-#include "agent/dialect/changes/document_ids.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 
 #include <gtest/gtest.h>
 

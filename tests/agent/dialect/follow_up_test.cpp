@@ -1,8 +1,8 @@
-#include "agent/dialect/opaque_http/follow_up.hpp"
+#include "agent/dialect/fronts/opaque/follow_up.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/dialect/kinds/opaque_http.hpp"
 
 namespace karmad {
 namespace {

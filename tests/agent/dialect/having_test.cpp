@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/manticore_sql/rows/having.hpp"
+#include "agent/dialect/merge/merge_groups.hpp"
 
 namespace karmad::having_tests {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_json/json_path.hpp"
+#include "agent/dialect/rows/json_path.hpp"
 
 #include <gtest/gtest.h>
 

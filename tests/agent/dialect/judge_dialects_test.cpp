@@ -1,10 +1,10 @@
-#include "agent/dialect/judge_dialects.hpp"
+#include "agent/dialect/kinds/judge_dialects.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "config/check.hpp"
 #include "tests/config/written.hpp"
 

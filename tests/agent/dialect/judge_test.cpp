@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/replies/judge.hpp"
 
 #include "tests/agent/dialect/search_support.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 
 namespace karmad::long_statements_tests {

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/manticore_elastic.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 #include "tests/agent/dialect/updating.hpp"

@@ -1,5 +1,5 @@
-#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
-#include "agent/dialect/manticore_elastic/multi_search.hpp"
+#include "agent/dialect/kinds/manticore_elastic.hpp"
+#include "agent/dialect/fronts/elastic/multi_search.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "agent/dialect/manticore_elastic/elastic_request.hpp"
+#include "agent/dialect/fronts/elastic/elastic_request.hpp"
 
 namespace karmad {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "agent/dialect/manticore_sql/rows/merge_plain.hpp"
+#include "agent/dialect/merge/merge_sets.hpp"
 
 namespace karmad {
 namespace {

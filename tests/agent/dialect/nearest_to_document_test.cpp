@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <random>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

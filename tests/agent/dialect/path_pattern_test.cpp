@@ -1,8 +1,8 @@
-#include "agent/dialect/path_pattern.hpp"
+#include "agent/dialect/kinds/paths.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/kinds/dialect.hpp"
 
 namespace karmad {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {

@@ -1,7 +1,7 @@
 // Values that JSON does not have, in the rows of shards.
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/merge/infinities.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/replies/infinities.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 
 namespace karmad {

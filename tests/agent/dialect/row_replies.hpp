@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
 
 namespace karmad {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "agent/dialect/manticore_json/scroll/scroll_pages.hpp"
+#include "agent/dialect/merge/scroll_pages.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/plan/select/plan_select.hpp"
 #include "tests/agent/dialect/select_server.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 

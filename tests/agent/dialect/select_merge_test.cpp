@@ -1,5 +1,5 @@
-#include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
-#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/write/write_rows.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/dialect/rows/sort_value.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // INSERT, REPLACE, UPDATE and DELETE over several shards.
 #include <gtest/gtest.h>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 

@@ -4,10 +4,9 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/call/call_plan.hpp"
-#include "agent/dialect/manticore_sql/change/change.hpp"
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+#include "agent/dialect/plan/select/plan_select.hpp"
+#include "agent/dialect/plan/statements.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
 
 namespace karmad::sql_reading {
 

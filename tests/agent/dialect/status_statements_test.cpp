@@ -1,5 +1,5 @@
 // Statements about karmad itself, and what is said of those that are not known.
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "agent/dialect/changes/shard_of_id.hpp"
-#include "agent/dialect/manticore_update/bulk_split.hpp"
+#include "agent/dialect/fronts/bulk/bulk_split.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/updating.hpp"
 

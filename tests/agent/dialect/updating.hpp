@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
 
 namespace karmad {
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "agent/dialect/merge/nearest_bound.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+#include "agent/dialect/write/write_rows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <random>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 
 namespace karmad {
 namespace {

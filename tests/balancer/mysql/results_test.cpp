@@ -1,5 +1,5 @@
 #include "balancer/mysql/results.hpp"
-#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/merge/merge_select.hpp"
 #include "balancer/core/refusal.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "balancer/simulate/engine/event_queue.hpp"
+#include "balancer/simulate/world/event_queue.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "agent/dialect/manticore/manticore.hpp"
-#include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/opaque_http.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "tests/balancer/topology/built.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "agent/dialect/dialect_kind.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad::test {
 

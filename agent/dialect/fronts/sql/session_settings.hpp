@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 
 namespace karmad {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
 
 namespace karmad {
 

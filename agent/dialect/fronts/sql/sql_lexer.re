@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "agent/dialect/fronts/sql/sql_tokens.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 #include "agent/json/work_over.hpp"
 #include "embedded/sql_grammar.h"
 

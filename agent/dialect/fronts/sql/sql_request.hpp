@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/dialect.hpp"
-#include "agent/dialect/fronts/sql/sql_statement.hpp"
-#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/kinds/dialect.hpp"
+
+namespace karmad {
+
+/// The paths that belong to one table, and how they are rewritten for its agents.
+struct TableRoute {
+  std::string table;
+  std::string route;                ///< prefix of its paths, `/x`; `/` covers every path
+  std::optional<std::string> path;  ///< replaces the prefix; empty: the prefix is kept
+  std::vector<std::string> reads;   ///< paths of reads as clients write them, without query string
+};
+
+/// True when `path` is the prefix itself or below it.
+bool route_covers(std::string_view route, std::string_view path);
+
+/// Appends `path`, which the route covers, to `out`, with `prefix` in place of the route.
+void append_moved(std::string& out, std::string_view path, std::string_view route,
+                  std::string_view prefix);
+
+/// Properties of a dialect that hold for its tables and their agents.
+struct DialectCapabilities {
+  /// Passes end-to-end header fields of requests to the agents, and those of answers to the client.
+  /// False: agents get only the fields that karmad writes.
+  bool passes_fields = false;
+  /// The error answers of its agents are understood. False: a status has its plain HTTP meaning,
+  /// error texts are compared byte by byte, and the client gets the error answer unchanged.
+  bool understands_errors = true;
+  /// Merges nothing: a table has one shard.
+  bool one_shard = false;
+  /// Mirrors replicate updates among each other: any of them accepts an update, also without
+  /// `updates = any` in the table.
+  bool updates_anywhere = false;
+};
+
+/// How the answer to a statement about karmad itself is written.
+enum class Statements : std::uint8_t {
+  none,     ///< the endpoint takes no statements
+  as_json,  ///< rows as JSON
+  as_text,  ///< a table as text
+};
+
+/// How a request that holds several is taken apart, and its answer put together.
+struct SeveralRequests {
+  /// The requests; their views are into the whole one. Null: the request is one.
+  std::expected<std::vector<RequestPart>, ClientError> (*parts)(const ClientRequest&) = nullptr;
+  /// Appends the answer, made of theirs in the same order.
+  void (*join)(std::string& out, std::span<const PartAnswer>, Micros took) = nullptr;
+};
+
+/// A path that is served by a dialect.
+struct DialectEndpoint {
+  /// The path itself, or a pattern (path_pattern.hpp). A pattern with `{table}` is served only
+  /// where the path names a configured table of the dialect, or a list with one.
+  std::string_view path;
+  std::string_view methods;  ///< in the form of the Allow field: `GET, POST`
+  /// For statements an upper bound; each has its own (StatementText).
+  TicketClass ticket_class = TicketClass::search;
+  std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
+  Statements statements = Statements::none;
+  SeveralRequests several{};
+
+  /// The class of its requests, `none` for statements: each has its own (StatementText).
+  /// docs/read-preference.md has the table of all.
+  constexpr SelectionClass selection_class() const {
+    if (statements != Statements::none) return SelectionClass::none;
+    return ticket_class == TicketClass::update ? SelectionClass::must_use_primary
+                                               : SelectionClass::may_use_secondary;
+  }
+
+  /// Other engines have the path too (`/_search`): without a table of the dialect it is not served,
+  /// and a route may have it.
+  constexpr bool is_shared() const { return path.starts_with("/_"); }
+};
+
+/// One dialect as a table of values. dialects.cpp lists the known dialects; code outside a
+/// dialect's folder works with this table and does not distinguish dialects.
+struct DialectKind {
+  std::string_view name;  ///< value of `dialect` in a table's settings; unique
+  DialectCapabilities capabilities;
+  /// Paths of queries that name their table in the request. Unique among all dialects.
+  std::span<const DialectEndpoint> endpoints;
+  /// Content type of answers made by karmad: merged ones and refusals.
+  std::string_view content_type = "application/json; charset=UTF-8";
+  /// Makes the dialect for requests below a table's route. Null: its tables have no routes.
+  std::unique_ptr<Dialect> (*make_routed)(TableRoute route) = nullptr;
+
+  bool is_routed() const { return make_routed != nullptr; }
+  bool operator==(const DialectKind& other) const { return name == other.name; }
+};
+
+/// The known dialects, in the order in which messages list them.
+using Dialects = std::span<const DialectKind* const>;
+
+/// The dialect of that name; null if there is none.
+const DialectKind* find_dialect(Dialects known, std::string_view name);
+
+}  // namespace karmad

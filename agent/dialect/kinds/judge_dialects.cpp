@@ -1,0 +1,154 @@
+#include "agent/dialect/kinds/judge_dialects.hpp"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "agent/dialect/kinds/paths.hpp"
+#include "config/check.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// A list of names: `a`, `a and b`, `a, b and c`.
+std::string names_of(const std::vector<const DialectKind*>& kinds, std::string_view last) {
+  std::string names;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    fmt::format_to(std::back_inserter(names), "{}{}",
+                   i == 0                  ? ""
+                   : i + 1 == kinds.size() ? last
+                                           : ", ",
+                   kinds[i]->name);
+  return names;
+}
+
+class Judge {
+ public:
+  Judge(Dialects known, Problems& problems, Problems& notices)
+      : known_(known), problems_(problems), notices_(notices) {}
+
+  void judge(const TableSettings& table) {
+    const auto* kind = find_dialect(known_, table.dialect.value);
+    if (kind != nullptr && kind->capabilities.one_shard && table.shards.size() > 1)
+      problem(table.shards[1].at,
+              fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
+                          kind->name, in_quotes(table.name), table.shards.size()));
+    if (kind != nullptr && kind->capabilities.one_shard && table.updates.value == Updates::all)
+      problem(table.updates.at,
+              fmt::format("updates = all: the answers of several mirrors are not merged with "
+                          "dialect = {}; use primary or any",
+                          kind->name));
+    const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
+    if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
+    if (has_route)
+      judge_path("route", table.route.value, table.route.at);
+    else if (kind != nullptr)
+      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is {}",
+                                    in_quotes(table.name), kind->name));
+    if (table.path) judge_path("path", table.path->value, table.path->at);
+    for (const auto& read : table.reads) judge_reads(read, table);
+    if (!table.route.value.empty()) judge_whether_taken(table);
+  }
+
+ private:
+  void judge_unrouted(const TableSettings& table, bool has_route) {
+    if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
+    if (!table.reads.empty())
+      problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
+    if (table.path && !has_route)
+      notices_.push_back(
+          {table.path->at, fmt::format("path is ignored: only dialect = {} uses it", routed())});
+  }
+
+  /// Reports patterns that no path of the table's route can match.
+  void judge_reads(const std::string& pattern, const TableSettings& table) {
+    if (!judge_path("reads", pattern, table.reads_at)) return;
+    const auto star = pattern.find('*');
+    if (star != std::string::npos && star + 1 != pattern.size())
+      return problem(table.reads_at,
+                     fmt::format("reads: {} matches nothing: '*' may only be the last character, "
+                                 "as in {}",
+                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
+    const auto begins = std::string_view(pattern).substr(0, star);
+    const std::string_view route = table.route.value;
+    const bool covers = star != std::string::npos && route.starts_with(begins);
+    if (!route_covers(route, begins) && !covers && is_path(route))
+      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
+                                          "below its route {}",
+                                          in_quotes(pattern), in_quotes(route)));
+    else
+      judge_updates(pattern, table);
+  }
+
+  /// Warns of a pattern that makes updates reads, which are sent again after a broken connection.
+  void judge_updates(const std::string& pattern, const TableSettings& table) {
+    std::string path;
+    if (table.path && route_covers(table.route.value, pattern))
+      append_moved(path, pattern, table.route.value, table.path->value);
+    else
+      path = pattern;
+    if (const auto update = update_path_in(path); !update.empty())
+      notices_.push_back(
+          {table.reads_at,
+           fmt::format(
+               "reads: {} covers updates such as POST {}, which are then sent again after a "
+               "broken connection; name only paths that read",
+               in_quotes(pattern), update),
+           Problem::Severity::warning});
+  }
+
+  bool judge_path(std::string_view key, const std::string& path, const Place& at) {
+    const bool right = is_path(path);
+    if (!right)
+      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    return right;
+  }
+
+  void judge_whether_taken(const TableSettings& table) {
+    const auto& route = table.route;
+    auto prefix = route.value;
+    while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
+    const auto [old, is_new] = taken_.emplace(prefix, &table);
+    // That a table is defined twice was reported.
+    if (!is_new && lower(old->second->name) != lower(table.name))
+      problem(route.at, fmt::format("the route {} is already used in {}", in_quotes(route.value),
+                                    text(old->second->route.at)));
+  }
+
+  /// Names of the dialects whose tables have a route.
+  std::string routed() const {
+    std::vector<const DialectKind*> kinds;
+    for (const auto* kind : known_)
+      if (kind->is_routed()) kinds.push_back(kind);
+    return names_of(kinds, " or ");
+  }
+
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+
+  const Dialects known_;
+  Problems& problems_;
+  Problems& notices_;
+  std::map<std::string, const TableSettings*> taken_;  ///< routes, and their tables
+};
+
+}  // namespace
+
+const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems) {
+  const auto& name = table.dialect;
+  const auto* kind = find_dialect(known, name.value);
+  if (kind == nullptr)
+    problems.push_back({name.at, fmt::format("dialect '{}' is unknown; known are {}", name.value,
+                                             names_of({known.begin(), known.end()}, " and "))});
+  return kind;
+}
+
+void judge_dialects(const Settings& settings, Dialects known, Problems& problems,
+                    Problems& notices) {
+  Judge judge(known, problems, notices);
+  for (const auto& table : settings.tables) judge.judge(table);
+}
+
+}  // namespace karmad

@@ -1,0 +1,300 @@
+#include "agent/dialect/kinds/manticore_sql.hpp"
+
+#include <fmt/format.h>
+#include <functional>
+
+#include "agent/dialect/fronts/json/read_request.hpp"
+#include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
+#include "agent/dialect/plan/statements.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
+#include "agent/dialect/replies/judge.hpp"
+#include "agent/dialect/replies/search_reply.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/transport/http/url_encoding.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The statement with the mirror's names of the table.
+std::string renamed(std::string_view statement, const Parsed& parsed,
+                    std::span<const std::string> tables) {
+  std::string out;
+  append_with_tables(out, statement, parsed.table_begin, parsed.table_end, tables);
+  return out;
+}
+
+/// Whether `part` is a view into `whole`.
+bool holds(std::string_view whole, std::string_view part) {
+  return std::less_equal<>{}(whole.data(), part.data()) &&
+         std::less_equal<>{}(part.data() + part.size(), whole.data() + whole.size());
+}
+
+/// `whole` with the bytes of `part`, a view into it, replaced.
+void append_replaced(std::string& out, std::string_view whole, std::string_view part,
+                     std::string_view by) {
+  const auto begin = static_cast<std::size_t>(part.data() - whole.data());
+  out.append(whole.substr(0, begin)).append(by).append(whole.substr(begin + part.size()));
+}
+
+/// Whether the request is a change; false if it is not known.
+bool is_change_request(const ClientRequest* request) {
+  if (request == nullptr) return false;
+  const auto statement = statement_in(*request);
+  return statement && statement->ticket_class() == TicketClass::update;
+}
+
+bool is_filled(std::string_view value) {
+  return is_string(value) && value.size() > 2;
+}
+
+/// Reads the error and warning of an answer or a result set.
+void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
+  visit_members(json, [&](std::string_view key, std::string_view value) {
+    if (key == "error" && error.empty()) error = reason_in(value);
+    if (key == "warning") warning |= is_filled(value) || is_object(value);
+    return true;
+  });
+}
+
+Parsed parsed_of(const SqlSelect& select, const ClientRequest& request) {
+  return {.table = select.table,
+          .table_begin = select.table_begin,
+          .table_end = select.table_end,
+          .planned = select.scrolls || select.table.empty() || !request.inspected_by.empty(),
+          .options = select.options};
+}
+
+Parsed parsed_of(const ChangeStatement& change) {
+  return {.table = change.table,
+          .table_begin = change.table_begin,
+          .table_end = change.table_end,
+          .read = false,
+          .last_insert_id = change.last_row_id()};
+}
+
+/// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
+/// the plan writes; so is a SHOW, whose answer may name the table.
+template <class Statement>
+Parsed parsed_of(const Statement& statement) {
+  return {.table = statement.table,
+          .table_begin = statement.table_begin,
+          .table_end = statement.table_end,
+          .planned = true};
+}
+
+/// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
+/// shard, which is sent the client's statement.
+std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowForm form,
+                                                  Collation collation, const ScrollPlace& place,
+                                                  const ShardLayout& layout) {
+  auto select = plan_select(given, form, collation, place);
+  if (!select) return std::unexpected(std::move(select.error()));
+  if (select->document && layout.shards == 1)
+    return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+  auto plan = plan_of_mode_raw(form);
+  plan.parser_errors_are_400 = form == RowForm::hits;
+  take_select(plan, *std::move(select), given, layout);
+  return plan;
+}
+
+/// Whether the answer is the hits of a search. Servers write these two members first.
+bool begins_like_hits(std::string_view body) {
+  JsonCursor json(body);
+  skip_space(json);
+  if (!take(json, '{')) return false;
+  const auto first = take_string(json);
+  return first == "took" || first == "hits";
+}
+
+}  // namespace
+
+std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
+  auto statement = statement_in(request);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  if (!statement->is_of_mirrors()) {
+    auto why = read_statement(statement->text, statement->kind);
+    return std::unexpected(
+        why ? ClientError{400,
+                          "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
+                          "are passed to the agents"}
+            : std::move(why.error()));
+  }
+  if (statement->read == nullptr) {
+    auto read = read_statement(statement->text, statement->kind);
+    if (!read) return std::unexpected(std::move(read.error()));
+    statement->read = std::make_shared<const SqlStatement>(*std::move(read));
+  }
+  Parsed parsed;
+  const auto& read = *statement->read;
+  if (const auto* const select = std::get_if<SqlSelect>(&read))
+    parsed = parsed_of(*select, request);
+  if (const auto* const change = std::get_if<ChangeStatement>(&read)) parsed = parsed_of(*change);
+  if (const auto* const call = std::get_if<CallStatement>(&read)) parsed = parsed_of(*call);
+  if (const auto* const show = std::get_if<ShowStatement>(&read)) parsed = parsed_of(*show);
+  if (request.in_session) parsed.planned = true;
+  parsed.should_use_primary = statement->kind == StatementKind::show;
+  parsed.statement = std::make_shared<const StatementText>(*std::move(statement));
+  return parsed;
+}
+
+std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
+                                                    const Parsed& parsed,
+                                                    ShardLayout layout) const {
+  const auto& [text, kind, form, place, read, owner] = *parsed.statement;
+  if (const auto* const show = std::get_if<ShowStatement>(read.get()))
+    return plan_show(text, *show, parsed, form, layout.shards);
+  if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
+    return plan_change(text, *change, form, std::move(layout));
+  if (const auto* const call = std::get_if<CallStatement>(read.get()))
+    return plan_call(text, *call, std::move(layout), form);
+  return plan_of_select(request, parsed, layout);
+}
+
+/// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
+/// asked for the form that the client wants.
+std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              const ShardLayout& layout) const {
+  using Kept = OneShardSets::Kept;
+  const auto& statement = *parsed.statement;
+  const auto form = statement.form;
+  if (!request.inspected_by.empty()) {
+    constexpr std::string_view kBefore = "SET profiling=1; ";
+    auto plan = plan_for_one_shard({}, parsed, layout.shards, {.form = form, .kept = Kept::last});
+    plan.request.body =
+        plan.keep(fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by));
+    for (auto& edit : std::get<TextEdits>(plan.edits)) {
+      edit.begin += kBefore.size();
+      edit.end += kBefore.size();
+    }
+    return plan;
+  }
+  if (parsed.table.empty()) {
+    const bool hits = form == RowForm::hits;
+    auto plan = plan_for_one_shard(statement.text, parsed, layout.shards,
+                                   {.form = form, .kept = hits ? Kept::whole_answer : Kept::all});
+    if (hits) plan.request.path = "/sql";
+    return plan;
+  }
+  const auto& select = std::get<SqlSelect>(*statement.read);
+  const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
+  auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
+  if (plan || layout.shards > 1 || select.scrolls) return plan;
+  return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
+}
+
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed,
+                                 std::span<const std::string> tables, std::string& buffer) const {
+  using In = StatementPlace::In;
+  buffer.clear();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  const auto& statement = parsed.statement->text;
+  const auto& place = parsed.statement->place;
+  const auto& around = place.in == In::url_query ? request.query : request.body;
+  // The server knows forms at /sql only. Elsewhere, and if the request was changed since the
+  // statement was found, it gets the bare statement.
+  if (request.path != "/sql" || !holds(around, place.encoded)) {
+    buffer = renamed(statement, parsed, tables);
+    const bool raw = request.path == "/sql" && parsed.statement->form == RowForm::raw;
+    return {"POST", raw ? "/sql?mode=raw" : request.path, "text/plain", buffer};
+  }
+
+  std::string text;  // in the encoding of its place in the request
+  if (place.in == In::body)
+    text = renamed(statement, parsed, tables);
+  else if (tables.size() == 1 && tables.front() == parsed.table &&
+           statement == url_decoded(place.encoded))
+    text = place.encoded;
+  else
+    append_url_encoded(text, renamed(statement, parsed, tables));
+
+  if (!request.query.empty()) buffer.append(request.path).append("?");
+  if (place.in == In::url_query)
+    append_replaced(buffer, request.query, place.encoded, text);
+  else
+    buffer.append(request.query);
+  const auto target_size = buffer.size();
+  if (place.in == In::body)
+    buffer.append(text);
+  else if (place.in == In::body_query)
+    append_replaced(buffer, request.body, place.encoded, text);
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (place.in != In::url_query) written.body = all.substr(target_size);
+  return written;
+}
+
+Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
+  if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
+    return {Outcome::answered, {}};  // the table drawn by /cli
+  auto judged = judge_reply(reply);
+  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
+      is_update_conflict(judged.message))
+    return judgement(Outcome::client_mistake, judged.message);
+  // As for other updates: without an error text it does not tell what was done.
+  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
+      agent_error_text(reply.body).empty() && is_change_request(reply.request))
+    return judgement(Outcome::wrong_reply, judged.message);
+  if (judged.outcome != Outcome::answered) return judged;
+  if (!merged && reply.request != nullptr && reply.request->rows_only &&
+      begins_like_hits(reply.body))
+    return judgement(Outcome::wrong_reply, "the answer has hits in place of rows");
+  std::string_view error;
+  bool warning = false;
+  JsonCursor json(reply.body);
+  skip_space(json);
+  if (!json.done() && *json.at == '[') {
+    JsonElements sets(json);
+    while (sets.next()) {
+      const auto* const before = json.at;
+      read_members(json, error, warning);
+      if (json.at == before) break;  // not an object: no more members to read
+    }
+  } else {
+    read_members(json, error, warning);
+  }
+  if (!error.empty()) {
+    const auto text = json_unescaped(error);
+    if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
+    return judge_error(text, reply.request);
+  }
+  if (warning) judged.outcome = Outcome::answered_with_warning;
+  return judged;
+}
+
+void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {
+  append_error_body(out, reason);
+}
+
+std::expected<Parsed, ClientError> ManticoreAutocomplete::parse(
+    const ClientRequest& request) const {
+  auto read = read_search_request(request.body, settings_.max_json_depth);
+  if (!read) return std::unexpected(std::move(read.error()));
+  // The search server reads no other name of it here; without it a mirror would count as broken.
+  if (last_member(read->object_in(request.body), "table").empty())
+    return std::unexpected(ClientError{400, "\"table\" is missing"});
+  return parsed_of(*std::move(read));
+}
+
+/// The client's request goes to all shards; their completions become one list by rank.
+std::expected<Plan, ClientError> ManticoreAutocomplete::plan(const ClientRequest& request,
+                                                             const Parsed& parsed,
+                                                             ShardLayout) const {
+  return Plan{.request = request,
+              .edits = name_edits(parsed, TableNames::json),
+              .step = CallMerge{.rows = CallMerge::Rows::by_rank}};
+}
+
+AgentRequest ManticoreAutocomplete::write(const ClientRequest& request, const Parsed& parsed,
+                                          std::span<const std::string> tables,
+                                          std::string& buffer) const {
+  return write_request(request, buffer, [&] {
+    append_renamed(buffer, request.body, parsed, [&] { append_json_names(buffer, tables); });
+  });
+}
+
+}  // namespace karmad

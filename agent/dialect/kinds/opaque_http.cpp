@@ -1,0 +1,106 @@
+#include "agent/dialect/kinds/opaque_http.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "agent/dialect/fronts/opaque/follow_up.hpp"
+#include "agent/dialect/kinds/paths.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool covered(const std::vector<std::string>& patterns, std::string_view path) {
+  return std::ranges::any_of(patterns, [path](std::string_view pattern) {
+    if (!pattern.ends_with('*')) return pattern == path;
+    pattern.remove_suffix(1);
+    return path.starts_with(pattern);
+  });
+}
+
+class OpaqueHttp final : public Dialect {
+ public:
+  explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
+
+  TicketClass ticket_class(const ClientRequest& request) const override {
+    // A follow-up frees resources of its mirror, so it needs no ticket (AC-005).
+    if (is_follow_up(request.method, request.path)) return TicketClass::exempt;
+    return reads(request) ? TicketClass::search : TicketClass::update;
+  }
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    Parsed parsed;
+    parsed.table = route_.table;
+    // A follow-up may go wherever its search could go.
+    parsed.follow_up = is_follow_up(request.method, request.path);
+    parsed.read = parsed.follow_up || reads(request);
+    parsed.unclassified = !parsed.read && request.method == "POST" && !is_known_update(request);
+    parsed.should_use_primary = !parsed.follow_up && is_schema_read(request.method, request.path);
+    return parsed;
+  }
+
+  AgentRequest write(const ClientRequest& request, const Parsed&, std::span<const std::string>,
+                     std::string& buffer) const override {
+    buffer.clear();
+    append_mirrors_path(buffer, request);
+    if (!request.query.empty()) {
+      buffer.push_back('?');
+      buffer.append(request.query);
+    }
+    return {request.method, buffer, request.content_type, request.body};
+  }
+
+  Judgement judge(const AgentReply& reply, bool) const override {
+    if (reply.status >= 500 || reply.status == 429)
+      return {.outcome = Outcome::agent_error,
+              .message = fmt::format("answered with status {}", reply.status)};
+    if (reply.status >= 400)
+      return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
+    return {Outcome::answered, {}};
+  }
+
+  void refuse(int status, std::string_view reason, std::string& to) const override {
+    JsonLine out(to);
+    out.add(R"({"error":)");
+    out.add_quoted(reason);
+    out.add(R"(,"status":)");
+    out.add_number(status);
+    out.add('}');
+  }
+
+ private:
+  bool reads(const ClientRequest& request) const {
+    return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS" ||
+           (request.method == "POST" && covered(route_.reads, request.path));
+  }
+
+  void append_mirrors_path(std::string& out, const ClientRequest& request) const {
+    if (route_.path)
+      append_moved(out, request.path, route_.route, *route_.path);
+    else
+      out.append(request.path);
+  }
+
+  bool is_known_update(const ClientRequest& request) const {
+    std::string path;
+    append_mirrors_path(path, request);
+    return !update_path_in(path).empty();
+  }
+
+  TableRoute route_;
+};
+
+}  // namespace
+
+constexpr DialectKind kHttp{
+    .name = "http",
+    .capabilities = {.passes_fields = true, .understands_errors = false, .one_shard = true},
+    .endpoints = {},
+    .make_routed = make_opaque_http};
+
+std::unique_ptr<Dialect> make_opaque_http(TableRoute route) {
+  return std::make_unique<OpaqueHttp>(std::move(route));
+}
+
+}  // namespace karmad

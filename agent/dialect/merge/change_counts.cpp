@@ -1,0 +1,289 @@
+#include "agent/dialect/merge/change_counts.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "agent/dialect/replies/change_replies.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Places = std::vector<std::string_view>;
+
+/// Older releases use other names.
+bool names_table(std::string_view key) {
+  return key == "table" || key == "index" || key == "_index";
+}
+
+/// Adds the value of a member of a result, or what stands in its `error`, that names the table.
+bool add_member(std::string_view key, std::string_view value, Places& places) {
+  if (names_table(key) && is_string(value)) places.push_back(value);
+  if (key != "error" || !is_object(value)) return true;
+  return visit_members(value, [&](std::string_view of_error, std::string_view name) {
+    if (names_table(of_error) && is_string(name)) places.push_back(name);
+    return true;
+  });
+}
+
+/// Adds the table names in the result of one update.
+bool add_places(std::string_view result, Places& places) {
+  return visit_members(result, [&](std::string_view key, std::string_view value) {
+    return add_member(key, value, places);
+  });
+}
+
+/// The same for `{"insert":{…}}` and similar items.
+bool add_places_of_item(std::string_view item, Places& places) {
+  if (!is_object(item)) return true;
+  return visit_members(item, [&](std::string_view, std::string_view result) {
+    return !is_object(result) || add_places(result, places);
+  });
+}
+
+bool add_places_of_items(std::string_view items, Places& places) {
+  JsonCursor json(items);
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto item = take_value(json);
+    if (!item || !add_places_of_item(*item, places)) return false;
+  }
+  return elements.complete();
+}
+
+/// All places, in order; nothing if the answer is malformed.
+std::optional<Places> places_in(std::string_view answer) {
+  Places places;
+  const bool whole = visit_members(answer, [&](std::string_view key, std::string_view value) {
+    if (key == "items" && is_array(value)) return add_places_of_items(value, places);
+    return add_member(key, value, places);
+  });
+  if (!whole) return std::nullopt;
+  return places;
+}
+
+}  // namespace
+
+std::optional<std::string> with_table(std::string_view answer, std::string_view table) {
+  if (answer.size() > kLongestNamedAnswer) return std::nullopt;
+  const auto places = places_in(answer);
+  if (!places) return std::nullopt;
+  std::string name;
+  JsonLine(name).add_quoted(table);
+  std::string named;
+  std::size_t copied = 0;
+  for (const auto place : *places) {
+    if (place == name) continue;
+    const auto at = static_cast<std::size_t>(place.data() - answer.data());
+    named.append(answer.substr(copied, at - copied)).append(name);
+    copied = at + place.size();
+  }
+  if (copied == 0) return std::nullopt;
+  return named.append(answer.substr(copied));
+}
+
+int pass_refusal_on(std::string& out, const ChangeReply& refusal, std::string_view table) {
+  out.append(with_table(refusal.body, table).value_or(std::string(refusal.body)));
+  return refusal.status;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kCounts{"updated", "deleted", "created"};
+
+std::optional<std::uint64_t> changed_count(std::string_view value) {
+  std::uint64_t count = 0;
+  const auto* const end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, count);
+  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  return count;
+}
+
+/// How much a `result` says that the shard had the document.
+int result_rank(std::string_view result) {
+  if (result == R"("not found")") return 1;
+  if (result == R"("noop")") return 2;
+  return 3;
+}
+
+/// What the members of one answer say.
+struct CountedAnswer {
+  int rank = 0;  ///< of its `result`; 0: it has none
+  std::string_view warning;
+};
+
+CountedAnswer read_counts(std::string_view body, std::array<std::uint64_t, kCounts.size()>& sums) {
+  CountedAnswer said;
+  visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "result") said.rank = result_rank(value);
+    if (key == "warning") said.warning = value;
+    for (std::size_t i = 0; i < kCounts.size(); ++i)
+      if (key == kCounts[i]) sums[i] += changed_count(value).value_or(0);
+    return true;
+  });
+  return said;
+}
+
+}  // namespace
+
+bool is_update_answer(std::string_view body) {
+  bool has_result = false;
+  const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "result") has_result = is_string(value);
+    if (std::ranges::find(kCounts, key) == kCounts.end()) return key != "result" || has_result;
+    const bool counted = changed_count(value).has_value();
+    has_result = has_result || counted;
+    return counted || value == "true" || value == "false";  // `created` of one document
+  });
+  return whole && has_result;
+}
+
+std::string merged_update_answer(std::span<const std::string_view> bodies) {
+  std::array<std::uint64_t, kCounts.size()> sums{};
+  std::string_view best = bodies.front();
+  std::string_view warning;
+  int best_rank = -1;
+  for (const auto body : bodies) {
+    const auto said = read_counts(body, sums);
+    if (warning.empty()) warning = said.warning;
+    if (said.rank <= best_rank) continue;
+    best_rank = said.rank;
+    best = body;
+  }
+  std::string merged;
+  JsonLine out(merged);
+  out.add('{');
+  bool first = true;
+  const auto add_key = [&](std::string_view key) {
+    if (!std::exchange(first, false)) out.add(',');
+    out.add('"');
+    out.add(key);
+    out.add(R"(":)");
+  };
+  visit_members(best, [&](std::string_view key, std::string_view value) {
+    if (key == "warning") return true;
+    add_key(key);
+    for (std::size_t i = 0; i < kCounts.size(); ++i)
+      if (key == kCounts[i] && changed_count(value)) {
+        out.add_number(sums[i]);
+        return true;
+      }
+    out.add(value);
+    return true;
+  });
+  if (!warning.empty()) {
+    add_key("warning");
+    out.add(warning);
+  }
+  out.add('}');
+  return merged;
+}
+
+int merge_update_counts(const UpdateCounts& how, std::span<const ChangeReply> given,
+                        std::string& out) {
+  if (const auto* refusal = common_refusal(given)) return pass_refusal_on(out, *refusal, how.table);
+  const auto replies = checked(given, is_update_answer);
+  std::vector<std::string_view> bodies;  // of one mirror of each shard
+  int status = 200;
+  for (const auto& end : shard_ends(replies)) {
+    if (end.answer == nullptr) continue;
+    bodies.push_back(end.answer->body);
+    status = end.answer->status;
+  }
+  const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
+  const auto named = with_table(merged, how.table).value_or(merged);
+  if (std::ranges::all_of(replies, &ChangeReply::done)) {
+    out.append(named);
+    return status;
+  }
+  return append_incomplete(out, replies, named);
+}
+
+namespace {
+
+/// The number before the word `row` or `rows`.
+std::optional<ChangeCount> read_text_answer(std::string_view body) {
+  const auto row = body.find(" row");
+  if (row == body.npos) return std::nullopt;
+  const auto before = body.substr(0, row);
+  const auto begin = before.find_last_not_of("0123456789") + 1;  // 0 if there is none
+  const auto rows = whole_number<std::uint64_t>(before.substr(begin));
+  if (!rows) return std::nullopt;
+  return ChangeCount{.rows = *rows};
+}
+
+}  // namespace
+
+std::optional<ChangeCount> read_change_answer(std::string_view body) {
+  const auto first = body.find_first_not_of(kJsonSpace);
+  if (first == body.npos) return std::nullopt;
+  if (body[first] != '[' && body[first] != '{') return read_text_answer(body);
+  JsonCursor json(body);
+  if (body[first] == '[') take(json, '[');
+  ChangeCount count;
+  bool has_total = false;
+  const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
+    if (key == "total") {
+      const auto rows = whole_number<std::uint64_t>(value);
+      has_total = rows.has_value();
+      count.rows = rows.value_or(0);
+    }
+    if (key == "warning" && is_string(value)) count.warning = json_unescaped(without_quotes(value));
+    return true;
+  });
+  if (!whole || !has_total) return std::nullopt;
+  return count;
+}
+
+void append_change_answer(std::string& out, RowForm form, const ChangeCount& count,
+                          std::string_view error) {
+  if (form == RowForm::text) {
+    if (error.empty())
+      fmt::format_to(std::back_inserter(out), "Query OK, {} {} affected (0.000 sec)\n", count.rows,
+                     count.rows == 1 ? "row" : "rows");
+    else
+      fmt::format_to(std::back_inserter(out), "ERROR: {}; {} rows affected elsewhere\n", error,
+                     count.rows);
+    return;
+  }
+  JsonLine json(out);
+  json.add(R"([{"total":)");
+  json.add_number(count.rows);
+  json.add(R"(,"error":)");
+  json.add_quoted(error);
+  json.add(R"(,"warning":)");
+  json.add_quoted(count.warning);
+  json.add("}]");
+}
+
+int merge_sql_changes(const SqlCounts& how, std::span<const ChangeReply> given, std::string& out) {
+  if (const auto* refusal = common_refusal(given)) {
+    out.append(refusal->body);
+    return refusal->status == 200 ? 500 : refusal->status;
+  }
+  const auto replies =
+      checked(given, [](std::string_view body) { return read_change_answer(body).has_value(); });
+  ChangeCount sum;
+  for (const auto& end : shard_ends(replies)) {
+    if (end.answer == nullptr) continue;
+    auto count = *read_change_answer(end.answer->body);
+    sum.rows += count.rows;
+    if (!count.warning.empty())
+      sum.warning.append(sum.warning.empty() ? "" : "; ").append(count.warning);
+  }
+  const bool done = std::ranges::all_of(replies, &ChangeReply::done);
+  append_change_answer(out, how.form, sum, done ? std::string() : failures_line(replies));
+  return done ? 200 : 500;
+}
+
+}  // namespace karmad

@@ -1,0 +1,383 @@
+#include "agent/dialect/merge/scroll_pages.hpp"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+#include "agent/dialect/merge/sort_keys.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/json_tree.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kCodeBytes = 32;
+constexpr std::string_view kBeforeCode = R"(,"code":")";
+constexpr std::string_view kAfterCode = R"("})";
+constexpr std::size_t kDigestLetters = 16;
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+/// `purpose` separates the codes of tokens from those of mirrors.
+std::string code_of(std::string_view key, std::string_view purpose, std::string_view text) {
+  std::string input(purpose);
+  input.append(1, '\0').append(text);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
+  unsigned size = 0;
+  const auto* const made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(input.data()), input.size(), code.data(), &size);
+  if (made == nullptr || size != kCodeBytes) throw std::runtime_error("HMAC-SHA256 failed");
+  return hexadecimal({reinterpret_cast<const char*>(code.data()), size});
+}
+
+const std::string& key_of_process() {
+  static const std::string key = [] {
+    std::array<unsigned char, kCodeBytes> bytes{};
+    if (RAND_bytes(bytes.data(), kCodeBytes) != 1) throw std::runtime_error("no random bytes");
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }();
+  return key;
+}
+
+/// The members that the search server's own tokens have.
+void add_order(JsonLine& out, const std::vector<ScrollKey>& keys) {
+  out.add(R"("order_by_str":")");
+  for (const auto& key : keys) {
+    if (&key != keys.data()) out.add(", ");
+    out.add_escaped(key.attribute == "weight()" ? "@weight" : key.attribute);
+    out.add(key.descending ? " desc" : " asc");
+  }
+  out.add(R"(","order_by":[)");
+  for (const auto& key : keys) {
+    out.add(&key == keys.data() ? R"({"attr":)" : R"(,{"attr":)");
+    out.add_quoted(key.attribute);
+    out.add(key.descending ? R"(,"desc":true,"value":)" : R"(,"desc":false,"value":)");
+    out.add(key.value);
+    out.add(R"(,"type":)");
+    out.add_quoted(key.type);
+    out.add('}');
+  }
+  out.add(']');
+}
+
+std::unexpected<ClientError> bad_scroll_token(std::string_view why) {
+  return refused(
+      fmt::format("the scroll token {}; start again with the scroll option set to true", why));
+}
+
+/// The position in a text whose code was right.
+std::optional<ScrollPosition> position_in(std::string_view text) {
+  rapidjson::Document read;
+  read.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                  text.size());
+  if (read.HasParseError()) return std::nullopt;
+  const auto* const shards = member_of(&read, "shards");
+  const auto* const order = member_of(&read, "order_by");
+  const auto* const mirrors = member_of(&read, "mirrors");
+  if (shards == nullptr || !shards->IsUint() || order == nullptr || !order->IsArray() ||
+      mirrors == nullptr || !mirrors->IsArray())
+    return std::nullopt;
+  ScrollPosition position{.table = std::string(text_of(member_of(&read, "table"))),
+                          .shards = shards->GetUint(),
+                          .sort = std::string(text_of(member_of(&read, "sort"))),
+                          .language = std::string(text_of(member_of(&read, "language")))};
+  const auto* const skip = member_of(&read, "skip");
+  if (skip == nullptr || !skip->IsUint64()) return std::nullopt;
+  position.skip = skip->GetUint64();
+  for (const auto& each : order->GetArray()) {
+    const auto* const value = member_of(&each, "value");
+    const auto* const descending = member_of(&each, "desc");
+    if (value == nullptr || descending == nullptr) return std::nullopt;
+    position.keys.push_back({.attribute = std::string(text_of(member_of(&each, "attr"))),
+                             .descending = descending->IsTrue(),
+                             .type = std::string(text_of(member_of(&each, "type"))),
+                             .value = json_of(*value)});
+  }
+  for (const auto& mirror : mirrors->GetArray()) position.mirrors.emplace_back(text_of(&mirror));
+  return position;
+}
+
+}  // namespace
+
+std::string base64_of(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
+  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                    reinterpret_cast<const unsigned char*>(bytes.data()),
+                                    static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+std::optional<std::string> bytes_of_base64(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
+  if (text.size() % 4 != 0 || text.size() > kLongestScrollToken ||
+      text.substr(0, text.size() - padding).find_first_not_of(kLetters) != text.npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()),
+                                    static_cast<int>(text.size()));
+  if (size < static_cast<int>(padding)) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
+  return bytes;
+}
+
+ScrollSigner::ScrollSigner(std::string_view key) : key_(key.empty() ? key_of_process() : key) {}
+
+std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) const {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add(R"({"table":)");
+    out.add_quoted(position.table);
+    out.add(R"(,"shards":)");
+    out.add_number(position.shards);
+    out.add(R"(,"sort":)");
+    out.add_quoted(position.sort);
+    out.add(R"(,"language":)");
+    out.add_quoted(position.language);
+    out.add(R"(,"skip":)");
+    out.add_number(position.skip);
+    out.add(',');
+    add_order(out, position.keys);
+    out.add(R"(,"mirrors":[)");
+    for (const auto& mirror : position.mirrors) {
+      if (&mirror != position.mirrors.data()) out.add(',');
+      out.add_quoted(mirror);
+    }
+    out.add(']');
+  }
+  const auto code = code_of(key_, "token", text);
+  text.append(kBeforeCode).append(code).append(kAfterCode);
+  if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;
+  return base64_of(text);
+}
+
+std::expected<ScrollPosition, ClientError> ScrollSigner::read(std::string_view token) const {
+  const auto text = bytes_of_base64(token);
+  if (!text) return bad_scroll_token("is not base64, or too long");
+  constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
+  const std::string_view all(*text);
+  if (all.size() < kEnd || !all.ends_with(kAfterCode) ||
+      !all.substr(all.size() - kEnd).starts_with(kBeforeCode))
+    return bad_scroll_token("is not one of karmad's for a table with several shards, or was cut");
+  const auto signed_text = all.substr(0, all.size() - kEnd);
+  const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
+  const auto right = code_of(key_, "token", signed_text);
+  if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
+    return bad_scroll_token(
+        "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
+  auto position = position_in(all);
+  if (!position) return bad_scroll_token("is of another version of karmad");
+  return *std::move(position);
+}
+
+std::string ScrollSigner::digest(std::string_view mirror) const {
+  return code_of(key_, "mirror", mirror).substr(0, kDigestLetters);
+}
+
+std::string server_token(const std::vector<ScrollKey>& keys) {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add('{');
+    add_order(out, keys);
+    out.add('}');
+  }
+  return base64_of(text);
+}
+
+std::optional<ClientError> check_scroll_place(const ScrollPosition& position,
+                                              const ScrollPlace& place) {
+  if (!wire::same_word(position.table, place.table))
+    return bad_scroll_token(fmt::format("is for table {}, not for {}", position.table, place.table))
+        .error();
+  if (position.shards != place.shards)
+    return bad_scroll_token(fmt::format("was made when table {} had {} shards; it has {} now",
+                                        place.table, position.shards, place.shards))
+        .error();
+  if (position.language != place.language)
+    return bad_scroll_token(position.language == "sql" ? "is of a SELECT, not of a search in JSON"
+                                                       : "is of a search in JSON, not of a SELECT")
+        .error();
+  return std::nullopt;
+}
+
+namespace {
+
+/// How far a real number of a shard may be from its printed value: six decimals, and 24 bits of
+/// precision in a comparison.
+double vagueness(double value) {
+  return std::max(2e-6, std::abs(value) * 0x1p-22);
+}
+
+std::optional<double> real_value(const ScrollKey& key) {
+  double value = 0;
+  const auto* const end = key.value.data() + key.value.size();
+  if (key.type != "float") return std::nullopt;
+  const auto read = std::from_chars(key.value.data(), end, value);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+/// Whether the values may be equal in the order of the shards: a collation may ignore the case.
+bool may_tie(const ScrollKey& a, const ScrollKey& b) {
+  return same_attribute(json_unescaped(a.value), json_unescaped(b.value));
+}
+
+bool is_exact(const ScrollKey& key) {
+  return key.type == "int" || key.type == "string";
+}
+
+/// Finds the row behind which the shards can continue.
+class ScrollBorder {
+ public:
+  explicit ScrollBorder(const ScrolledPage& page) : page_(page) {
+    while (exact_ < page_.keys && is_exact(at(page_.rows - 1, exact_))) ++exact_;
+  }
+
+  /// Sets where the page behind this one begins.
+  void move(ScrollPosition& position) const {
+    if (exact_ == page_.keys) return put(position, keys_of(page_.rows - 1), 0);
+    for (auto begin = page_.rows - 1; begin > 0; --begin) {
+      if (!is_apart(begin - 1, begin)) continue;
+      auto keys = keys_of(begin);
+      const auto value = real_value(keys[exact_]);
+      if (!value ||
+          !std::ranges::all_of(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(exact_),
+                               is_exact) ||
+          std::ranges::any_of(keys, &std::string::empty, &ScrollKey::type))
+        continue;
+      const auto before = keys[exact_].descending ? vagueness(*value) : -vagueness(*value);
+      keys[exact_].value = fmt::format("{:.12g}", *value + before);
+      return put(position, std::move(keys), page_.rows - begin);
+    }
+    position.skip = page_.before + page_.rows;
+  }
+
+ private:
+  ScrollKey at(std::size_t row, std::size_t key) const { return page_.value(row, key); }
+
+  std::vector<ScrollKey> keys_of(std::size_t row) const {
+    std::vector<ScrollKey> keys;
+    for (std::size_t k = 0; k < page_.keys; ++k) keys.push_back(at(row, k));
+    return keys;
+  }
+
+  /// Whether every shard has the rows in that order, too: they differ in the exact keys, or by more
+  /// than what is not printed of the next one.
+  bool is_apart(std::size_t row, std::size_t next) const {
+    for (std::size_t k = 0; k < exact_; ++k)
+      if (!may_tie(at(row, k), at(next, k))) return true;
+    const auto one = real_value(at(row, exact_));
+    const auto other = real_value(at(next, exact_));
+    return one && other &&
+           std::abs(*one - *other) >= 2 * std::max(vagueness(*one), vagueness(*other));
+  }
+
+  static void put(ScrollPosition& position, std::vector<ScrollKey> keys, std::size_t skip) {
+    position.keys = std::move(keys);
+    position.skip = skip;
+  }
+
+  const ScrolledPage& page_;
+  std::size_t exact_ = 0;  ///< first keys that are exact in the last row
+};
+
+}  // namespace
+
+namespace {
+
+/// An id as the signed number by which servers order it; they show it as an unsigned one.
+std::string signed_id(std::string_view digits) {
+  std::uint64_t id = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, id);
+  if (read.ec != std::errc{} || read.ptr != end) return std::string(digits);
+  return fmt::to_string(static_cast<std::int64_t>(id));
+}
+
+}  // namespace
+
+ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_view value) {
+  ScrollKey read{.attribute = std::string(attribute), .descending = descending};
+  if (value.empty() || is_object(value) || is_array(value) || value == "null") return read;
+  read.type = "int";
+  if (value == "true" || value == "false") {
+    read.value = value == "true" ? "1" : "0";
+    return read;
+  }
+  if (attribute == "id") {
+    read.value = signed_id(is_string(value) ? without_quotes(value) : value);
+    return read;
+  }
+  read.value = value;
+  if (is_string(value)) {
+    read.type = "string";
+  } else if (value.find_first_of(".eE") != value.npos) {
+    read.type = "float";
+  }
+  return read;
+}
+
+ScrollPages::ScrollPages(const ScrollPlace& place, std::string_view sort)
+    : signer_(place.key),
+      position_{.table = std::string(place.table),
+                .shards = place.shards,
+                .sort = std::string(sort),
+                .language = std::string(place.language)} {}
+
+std::expected<ScrollPages, ClientError> ScrollPages::behind(std::string_view token,
+                                                            const ScrollPlace& place) {
+  ScrollPages page(place, {});
+  page.given_ = token;
+  auto read = page.signer_.read(token);
+  if (!read) return std::unexpected(read.error());
+  page.position_ = *std::move(read);
+  if (auto why = check_scroll_place(page.position_, place)) return std::unexpected(*std::move(why));
+  return page;
+}
+
+bool ScrollPages::prefers(std::size_t shard, std::string_view mirror) const {
+  return shard < position_.mirrors.size() && !position_.mirrors[shard].empty() &&
+         position_.mirrors[shard] == signer_.digest(mirror);
+}
+
+std::string ScrollPages::next_token(const ScrolledPage& page,
+                                    std::span<const ShardReply> replies) const {
+  auto next = position_;
+  ScrollBorder(page).move(next);
+  next.mirrors.resize(replies.size());
+  for (std::size_t shard = 0; shard < replies.size(); ++shard)
+    if (const auto mirror = replies[shard].mirror; !mirror.empty())
+      next.mirrors[shard] = signer_.digest(mirror);
+  return signer_.token(next).value_or("");
+}
+
+std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit) {
+  if (pages.skip() + limit <= kMostScrolled) return std::nullopt;
+  return ClientError{
+      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll; "
+                       "sort by whole numbers, texts or the id",
+                       kMostScrolled)};
+}
+
+}  // namespace karmad

@@ -1,0 +1,329 @@
+#include "agent/dialect/plan/search/sort_plan.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/json_tree.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kLongestName = 256;
+
+/// Whether it is a name of an attribute or a path into a JSON attribute, and nothing else that an
+/// expression could hold.
+bool is_attribute_name(std::string_view name) {
+  const auto may_be_in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '[' || c == ']' || static_cast<unsigned char>(c) >= 0x80;
+  };
+  return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, may_be_in_name);
+}
+
+std::string_view without_spaces(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::unexpected<ClientError> bad_source() {
+  return refused(
+      "\"location_source\" of _geo_distance must name two attributes, the latitude and the "
+      "longitude: \"lat, lon\" or [\"lat\", \"lon\"]");
+}
+
+/// `lat, lon`.
+std::expected<std::string, ClientError> source_of(const rapidjson::Value& how) {
+  const auto* const source = member_of(&how, "location_source");
+  std::string_view latitude;
+  std::string_view longitude;
+  if (source != nullptr && source->IsArray() && source->Size() == 2) {
+    latitude = text_of(&(*source)[0]);
+    longitude = text_of(&(*source)[1]);
+  } else {
+    const auto text = text_of(source);
+    const auto comma = text.find(',');
+    if (comma == text.npos) return bad_source();
+    latitude = without_spaces(text.substr(0, comma));
+    longitude = without_spaces(text.substr(comma + 1));
+  }
+  if (!is_attribute_name(latitude) || !is_attribute_name(longitude)) return bad_source();
+  return fmt::format("{}, {}", latitude, longitude);
+}
+
+/// A coordinate in degrees; nothing if there is none.
+std::optional<double> degrees(const rapidjson::Value* anchor, std::string_view name) {
+  const auto* const value = member_of(anchor, name);
+  if (value == nullptr || !value->IsNumber()) return std::nullopt;
+  const auto number = value->GetDouble();
+  return std::abs(number) <= 360 ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::expected<bool, ClientError> sorts_descending(std::string_view attribute,
+                                                  const rapidjson::Value& order) {
+  if (order.IsString()) {
+    if (text_of(order) == "asc") return false;
+    if (text_of(order) == "desc") return true;
+  }
+  return refused(
+      fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
+}
+
+std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
+  if (how == nullptr || !how->IsObject())
+    return refused(
+        "_geo_distance must be an object with \"location_anchor\" and "
+        "\"location_source\"");
+  const auto* const anchor = member_of(how, "location_anchor");
+  const auto latitude = degrees(anchor, "lat");
+  const auto longitude = degrees(anchor, "lon");
+  if (!latitude || !longitude)
+    return refused(
+        "\"location_anchor\" of _geo_distance must be {\"lat\": …, \"lon\": …}, two "
+        "numbers in degrees");
+  const auto source = source_of(*how);
+  if (!source) return std::unexpected(source.error());
+  const auto* const type = member_of(how, "distance_type");
+  if (type != nullptr && text_of(type) != "adaptive" && text_of(type) != "haversine")
+    return refused("\"distance_type\" of _geo_distance must be \"adaptive\" or \"haversine\"");
+  const bool haversine = type != nullptr && text_of(type) == "haversine";
+  SortKey key;
+  // The server itself takes six decimals of the anchor.
+  key.expression = fmt::format("GEODIST({:.6f}, {:.6f}, {}, {{in=deg{}}})", *latitude, *longitude,
+                               *source, haversine ? ", method=haversine" : "");
+  const auto* const order = member_of(how, "order");
+  if (order == nullptr) return key;
+  const auto descending = sorts_descending("_geo_distance", *order);
+  if (!descending) return std::unexpected(descending.error());
+  key.descending = *descending;
+  return key;
+}
+
+std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attribute,
+                                                          const rapidjson::Value& mode) {
+  const bool least = text_of(&mode) == "min";
+  if (!least && text_of(&mode) != "max")
+    return refused(
+        fmt::format("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute));
+  if (!is_attribute_name(attribute))
+    return refused(fmt::format("\"mode\" needs the name of an attribute, not \"{}\"", attribute));
+  SortKey key;
+  key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
+  return key;
+}
+
+void name_computed(std::vector<SortKey>& keys) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].expression.empty()) continue;
+    keys[i].name = fmt::format("karmad_sort_{}", i);
+    keys[i].attribute = keys[i].name;
+  }
+}
+
+void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
+  const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
+  if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
+  visit_members(expressions, [&](std::string_view name, std::string_view) {
+    for (auto& key : keys) {
+      if (key.path.empty() || !json_says(name, key.name)) continue;
+      key.path.clear();
+      key.attribute = key.name;
+    }
+    return true;
+  });
+}
+
+std::string expressions_of(const std::vector<SortKey>& keys) {
+  std::string text;
+  {
+    JsonLine out(text);
+    for (const auto& key : keys) {
+      if (key.expression.empty()) continue;
+      if (out.size() != 0) out.add(',');
+      out.add_quoted(key.name);
+      out.add(':');
+      out.add_quoted(key.expression);
+    }
+  }
+  return text;
+}
+
+namespace {
+
+using Keys = std::vector<SortKey>;
+
+/// More than any server sorts by; bounds the work per hit.
+constexpr std::size_t kMostKeys = 16;
+/// Each step scans the rest of the value, so this also bounds the work per hit.
+constexpr std::size_t kMostSteps = 32;
+
+constexpr std::string_view kDistance = "knn_dist()";
+constexpr std::string_view kFusedScore = "hybrid_score()";
+
+SortKey key_named(std::string_view attribute) {
+  // By default a score sorts best first; everything else ascends.
+  if (attribute == "_score") return {.by = SortKey::By::score, .descending = true};
+  if (same_attribute(attribute, "id") || attribute == "_id") return {.by = SortKey::By::id};
+  if (attribute == kDistance || attribute == "_knn_dist")
+    return {.by = SortKey::By::knn_dist, .name = std::string(attribute)};
+  if (attribute == kFusedScore || attribute == "_hybrid_score")
+    return {.by = SortKey::By::hybrid_score, .name = std::string(attribute)};
+  SortKey key{.name = std::string(attribute)};
+  if (auto path = read_json_path(attribute)) {
+    key.attribute = std::move(path->attribute);
+    key.path = std::move(path->steps);
+  } else {
+    key.attribute = key.name;
+  }
+  return key;
+}
+
+/// Refuses what no shard can sort by.
+std::optional<ClientError> unknown_to_server(std::string_view attribute,
+                                             const rapidjson::Value& how) {
+  for (const auto* property : {"missing", "nested_path", "nested_filter"})
+    if (how.HasMember(property))
+      return ClientError{
+          400, fmt::format("\"{}\" property not supported: sort key \"{}\"", property, attribute)};
+  return std::nullopt;
+}
+
+std::expected<SortKey, ClientError> key_of(std::string_view attribute,
+                                           const rapidjson::Value* how) {
+  if (attribute.empty()) return refused("a sort key has no name");
+  if (attribute == "_random")
+    return refused("sorting by _random cannot be merged: the table has several shards");
+  if (attribute == "_geo_distance") return distance_key(how);
+  if (attribute == "_script") return refused("\"_script\" property not supported");
+  const bool computed_here = attribute == kDistance || attribute == kFusedScore;
+  if (attribute.find('(') != attribute.npos && !computed_here)
+    return refused(
+        fmt::format("sorting by {} cannot be merged: the table has several shards; give the "
+                    "expression a name in \"expressions\" and sort by that name",
+                    attribute));
+  auto key = key_named(attribute);
+  if (key.path.size() > kMostSteps)
+    return refused(
+        fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
+  if (how == nullptr) return key;
+  if (how->IsObject()) {
+    if (auto refusal = unknown_to_server(attribute, *how))
+      return std::unexpected(std::move(*refusal));
+    if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
+      auto computed = least_or_greatest_key(attribute, mode->value);
+      if (!computed) return computed;
+      key = std::move(*computed);
+    }
+    const auto order = how->FindMember("order");
+    if (order == how->MemberEnd()) return key;
+    how = &order->value;
+  }
+  const auto descending = sorts_descending(attribute, *how);
+  if (!descending) return std::unexpected(descending.error());
+  key.descending = *descending;
+  return key;
+}
+
+/// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
+std::expected<void, ClientError> add_keys(const rapidjson::Value& item, Keys& keys) {
+  if (item.IsString()) {
+    auto key = key_of(text_of(item), nullptr);
+    if (!key) return std::unexpected(key.error());
+    keys.push_back(std::move(*key));
+    return {};
+  }
+  if (!item.IsObject()) return refused("a sort key must be a string or an object");
+  for (const auto& member : item.GetObject()) {
+    auto key = key_of(text_of(member.name), &member.value);
+    if (!key) return std::unexpected(key.error());
+    keys.push_back(std::move(*key));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool SortPlan::is_default() const {
+  return implied == 0 && asked == 1 && keys.front().by == SortKey::By::score &&
+         keys.front().descending;
+}
+
+namespace {
+
+/// The keys that servers add to those of a search for vectors; how many they are.
+std::size_t add_implied(VectorOrder vectors, Keys& keys) {
+  if (vectors == VectorOrder::none) return 0;
+  if (vectors == VectorOrder::fused) {
+    if (!keys.empty()) return 0;
+    keys.push_back(key_named(kFusedScore));
+    keys.back().descending = true;
+    return 1;
+  }
+  if (std::ranges::find(keys, SortKey::By::knn_dist, &SortKey::by) != keys.end()) return 0;
+  keys.insert(keys.begin(), key_named(kDistance));
+  return 1;
+}
+
+}  // namespace
+
+std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrder vectors) {
+  Keys given;
+  if (!text.empty()) {
+    rapidjson::Document sort;
+    parse_part(text, sort);
+    if (sort.IsArray()) {
+      for (const auto& item : sort.GetArray())
+        if (const auto added = add_keys(item, given); !added) return std::unexpected(added.error());
+    } else if (const auto added = add_keys(sort, given); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  if (given.size() > kMostKeys) return refused(fmt::format("more than {} sort keys", kMostKeys));
+  name_computed(given);
+  const auto implied = add_implied(vectors, given);
+  if (given.empty()) given.push_back(key_named("_score"));
+
+  SortPlan plan{.keys = std::move(given), .implied = implied};
+  auto& keys = plan.keys;
+  plan.scores = std::ranges::find(keys, SortKey::By::score, &SortKey::by) != keys.end();
+  if (const auto id = std::ranges::find(keys, SortKey::By::id, &SortKey::by); id != keys.end()) {
+    // Without a key of their own for the distance servers would sort by it first.
+    const auto is_distance = [](const SortKey& key) { return key.by == SortKey::By::knn_dist; };
+    keys.erase(std::stable_partition(id + 1, keys.end(), is_distance), keys.end());
+    plan.asked = keys.size();
+    return plan;
+  }
+  plan.asked = keys.size();
+  keys.push_back(key_named("id"));
+  if (!plan.is_default() && plan.is_told() && keys.size() <= kMostServerKeys)
+    plan.asked = keys.size();
+  return plan;
+}
+
+std::string write_sort(const SortPlan& plan) {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add('[');
+    for (const auto& key : std::span(plan.keys).first(plan.asked).subspan(plan.implied)) {
+      out.add(out.size() > 1 ? ",{" : "{");
+      out.add_quoted(key.by == SortKey::By::score ? "_score"
+                     : key.by == SortKey::By::id  ? "id"
+                                                  : std::string_view(key.name));
+      out.add(key.descending ? R"(:"desc"})" : R"(:"asc"})");
+    }
+    out.add(']');
+  }
+  return text;
+}
+
+}  // namespace karmad

@@ -1,0 +1,144 @@
+#include "agent/dialect/plan/search/vector_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dialect/merge/nearest_bound.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/json_tree.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool is_fused(std::string_view body, const SearchRequest& request) {
+  const auto options = request[Property::options].in(body);
+  if (options.empty()) return false;
+  rapidjson::Document read;
+  parse_part(options, read);
+  return !text_of(member_of(&read, "fusion_method")).empty();
+}
+
+std::optional<ClientError> mistake_in_knn(const rapidjson::Value& knn) {
+  if (!knn.IsObject()) return ClientError{400, "\"knn\" must be an object or an array of objects"};
+  const auto* const k = member_of(&knn, "k");
+  if (k != nullptr && (!k->IsUint() || k->GetUint() == 0))
+    return ClientError{400, "\"k\" of \"knn\" must be a positive integer"};
+  const auto* const vector = member_of(&knn, "query_vector");
+  if (vector != nullptr && vector->IsArray())
+    for (const auto& number : vector->GetArray())
+      if (number.IsNumber() && exceeds_float(number.GetDouble()))
+        return ClientError{400, fmt::format("\"query_vector\" of \"knn\" has the number {}; its "
+                                            "numbers are floats of 32 bits",
+                                            number.GetDouble())};
+  return std::nullopt;
+}
+
+/// Why a fused search by the vector of a document is refused over several shards.
+std::optional<ClientError> mistake_in_fused(const rapidjson::Value& knn) {
+  if (!knn.HasMember("doc_id")) return std::nullopt;
+  return ClientError{400,
+                     "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has "
+                     "several shards; read the vector of the document, send it as "
+                     "\"query_vector\", and leave the document out by a filter"};
+}
+
+std::expected<KnnDocument, ClientError> document_of(const rapidjson::Value& knn) {
+  const auto& id = knn["doc_id"];
+  if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
+  const auto field = text_of(member_of(&knn, "field"));
+  if (field.empty()) return refused("\"field\" of \"knn\" is missing");
+  const auto* const filter = member_of(&knn, "filter");
+  if (filter != nullptr && !filter->IsObject())
+    return refused("\"filter\" of \"knn\" must be an object");
+  return KnnDocument{std::string(field), fmt::to_string(id.GetUint64())};
+}
+
+/// `query` and not the document.
+std::string without_document(std::string_view query, std::string_view id) {
+  const auto wanted = is_object(query) ? fmt::format(R"("must":[{}],)", query) : std::string();
+  return fmt::format(R"({{"bool":{{{}"must_not":[{{"equals":{{"id":{}}}}}]}}}})", wanted, id);
+}
+
+/// `knn` with the vector in place of the document. `filter`: replaces its own; empty: none.
+std::string by_vector(std::string_view knn, std::string_view vector, const VectorPlan& plan,
+                      std::string_view filter) {
+  auto text = fmt::format(R"({{"query_vector":[{}])", vector);
+  if (plan.nearest) text += fmt::format(R"(,"k":{})", *plan.nearest + 1);
+  if (!filter.empty()) text += fmt::format(R"(,"filter":{})", filter);
+  PassedMembers members(knn);
+  while (const auto member = members.next()) {
+    const auto is_one_of = [&](auto... names) { return (json_says(member->name, names) || ...); };
+    if (!is_one_of("doc_id", "query_vector", "query", "k", "filter"))
+      text.append(",\"").append(member->name).append("\":").append(member->value);
+  }
+  return text += '}';
+}
+
+/// Where the top-level `query` of the request stands; not found: there is none.
+ByteRange query_in(std::string_view body, const SearchRequest& request) {
+  const auto query = last_member(request.object_in(body), "query");
+  if (query.empty()) return {};
+  const auto at = static_cast<std::size_t>(query.data() - body.data());
+  return {at, at + query.size()};
+}
+
+/// The document is left out by the filter of the query where that is the only one: not every server
+/// takes both.
+void search_by_vector(std::string_view body, const SearchRequest& request, std::string_view vector,
+                      VectorPlan& plan) {
+  const auto at = request[Property::knn];
+  const auto knn = at.in(body);
+  const auto& id = plan.document->id;
+  const auto filter = last_member(knn, "filter");
+  const auto query = query_in(body, request);
+  if (!is_object(filter) && is_object(query.in(body))) {
+    plan.edits.push_back({at, by_vector(knn, vector, plan, {})});
+    plan.edits.push_back({query, without_document(query.in(body), id)});
+  } else {
+    plan.edits.push_back({at, by_vector(knn, vector, plan, without_document(filter, id))});
+  }
+}
+
+}  // namespace
+
+std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
+                                                    const SearchRequest& request,
+                                                    std::size_t shards, std::string_view vector) {
+  VectorPlan plan;
+  const bool hybrid = request[Property::hybrid].found();
+  if (hybrid) plan.order = VectorOrder::fused;
+  const auto text = request[Property::knn].in(body);
+  if (text.empty() || text == "null") return plan;
+  rapidjson::Document knn;
+  parse_part(text, knn);
+  // Servers refuse several vectors that are not fused; a list of one vector is that one.
+  const bool is_list = knn.IsArray();
+  const rapidjson::Value* const only = !is_list ? &knn : knn.Size() == 1 ? &knn[0] : nullptr;
+  const bool fused = only == nullptr || is_fused(body, request);
+  const auto mistake_in = [&](const rapidjson::Value& each) {
+    auto mistake = mistake_in_knn(each);
+    const bool among_others = (is_list || fused || hybrid) && shards > 1;
+    return mistake || !among_others ? mistake : mistake_in_fused(each);
+  };
+  if (is_list) {
+    for (const auto& each : knn.GetArray())
+      if (auto mistake = mistake_in(each)) return std::unexpected(std::move(*mistake));
+  } else if (auto mistake = mistake_in(knn)) {
+    return std::unexpected(std::move(*mistake));
+  }
+  if (fused) {
+    plan.order = VectorOrder::fused;
+    return plan;
+  }
+  plan.order = VectorOrder::distance;
+  if (const auto* const k = member_of(only, "k")) plan.nearest = k->GetUint();
+  if (shards == 1 || is_list || !knn.HasMember("doc_id")) return plan;
+  auto document = document_of(knn);
+  if (!document) return std::unexpected(std::move(document.error()));
+  plan.document = *std::move(document);
+  search_by_vector(body, request, vector, plan);
+  return plan;
+}
+
+}  // namespace karmad

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "agent/dialect/merge/nearest_bound.hpp"
+#include "agent/dialect/plan/select/select_draft.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The server's order of a statement without ORDER BY.
+void add_default_order(const SelectDraft& draft, ShardColumns& columns, RowPlan& rows) {
+  if (draft.clauses.knn)
+    rows.order.push_back({columns.of("knn_dist()", "knn_dist()"), false, false});
+  else
+    rows.order.push_back({columns.of("weight()", "weight()"), true, false});
+}
+
+/// A scroll needs a total order that the shards sort by, as names and values of columns.
+std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out) {
+  auto& rows = out.rows;
+  if (rows.order.size() > kMostSqlServerKeys)
+    return ClientError{
+        400, fmt::format("a scroll sorts by at most {} keys and the id", kMostSqlServerKeys - 1)};
+  if (draft.order.empty()) {
+    out.order = "weight() DESC, id ASC";
+    rows.scroll_names = {"weight()", "id"};
+    return std::nullopt;
+  }
+  for (std::size_t k = 0; k < rows.order.size(); ++k)
+    if (rows.order[k].as_text)
+      return wrong_at(draft.order[k].by.expression.front().at,
+                      "a scroll cannot sort by a value inside JSON");
+  if (rows.scroll_names.size() < rows.order.size()) rows.scroll_names.emplace_back("id");
+  return std::nullopt;
+}
+
+/// The name of a sort key in tokens: that of the shards' ORDER BY.
+std::string name_in_tokens(const SelectItem& by, std::string_view name) {
+  return by.canonical == "weight()" || by.canonical == "id" ? by.canonical : std::string(name);
+}
+
+/// Adds the client's keys up to the id, after which keys have no effect. True: there is one.
+bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
+  for (const auto& key : draft.order) {
+    const auto name = columns.name_of(key.by);
+    append_key(out.order, name, key.descending);
+    if (draft.options.scroll) out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
+    out.rows.order.push_back(draft.row_key(columns, key));
+    const auto* const item = columns.item(key.by);
+    if ((item != nullptr ? item->canonical : key.by.canonical) == "id") return true;
+  }
+  return false;
+}
+
+/// The server sorts what KNN() finds by the distance first, unless ORDER BY names the distance.
+void sort_by_distance_first(ShardColumns& columns, RowsDraft& out) {
+  if (out.order.empty() || out.order.find("knn_dist") != std::string::npos) return;
+  out.rows.order.insert(out.rows.order.begin(),
+                        {columns.of("knn_dist()", "knn_dist()"), false, false});
+  out.order.insert(0, "knn_dist() ASC, ");
+}
+
+/// Bounds the rows by the `k` of KNN(). In another order than that of the distance each shard gives
+/// all that it finds, so that the nearest of all shards are known.
+void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
+  auto& rows = out.rows;
+  const auto k = draft.clauses.nearest;
+  const auto distance = columns.of("knn_dist()", "knn_dist()");
+  const auto& first = rows.order.front();
+  const bool nearest_first = first.column == distance && !first.descending;
+  if (k > kMostNearest && !nearest_first) return;
+  rows.nearest = k;
+  rows.limit = std::min(rows.limit, k - std::min(rows.offset, k));
+  if (rows.limit == 0 || nearest_first) return;
+  rows.distance = distance;
+  out.asked = k + (draft.clauses.knn_document ? 1 : 0);
+}
+
+}  // namespace
+
+std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
+  RowsDraft out;
+  ShardColumns columns(draft.items, draft.names);
+  auto& rows = out.rows;
+  const auto window = draft.window(draft.clauses.window);
+  rows.offset = window.offset;
+  rows.limit = window.limit;
+  out.asked = window.limit == 0 ? 0 : window.end();
+
+  const bool by_id = add_order(draft, columns, out);
+  if (draft.order.empty()) add_default_order(draft, columns, rows);
+  if (draft.clauses.knn) sort_by_distance_first(columns, out);
+  rows.id = columns.of("id", "id");
+  if (draft.clauses.nearest != 0) plan_nearest(draft, columns, out);
+  // Without ORDER BY the server may stop early; another key would prevent it.
+  if (!by_id && !draft.order.empty() && rows.order.size() < kMostSqlServerKeys)
+    append_key(out.order, "id", false);
+  if (!by_id) rows.order.push_back({*rows.id, false, false});
+  if (draft.form == RowForm::hits && draft.clauses.match)
+    rows.score = columns.of("weight()", "weight()");
+
+  draft.add_json(columns, rows);
+  if (draft.options.scroll)
+    if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
+
+  rows.hidden = columns.hidden();
+  rows.hidden_names = columns.hidden_names();
+  for (auto& key : rows.order) columns.settle(key);
+  for (auto& json : rows.json) {
+    columns.settle(json.column);
+    columns.settle(json.attribute);
+  }
+  columns.settle(*rows.id);
+  if (rows.distance) columns.settle(*rows.distance);
+  if (rows.score) columns.settle(*rows.score);
+  out.hidden = columns.written();
+  return out;
+}
+
+}  // namespace karmad

@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "agent/dialect/plan/select/hiding_aliases.hpp"
+#include "agent/dialect/plan/select/select_draft.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// A facet's columns: its items, hidden keys, COUNT(DISTINCT …), COUNT(*).
+class FacetPlanner {
+ public:
+  FacetPlanner(SelectDraft& draft, const FacetClause& facet) : draft_(draft), facet_(facet) {}
+
+  std::expected<FacetDraft, ClientError> run() {
+    auto refusal = read();
+    if (!refusal) refusal = plan_keys();
+    if (!refusal) refusal = plan_counts();
+    if (!refusal) refusal = plan_order();
+    if (refusal) return std::unexpected(std::move(*refusal));
+    plan_size();
+    return std::move(out_);
+  }
+
+ private:
+  using Refusal = std::optional<ClientError>;
+
+  Refusal read() {
+    auto items = read_items(facet_.items);
+    if (!items) return std::move(items.error());
+    for (const auto& item : *items)
+      if (item.aggregate || item.is_star())
+        return wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
+    for (const auto& item : *items)
+      if (auto refusal = refuse_id_alias(item)) return refusal;
+    items_ = std::move(*items);
+    const auto& first = items_.front();
+    JsonLine(out_.rows.facet_name)
+        .add_escaped(!first.alias.empty()        ? first.alias
+                     : is_path(first.expression) ? text_of(first.expression)
+                                                 : std::string_view(first.canonical));
+    if (facet_.by.empty()) {
+      by_ = items_;
+      if (by_.size() <= kMostGroupKeys) return std::nullopt;
+      return wrong_at(by_[kMostGroupKeys].expression.front().at,
+                      fmt::format("a facet has more than {} keys", kMostGroupKeys));
+    }
+    auto keys = read_group_keys(facet_.by);
+    if (!keys) return std::move(keys.error());
+    by_ = std::move(*keys);
+    return std::nullopt;
+  }
+
+  std::optional<std::size_t> column_of(const SelectItem& wanted) const {
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if ((!items_[i].alias.empty() && items_[i].alias == wanted.canonical) ||
+          items_[i].canonical == wanted.canonical)
+        return i;
+    for (std::size_t i = 0; i < by_.size(); ++i)
+      if (by_[i].canonical == wanted.canonical) return out_.rows.group[i].at;
+    return std::nullopt;
+  }
+
+  const std::string& next_hidden() {
+    return out_.rows.hidden_names.emplace_back(draft_.names.next());
+  }
+
+  Refusal plan_keys() {
+    auto& rows = out_.rows;
+    rows.grouped = true;
+    std::string hidden;
+    std::string names;
+    for (std::size_t i = 0; i < by_.size(); ++i) {
+      const auto shown = facet_.by.empty() ? std::optional(i) : shown_column(by_[i]);
+      auto name = std::string(text_of(by_[i].expression));
+      if (!shown) {
+        const auto& alias = next_hidden();
+        hidden += fmt::format(", {} AS {}", name, alias);
+        if (!is_plain_key(by_[i].expression)) name = alias;
+      }
+      rows.group.push_back({shown.value_or(items_.size() + rows.hidden), false});
+      if (!shown) ++rows.hidden;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    }
+    if (!facet_.by.empty()) hidden += add_best_row();
+    const bool with_json = add_json(hidden);
+    rows.exact =
+        std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
+    out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), hidden);
+    if (!facet_.by.empty() || with_json) out_.text += fmt::format(" BY {}", names);
+    return std::nullopt;
+  }
+
+  /// With BY, the items are those of the group's best row, in the server's default order.
+  std::string add_best_row() {
+    std::string hidden;
+    auto& rows = out_.rows;
+    for (const std::string_view key : {"weight()", "id"}) {
+      hidden += fmt::format(", {} AS {}", key, next_hidden());
+      rows.within.push_back({{items_.size() + rows.hidden++, false}, key == "weight()", false});
+    }
+    return hidden;
+  }
+
+  /// Hits show the first item.
+  bool add_json(std::string& hidden) {
+    auto path = draft_.json_path(items_.front());
+    if (!path) return false;
+    auto& rows = out_.rows;
+    hidden += fmt::format(", {} AS {}", path->attribute, next_hidden());
+    rows.json.push_back({{0}, {items_.size() + rows.hidden++}, std::move(path->steps)});
+    return true;
+  }
+
+  std::optional<std::size_t> shown_column(const SelectItem& key) const {
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (items_[i].alias == key.canonical || items_[i].canonical == key.canonical) return i;
+    return std::nullopt;
+  }
+
+  Refusal plan_counts() {
+    auto& rows = out_.rows;
+    const auto first = items_.size() + rows.hidden;
+    count_ = {first, false};
+    if (!facet_.distinct.empty()) {
+      auto value = read_expression(facet_.distinct);
+      if (!value) return std::move(value.error());
+      if (value->aggregate || !is_plain_key(facet_.distinct))
+        return wrong_at(facet_.distinct.front().at, "DISTINCT takes the name of one attribute");
+      if (auto refusal = refuse_hiding(items_, *value)) return refusal;
+      distinct_ = ColumnAt{first, false};
+      distinct_name_ = fmt::format("count(distinct {})", value->canonical);
+      const auto pairs = draft_.add_pairs(by_, *value);
+      if (!pairs) return pairs.error();
+      rows.folded.push_back({.column = *distinct_, .fold = Fold::distinct, .pairs = *pairs});
+      count_.at = first + 1;
+      out_.text += fmt::format(" DISTINCT {}", text_of(facet_.distinct));
+    }
+    rows.folded.push_back({.column = count_, .fold = Fold::sum});
+    if (rows.hidden != 0) rows.behind = distinct_ ? 2 : 1;
+    return std::nullopt;
+  }
+
+  Refusal plan_order() {
+    const auto keys = read_order(facet_.order);
+    if (!keys) return keys.error();
+    std::string order;
+    for (const auto& key : *keys) {
+      const auto column = order_column(key.by);
+      if (!column) return column.error();
+      append_key(order, text_of(key.by.expression), key.descending);
+      out_.rows.order.push_back({*column, key.descending, is_path_column(*column)});
+    }
+    if (keys->empty()) {
+      out_.rows.order.push_back({count_, true, false});
+      append_key(order, "COUNT(*)", true);
+    }
+    out_.text += fmt::format(" ORDER BY {}", order);
+    exact_ = keys_lead();
+    auto& rows = out_.rows;
+    for (const auto& key : rows.group)
+      if (std::ranges::find(rows.order, key, &RowKey::column) == rows.order.end())
+        rows.order.push_back({key, false, is_path_column(key)});
+    return std::nullopt;
+  }
+
+  std::expected<ColumnAt, ClientError> order_column(const SelectItem& by) const {
+    const auto at = by.expression.front().at;
+    if (by.canonical == "count(*)") return count_;
+    if (distinct_ && (by.canonical == distinct_name_ || by.canonical == "@distinct"))
+      return *distinct_;
+    if (by.canonical == "facet()" || by.canonical == "groupby()") {
+      if (out_.rows.group.size() == 1) return out_.rows.group.front();
+      return std::unexpected(
+          unmergeable_at(at, "a facet of several keys by FACET()", "order it by the keys"));
+    }
+    if (const auto column = column_of(by)) return ColumnAt{*column, false};
+    return std::unexpected(unmergeable_at(at, "the order of a facet by something else",
+                                          "order it by its own columns or COUNT(*)"));
+  }
+
+  bool is_path_column(const ColumnAt& column) const {
+    if (column.at < items_.size()) return is_path(items_[column.at].expression);
+    for (std::size_t i = 0; i < by_.size(); ++i)
+      if (out_.rows.group[i] == column) return is_path(by_[i].expression);
+    return false;
+  }
+
+  /// Whether the order is that of the keys, all of them. Not of values inside JSON: different ones
+  /// may be equal in that order.
+  bool keys_lead() const {
+    std::vector<ColumnAt> seen;
+    for (const auto& key : out_.rows.order) {
+      if (key.as_text || std::ranges::find(out_.rows.group, key.column) == out_.rows.group.end())
+        return false;
+      if (std::ranges::find(seen, key.column) == seen.end()) seen.push_back(key.column);
+      if (seen.size() == out_.rows.group.size()) return true;
+    }
+    return false;
+  }
+
+  void plan_size() {
+    const auto window = draft_.window(facet_.window);
+    out_.rows.offset = window.offset;
+    out_.rows.limit = window.limit;
+    const auto asked = exact_ ? window.end() : draft_.groups_to_ask();
+    if (!exact_) out_.rows.asked = asked;
+    draft_.most_asked = std::max(draft_.most_asked, asked);
+    out_.text += fmt::format(" LIMIT 0,{}", asked);
+  }
+
+  SelectDraft& draft_;
+  const FacetClause& facet_;
+  std::vector<SelectItem> items_;
+  std::vector<SelectItem> by_;
+  ColumnAt count_;
+  std::optional<ColumnAt> distinct_;
+  std::string distinct_name_;
+  bool exact_ = false;
+  FacetDraft out_;
+};
+
+}  // namespace
+
+std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet) {
+  return FacetPlanner(draft, facet).run();
+}
+
+}  // namespace karmad

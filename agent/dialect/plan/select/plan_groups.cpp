@@ -1,0 +1,430 @@
+#include "agent/dialect/plan/select/plan_groups.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "agent/dialect/merge/merge_groups.hpp"
+#include "agent/dialect/plan/select/select_draft.hpp"
+
+namespace karmad {
+
+namespace {
+
+using HavingIs = RowCondition::Is;
+
+/// Every merged group is compared with each.
+constexpr std::size_t kMostHavingValues = 256;
+
+/// The text of a quoted token; escapes are those of the server.
+std::string unquoted_text(const SqlToken& token) {
+  const auto text = token.text.substr(1, token.text.size() - 2);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    out += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+  }
+  return out;
+}
+
+/// A number with its sign, or a quoted text.
+std::expected<std::string, ClientError> having_constant(SqlSpan tokens, std::size_t at) {
+  if (tokens.size() == 1 && tokens[0].kind == SqlToken::Kind::quoted)
+    return unquoted_text(tokens[0]);
+  const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
+  if ((tokens.size() == 1 || negative) && number_of_having(tokens.back().text))
+    return std::string(negative ? "-" : "").append(tokens.back().text);
+  return std::unexpected(
+      wrong_at(tokens.empty() ? at : tokens.front().at,
+               "HAVING compares one expression with numbers or quoted texts, without AND and OR"));
+}
+
+struct HavingOperator {
+  HavingIs is = HavingIs::equal;
+  bool negated = false;
+  std::size_t begin = 0;  // of the operator
+  std::size_t end = 0;
+};
+
+/// The first operator outside of brackets.
+std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].is_sign('(') || tokens[i].is_sign('[')) {
+      i = after_bracket(tokens, i) - 1;
+      continue;
+    }
+    const auto next_is = [&](char c) {  // without a space between: `>=` is one token of the server
+      return i + 1 < tokens.size() && tokens[i + 1].is_sign(c) &&
+             tokens[i + 1].at == tokens[i].at + 1;
+    };
+    if (tokens[i].is_sign('=')) return HavingOperator{HavingIs::equal, false, i, i + 1};
+    if (tokens[i].is_sign('!')) {
+      if (!next_is('=')) return std::nullopt;
+      return HavingOperator{HavingIs::unequal, false, i, i + 2};
+    }
+    if (tokens[i].is_sign('<')) {
+      if (next_is('>')) return HavingOperator{HavingIs::unequal, false, i, i + 2};
+      return next_is('=') ? HavingOperator{HavingIs::at_most, false, i, i + 2}
+                          : HavingOperator{HavingIs::less, false, i, i + 1};
+    }
+    if (tokens[i].is_sign('>'))
+      return next_is('=') ? HavingOperator{HavingIs::at_least, false, i, i + 2}
+                          : HavingOperator{HavingIs::greater, false, i, i + 1};
+    const bool negated = tokens[i].is_word("not");
+    const auto word = negated ? i + 1 : i;
+    if (word == tokens.size()) return std::nullopt;
+    if (tokens[word].is_word("between"))
+      return HavingOperator{HavingIs::between, negated, i, word + 1};
+    if (tokens[word].is_word("in")) return HavingOperator{HavingIs::in, negated, i, word + 1};
+  }
+  return std::nullopt;
+}
+
+/// The constants to the right of the operator, each as its tokens; none: IN without brackets.
+std::vector<SqlSpan> having_operands(SqlSpan tokens, HavingIs is) {
+  if (is == HavingIs::in) {
+    if (tokens.size() < 2 || !tokens.front().is_sign('(') ||
+        after_bracket(tokens, 0) != tokens.size())
+      return {};
+    return split_list(tokens.subspan(1, tokens.size() - 2));
+  }
+  if (is == HavingIs::between)
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      if (tokens[i].is_word("and")) return {tokens.first(i), tokens.subspan(i + 1)};
+  return {tokens};
+}
+
+}  // namespace
+
+std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
+  const auto at = tokens.front().at;
+  const auto op = find_having_operator(tokens);
+  if (!op || op->begin == 0)
+    return std::unexpected(wrong_at(at, "expected HAVING expression, comparison, constant"));
+  auto of = read_expression(tokens.first(op->begin));
+  if (!of) return std::unexpected(std::move(of.error()));
+  HavingClause having{std::move(*of), {{}, op->is, op->negated, {}}};
+  for (const auto operand : having_operands(tokens.subspan(op->end), op->is)) {
+    auto value = having_constant(operand, at);
+    if (!value) return std::unexpected(std::move(value.error()));
+    if (having.condition.values.size() == kMostHavingValues)
+      return std::unexpected(
+          wrong_at(operand.front().at,
+                   fmt::format("HAVING compares with more than {} values", kMostHavingValues)));
+    having.condition.values.push_back(std::move(*value));
+  }
+  if (having.condition.values.empty())
+    return std::unexpected(wrong_at(at, "expected IN and constants in brackets"));
+  if (op->is == HavingIs::between && having.condition.values.size() != 2)
+    return std::unexpected(wrong_at(at, "expected BETWEEN one AND another constant"));
+  return having;
+}
+
+namespace {
+
+using GroupRefusal = std::optional<ClientError>;
+
+/// HAVING is applied to merged groups, so a shard returns also those that will be dropped.
+constexpr std::size_t kGroupsForHaving = 10'000;
+/// Bounds the rows of GROUP n BY.
+constexpr std::size_t kMostGroupRows = 100'000;
+
+class GroupPlanner {
+ public:
+  explicit GroupPlanner(SelectDraft& draft)
+      : draft_(draft), columns_(draft.items, draft.names), rows_(out_.rows) {}
+
+  std::expected<RowsDraft, ClientError> run() {
+    auto refusal = check_expressions();
+    if (!refusal) refusal = plan_having();
+    if (!refusal) refusal = plan_within();
+    if (refusal) return std::unexpected(std::move(*refusal));
+    rows_.grouped = true;
+    rows_.per_group = draft_.clauses.per_group;
+    refusal = plan_order();
+    if (!refusal) {
+      plan_keys();
+      plan_size();
+      refusal = plan_folds();
+      draft_.add_json(columns_, rows_);
+    }
+    if (refusal) return std::unexpected(std::move(*refusal));
+    settle();
+    return std::move(out_);
+  }
+
+ private:
+  /// Refuses expressions that compute with the result of an aggregate by its alias. An item may
+  /// use the aliases of those before it.
+  GroupRefusal check_expressions() {
+    for (const auto& item : draft_.items) {
+      if (auto refusal = uses_aggregate(item)) return refusal;
+      if (item.aggregate && !item.name().empty()) aggregates_.insert(item.name());
+    }
+    for (const auto& key : draft_.order)
+      if (key.by.expression.size() > 1)
+        if (auto refusal = uses_aggregate(key.by)) return refusal;
+    return std::nullopt;
+  }
+
+  GroupRefusal uses_aggregate(const SelectItem& item) const {
+    if (item.aggregate || aggregates_.empty()) return std::nullopt;
+    for (const auto& token : item.expression)
+      if (token.names_table() && aggregates_.contains(canonical(token)))
+        return unmergeable_at(token.at, "an expression with the result of an aggregate",
+                              "select the aggregates as items of their own and compute with them");
+    return std::nullopt;
+  }
+
+  GroupRefusal plan_having() {
+    if (draft_.clauses.having.empty()) return std::nullopt;
+    auto having = read_having(draft_.clauses.having);
+    if (!having) return std::move(having.error());
+    if (having->of.expression.size() > 1)
+      if (auto refusal = uses_aggregate(having->of)) return refusal;
+    for (const auto& item : draft_.items)
+      if (item.aggregate && item.name() == having->of.canonical) having->of = item;
+    having->condition.column = columns_.of(having->of);
+    rows_.having = std::move(having->condition);
+    needs_best_ = needs_best_ || depends_on_row(having->of);
+    return std::nullopt;
+  }
+
+  bool counts_distinct() const {
+    return std::ranges::any_of(columns_.aggregated(),
+                               [](const auto& column) { return column.fold == Fold::distinct; });
+  }
+
+  /// GROUPBY() also tells the values of attributes with several values. Pairs of keys and values
+  /// are matched by the keys themselves, unless these have several values. Equal groups are in the
+  /// order of GROUPBY(), as on one server.
+  void plan_keys() {
+    for (const auto& key : draft_.group) {
+      if (!out_.group.empty()) out_.group += ", ";
+      out_.group += columns_.name_of(key);
+    }
+    if (draft_.group.empty()) return;
+    rows_.exact = std::ranges::all_of(
+        draft_.group, [&](const SelectItem& key) { return columns_.holds_path(key); });
+    const auto number = columns_.of("GROUPBY()", "groupby()");
+    if (std::ranges::find(rows_.order, number, &RowKey::column) == rows_.order.end())
+      rows_.order.push_back({number, false, false});
+    rows_.group = {number};
+    if (!counts_distinct()) return;
+    rows_.group.clear();
+    for (const auto& key : draft_.group) rows_.group.push_back(columns_.of(key));
+    rows_.group_number = number;
+  }
+
+  /// The number of the key of the group that an expression is.
+  std::optional<std::size_t> key_number(const SelectItem& expression) const {
+    const auto* const item = columns_.item(expression);
+    for (std::size_t i = 0; i < draft_.group.size(); ++i) {
+      const auto& key = draft_.group[i].canonical;
+      if (expression.canonical == key ||
+          (item != nullptr && columns_.item(draft_.group[i]) == item))
+        return i;
+      if (item != nullptr && item->canonical == key) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether the value is that of one row of the group, not of the group.
+  bool depends_on_row(const SelectItem& expression) const {
+    const auto* const item = columns_.item(expression);
+    const auto& of = item != nullptr ? *item : expression;
+    return !of.aggregate && of.canonical != "groupby()" && !key_number(expression);
+  }
+
+  /// The keys by which the best row of a group is found: without GROUP BY those of ORDER BY.
+  std::expected<std::vector<OrderKey>, ClientError> keys_within() const {
+    if (!draft_.group.empty()) return read_order(draft_.clauses.within);
+    auto keys = draft_.order;
+    std::erase_if(keys, [&](const auto& key) { return !depends_on_row(key.by); });
+    return keys;
+  }
+
+  /// The order by which the best row of a group is found, where a column is of that row.
+  GroupRefusal plan_within() {
+    const auto given = keys_within();
+    if (!given) return given.error();
+    // Also the key itself: equal keys may be written in capitals, or be one of several values.
+    const auto depends = [](const SelectItem& item) {
+      return !item.aggregate && item.canonical != "groupby()";
+    };
+    needs_best_ = needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
+                  std::ranges::any_of(draft_.items, depends);
+    if (!needs_best_) return std::nullopt;
+    bool by_id = false;
+    for (const auto& key : *given) {
+      if (key.by.aggregate)
+        return wrong_at(key.by.expression.front().at, "WITHIN GROUP ORDER BY takes no aggregate");
+      append_key(out_.within, columns_.name_of(key.by), key.descending);
+      rows_.within.push_back(draft_.row_key(columns_, key));
+      by_id = by_id || key.by.canonical == "id";
+    }
+    if (given->empty()) {
+      rows_.within.push_back({columns_.of("weight()", "weight()"), true, false});
+      append_key(out_.within, "weight()", true);
+    }
+    if (!by_id) {
+      rows_.within.push_back({columns_.of("id", "id"), false, false});
+      if (rows_.within.size() <= kMostSqlServerKeys) append_key(out_.within, "id", false);
+    }
+    if (draft_.group.empty()) out_.within.clear();  // the server takes it only after GROUP BY
+    return std::nullopt;
+  }
+
+  /// The default order of groups is that of their best rows.
+  bool orders_by_row() const {
+    if (draft_.group.empty()) return false;
+    if (draft_.order.empty()) return true;
+    return std::ranges::any_of(draft_.order,
+                               [&](const auto& key) { return depends_on_row(key.by); });
+  }
+
+  /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
+  GroupRefusal plan_order() {
+    for (const auto& key : draft_.order) {
+      if (is_unnamed_distinct(key.by))
+        return wrong_at(key.by.expression.front().at,
+                        "give COUNT(DISTINCT …) an alias and order by that");
+      append_key(out_.order, columns_.name_of(key.by), key.descending);
+      if (draft_.group.empty()) continue;
+      rows_.order.push_back(draft_.row_key(columns_, key));
+    }
+    if (!draft_.order.empty() || draft_.group.empty()) return std::nullopt;
+    rows_.order.push_back({columns_.of("weight()", "weight()"), true, false});
+    rows_.order.push_back({columns_.of("id", "id"), false, false});
+    append_key(out_.order, "weight()", true);
+    append_key(out_.order, "id", false);
+    return std::nullopt;
+  }
+
+  /// A second one, hidden, would be needed to name it; the server counts one only.
+  bool is_unnamed_distinct(const SelectItem& by) const {
+    const auto* const item = columns_.item(by);
+    return by.aggregate && by.aggregate->fold == Fold::distinct && item != nullptr &&
+           item->alias.empty();
+  }
+
+  /// In the order of the keys, each shard's first groups include all candidates for the first ones.
+  /// Not of values inside JSON: different ones may be equal in that order.
+  bool is_in_order_of_keys() const {
+    std::vector<bool> seen(draft_.group.size());
+    for (const auto& key : draft_.order) {
+      const auto* const item = columns_.item(key.by);
+      if ((item != nullptr ? item->canonical : key.by.canonical) == "groupby()") return true;
+      const auto number = key_number(key.by);
+      if (!number || columns_.holds_path(key.by)) return false;
+      seen[*number] = true;
+      if (std::ranges::all_of(seen, [](bool yes) { return yes; })) return true;
+    }
+    return false;
+  }
+
+  void plan_size() {
+    const auto window = draft_.window(draft_.clauses.window);
+    rows_.offset = window.offset;
+    rows_.limit = window.limit;
+    if (draft_.group.empty()) {
+      out_.asked = 1;
+      return;
+    }
+    auto groups = window.end();
+    const bool exact = is_in_order_of_keys() && !rows_.having;
+    // Hits show the number of all groups.
+    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask();
+    if (rows_.having) groups = std::max(groups, kGroupsForHaving);
+    out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
+    if (!exact) rows_.asked = out_.asked;
+  }
+
+  GroupRefusal plan_folds() {
+    const auto aggregated = columns_.aggregated();
+    for (const auto& [column, fold, argument] : aggregated) {
+      FoldedColumn folded{column, fold};
+      if (fold == Fold::mean) {
+        const auto text = fmt::format("SUM({})", text_of(argument));
+        folded.sum = columns_.of(text, fmt::format("sum({})", canonical(argument)), Fold::sum);
+        folded.weight = columns_.of("COUNT(*)", "count(*)", Fold::sum);
+      }
+      if (fold == Fold::distinct) {
+        auto value = read_expression(argument);
+        if (!value) return std::move(value.error());
+        const auto pairs = draft_.add_pairs(draft_.group, *value);
+        if (!pairs) return pairs.error();
+        folded.pairs = *pairs;
+        draft_.pairs.back().numbered = true;
+      }
+      rows_.folded.push_back(folded);
+    }
+    plan_row_of_nothing();
+    // Sums and counts that the means and plan_row_of_nothing() have added.
+    const auto all = columns_.aggregated();
+    for (auto i = aggregated.size(); i < all.size(); ++i)
+      rows_.folded.push_back({all[i].column, all[i].fold});
+    return std::nullopt;
+  }
+
+  /// Aggregates of no document are a row where the list has a COUNT, but never a hit.
+  void plan_row_of_nothing() {
+    if (!draft_.group.empty()) return;
+    const auto counts = [](const SelectItem& item) {
+      return item.canonical == "count(*)" ||
+             (item.aggregate && item.aggregate->fold == Fold::distinct);
+    };
+    const auto mean = std::ranges::find(rows_.folded, Fold::mean, &FoldedColumn::fold);
+    if (draft_.form == RowForm::hits)
+      rows_.documents = columns_.of("COUNT(*)", "count(*)", Fold::sum);
+    else if (mean != rows_.folded.end() && std::ranges::none_of(draft_.items, counts))
+      rows_.documents = mean->weight;
+  }
+
+  void settle() {
+    const auto all = [&](auto& keys) {
+      for (auto& key : keys) columns_.settle(key);
+    };
+    all(rows_.order);
+    all(rows_.within);
+    for (auto& key : rows_.group) columns_.settle(key);
+    if (rows_.group_number) columns_.settle(*rows_.group_number);
+    for (auto& json : rows_.json) {
+      columns_.settle(json.column);
+      columns_.settle(json.attribute);
+    }
+    for (auto& folded : rows_.folded) {
+      columns_.settle(folded.column);
+      if (folded.fold == Fold::mean) columns_.settle(folded.weight);
+      if (folded.sum) columns_.settle(*folded.sum);
+    }
+    if (rows_.documents) columns_.settle(*rows_.documents);
+    if (rows_.having) columns_.settle(rows_.having->column);
+    for (std::size_t i = 0; i < draft_.items.size(); ++i)
+      if (const auto& shown = draft_.items[i].shown; !shown.empty())
+        rows_.names.emplace_back(columns_.settled(i), shown);
+    rows_.hidden = columns_.hidden();
+    rows_.hidden_names = columns_.hidden_names();
+    out_.hidden = columns_.written();
+  }
+
+  SelectDraft& draft_;
+  RowsDraft out_;
+  ShardColumns columns_;
+  RowPlan& rows_;
+  std::set<std::string> aggregates_;  // what the client calls them
+  bool needs_best_ = false;
+};
+
+}  // namespace
+
+std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft) {
+  return GroupPlanner(draft).run();
+}
+
+}  // namespace karmad

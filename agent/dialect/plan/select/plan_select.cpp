@@ -1,0 +1,208 @@
+#include "agent/dialect/plan/select/plan_select.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <optional>
+
+#include "agent/dialect/plan/select/hiding_aliases.hpp"
+#include "agent/dialect/plan/select/select_draft.hpp"
+#include "agent/dialect/request/document_ids.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::optional<ClientError> read_draft(SelectDraft& draft) {
+  auto items = read_items(draft.clauses.items);
+  if (!items) return std::move(items.error());
+  draft.items = std::move(*items);
+  auto order = read_order(draft.clauses.order);
+  if (!order) return std::move(order.error());
+  draft.order = std::move(*order);
+  auto options = read_options(draft.clauses.option_list);
+  if (!options) return std::move(options.error());
+  draft.options = std::move(*options);
+  auto group = read_group_keys(draft.clauses.group);
+  if (!group) return std::move(group.error());
+  draft.group = std::move(*group);
+  return std::nullopt;
+}
+
+/// Writes the statements of a select for the shards.
+class StatementWriter {
+ public:
+  explicit StatementWriter(ShardSelect& select) : select_(select) {}
+
+  void add(std::string_view text) { select_.statements += text; }
+  /// ` word text`, or nothing if the text is empty.
+  void add_clause(std::string_view word, std::string_view text) {
+    if (!text.empty()) add(fmt::format(" {} {}", word, text));
+  }
+  void add_table() {
+    const auto at = select_.statements.size();
+    select_.names.push_back({.begin = at, .end = at, .names = TableNames::sql});
+  }
+
+ private:
+  ShardSelect& select_;
+};
+
+void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::string_view facets,
+                      ShardSelect& select) {
+  const auto& clauses = draft.clauses;
+  StatementWriter text(select);
+  text.add(fmt::format("SELECT {}{} FROM ", draft.list(), rows.hidden));
+  text.add_table();
+  text.add_clause("WHERE", draft.where);
+  const auto group =
+      clauses.per_group == 1 ? "GROUP BY" : fmt::format("GROUP {} BY", clauses.per_group);
+  text.add_clause(group, rows.group);
+  text.add_clause("WITHIN GROUP ORDER BY", rows.within);
+  text.add_clause("ORDER BY", rows.order);
+  text.add(fmt::format(" LIMIT 0,{}", rows.asked));
+  const auto most = draft.max_matches();
+  const auto kept = std::max(most, draft.most_asked);
+  text.add(draft.options.write(kept > most || draft.options.max_matches ? kept : 0));
+  text.add(facets);
+  text.add("; SHOW META");
+  for (const auto& pairs : draft.pairs_texts) {
+    text.add(fmt::format("; SELECT {} FROM ", pairs.list));
+    text.add_table();
+    text.add_clause("WHERE", draft.where);
+    text.add_clause("GROUP BY", pairs.group);
+    text.add(fmt::format(" LIMIT 0,{}", kMostPairs));
+    text.add(draft.options.write(kMostPairs));
+  }
+}
+
+std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t nearest) {
+  if (knn.k.empty())
+    return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (nearest == 0)
+    return wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+                    fmt::format("k of KNN() must be an integer from 1 to {}", kLargestRowCount));
+  if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
+  if (!DocumentId::of_number(knn.id))
+    return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
+  return std::nullopt;
+}
+
+/// The condition with the vector in place of the document, one more neighbour, since some servers
+/// filter after the search, and without the document itself.
+std::string by_vector(const SqlSelect& clauses, std::string_view vector) {
+  const auto& knn = *clauses.knn_document;
+  const auto where = clauses.where;
+  const auto from = [&](std::string_view part) {
+    return static_cast<std::size_t>(part.data() - where.data());
+  };
+  const auto after = [&](std::string_view part) { return from(part) + part.size(); };
+  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)),
+                     std::min(clauses.nearest + 1, kLargestRowCount),
+                     where.substr(after(knn.k), from(knn.id) - after(knn.k)), vector,
+                     where.substr(after(knn.id), after(knn.end) - after(knn.id)), knn.id,
+                     where.substr(after(knn.end)));
+}
+
+/// The order of the first page, where a later one does not repeat it. Holds what its keys refer to.
+struct OrderBefore {
+  std::string statement;
+  std::optional<SqlSelect> select;
+};
+
+/// Finds the page of a scroll, and its order if the statement has none.
+std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& place,
+                                        OrderBefore& before, SelectPlan& plan) {
+  if (!draft.options.scroll) return std::nullopt;
+  if (draft.is_grouped() || draft.clauses.knn || !draft.clauses.facets.empty())
+    return ClientError{400, "groups, facets and KNN() cannot scroll; page with LIMIT"};
+  if (draft.options.scroll->empty()) {
+    plan.scroll.emplace(place, text_of(draft.clauses.order));
+    return std::nullopt;
+  }
+  auto pages = ScrollPages::behind(*draft.options.scroll, place);
+  if (!pages) return std::move(pages.error());
+  plan.scroll = *std::move(pages);
+  if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
+  before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
+  auto select = read_as<SqlSelect>(before.statement, StatementKind::select);
+  if (!select) return std::move(select.error());
+  before.select = *std::move(select);
+  auto order = read_order(before.select->order);
+  if (!order) return std::move(order.error());
+  draft.order = std::move(*order);
+  return std::nullopt;
+}
+
+/// Lets the shards continue behind the page before.
+std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
+                                           const SelectPlan& plan) {
+  if (!plan.scroll) return std::nullopt;
+  if (auto refusal = why_too_many_scrolled(*plan.scroll, rows.asked)) return refusal;
+  rows.rows.offset += plan.scroll->skip();
+  if (rows.asked != 0) rows.asked += plan.scroll->skip();
+  const auto& keys = plan.scroll->keys();
+  if (keys.empty()) return std::nullopt;
+  const auto& order = rows.rows.order;
+  bool same = keys.size() == order.size();
+  for (std::size_t k = 0; same && k < keys.size(); ++k)
+    same =
+        keys[k].attribute == rows.rows.scroll_names[k] && keys[k].descending == order[k].descending;
+  if (!same)
+    return ClientError{400,
+                       "the scroll token has another order; start again with OPTION scroll = 1"};
+  auto& options = draft.options.others;
+  options += fmt::format("{}scroll='{}'", options.empty() ? "" : ",", server_token(keys));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
+                                                    Collation collation, const ScrollPlace& place,
+                                                    std::string_view vector) {
+  if (given.unplannable) return std::unexpected(*given.unplannable);
+  SelectDraft draft(given);
+  draft.form = form;
+  if (auto refusal = read_draft(draft)) return std::unexpected(std::move(*refusal));
+  ShardSelect select;
+  auto& plan = select.plan;
+  OrderBefore before;
+  if (auto refusal = begin_scroll(draft, place, before, plan))
+    return std::unexpected(std::move(*refusal));
+  if (auto refusal = settle_aliases(draft)) return std::unexpected(std::move(*refusal));
+  if (!draft.clauses.having.empty() && !draft.is_grouped())
+    return std::unexpected(wrong_at(draft.clauses.having.front().at,
+                                    "HAVING needs GROUP BY; conditions on documents are WHERE"));
+  std::string where;  // owns that of the shards
+  if (const auto& knn = draft.clauses.knn_document) {
+    if (auto refusal = mistake_in(*knn, draft.clauses.nearest))
+      return std::unexpected(std::move(*refusal));
+    select.document = {std::string(knn->attribute), std::string(knn->id)};
+    where = by_vector(draft.clauses, vector);
+    draft.where = where;
+  }
+  auto rows = draft.is_grouped() ? plan_groups(draft) : plan_documents(draft);
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  if (auto refusal = continue_scroll(draft, *rows, plan))
+    return std::unexpected(std::move(*refusal));
+  draft.most_asked = rows->asked;
+  std::string facets;
+  const auto& facets_given = draft.clauses.facets;
+  if (facets_given.size() > kMostFacets)
+    return std::unexpected(wrong_at(facets_given[kMostFacets].items.front().at,
+                                    fmt::format("more than {} facets", kMostFacets)));
+  for (const auto& clause : draft.clauses.facets) {
+    auto facet = plan_facet(draft, clause);
+    if (!facet) return std::unexpected(std::move(facet.error()));
+    facets += facet->text;
+    plan.facets.push_back(std::move(facet->rows));
+  }
+  write_statements(draft, *rows, facets, select);
+  plan.form = form;
+  plan.collation = collation;
+  plan.rows = std::move(rows->rows);
+  plan.pairs = std::move(draft.pairs);
+  return select;
+}
+
+}  // namespace karmad

@@ -1,0 +1,402 @@
+#include "agent/dialect/plan/select/select_columns.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace karmad {
+
+namespace {
+
+/// More than any server sorts by; bounds the work per row.
+constexpr std::size_t kMostOrderKeys = 16;
+/// Bounds the work of looking names up in each other's lists.
+constexpr std::size_t kMostItems = 1000;
+
+struct AggregateName {
+  std::string_view name;
+  Fold fold;
+};
+
+constexpr AggregateName kAggregateNames[] = {
+    {"count", Fold::sum},   {"sum", Fold::sum},  {"min", Fold::smallest},
+    {"max", Fold::largest}, {"avg", Fold::mean}, {"group_concat", Fold::concat},
+};
+
+/// Aggregates whose results for parts of the data do not determine the result for all data.
+constexpr std::string_view kUnmergeableAggregates[] = {"percentiles", "percentile_ranks", "mad",
+                                                       "significant_terms"};
+
+/// Words that may stand before the last operand of an expression.
+constexpr std::string_view kOperatorWords[] = {"and", "or",   "not", "div",     "mod",
+                                               "in",  "like", "is",  "between", "distinct"};
+
+template <class Words>
+bool is_word_of(const SqlToken& token, const Words& words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return token.is_word(word); });
+}
+
+/// The aggregate whose name stands at `i` before a bracket. MIN and MAX of several arguments are
+/// functions of one row.
+const AggregateName* aggregate_at(SqlSpan tokens, std::size_t i) {
+  if (i + 1 >= tokens.size() || !tokens[i + 1].is_sign('(')) return nullptr;
+  for (const auto& known : kAggregateNames) {
+    if (!tokens[i].is_word(known.name)) continue;
+    const bool of_row = known.fold == Fold::smallest || known.fold == Fold::largest;
+    const auto end = after_bracket(tokens, i + 1);
+    if (of_row && split_list(tokens.subspan(i + 2, end - i - 3)).size() > 1) return nullptr;
+    return &known;
+  }
+  return nullptr;
+}
+
+std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const AggregateName& name) {
+  Aggregate aggregate{name.fold, tokens.subspan(2, tokens.size() - 3)};
+  auto& argument = aggregate.argument;
+  const auto at = tokens.front().at;
+  if (argument.empty()) return std::unexpected(wrong_at(at, "an aggregate has no argument"));
+  if (tokens.front().is_word("count")) {
+    if (argument.front().is_word("distinct")) {
+      argument = argument.subspan(1);
+      aggregate.fold = Fold::distinct;
+      if (!is_plain_key(argument))
+        return std::unexpected(wrong_at(at, "COUNT(DISTINCT …) takes the name of one attribute"));
+    } else if (canonical(argument) != "*") {
+      return std::unexpected(wrong_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)"));
+    }
+  } else if (name.fold != Fold::concat && split_list(argument).size() > 1) {
+    return std::unexpected(wrong_at(at, "an aggregate takes one argument"));
+  }
+  return aggregate;
+}
+
+/// Refuses aggregates at any place of the tokens.
+std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
+    if (aggregate_at(tokens, i) != nullptr || old || tokens[i].is_word("@distinct"))
+      return unmergeable_at(tokens[i].at, "an aggregate within an expression",
+                            "select the aggregates as items of their own and compute with them");
+    if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
+        is_word_of(tokens[i], kUnmergeableAggregates))
+      return unmergeable_at(tokens[i].at, tokens[i].text,
+                            "ask for a histogram by GROUP BY over intervals");
+  }
+  return std::nullopt;
+}
+
+/// Whether the last token is an alias without AS.
+bool ends_with_alias(SqlSpan tokens) {
+  if (tokens.size() < 2) return false;
+  const auto& last = tokens.back();
+  const auto& before = tokens[tokens.size() - 2];
+  if (last.kind == SqlToken::Kind::word && (last.text.front() == '.' || last.is_word("null")))
+    return false;
+  if (!last.names_table()) return false;
+  if (before.kind == SqlToken::Kind::sign)
+    return before.is_sign(')') || before.is_sign(']') || before.is_sign('}') ||
+           (before.is_sign('*') && tokens.size() == 2);
+  return !is_word_of(before, kOperatorWords);
+}
+
+}  // namespace
+
+std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
+  SelectItem item{tokens, canonical(tokens)};
+  if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
+    item.aggregate = Aggregate{Fold::sum, {}};
+    return item;
+  }
+  auto inner = tokens;
+  const auto* const name = is_call(tokens) ? aggregate_at(tokens, 0) : nullptr;
+  if (name != nullptr) {
+    auto aggregate = read_aggregate(tokens, *name);
+    if (!aggregate) return std::unexpected(std::move(aggregate.error()));
+    inner = aggregate->argument;
+    item.aggregate = *aggregate;
+  }
+  if (auto refusal = aggregate_inside(inner)) return std::unexpected(std::move(*refusal));
+  return item;
+}
+
+std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
+  const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
+  if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
+  const auto& alias = tokens.back();
+  if (!alias.names_table())
+    return std::unexpected(wrong_at(alias.at, "expected an alias after AS"));
+  auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)));
+  if (item) {
+    item->alias = canonical(alias);
+    item->alias_text = alias.text;
+  }
+  if (item && item->is_star()) return std::unexpected(wrong_at(alias.at, "* cannot have an alias"));
+  return item;
+}
+
+std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
+  std::vector<SelectItem> items;
+  bool star = false;
+  for (const auto part : split_list(tokens)) {
+    if (part.empty())
+      return std::unexpected(wrong_at(tokens.front().at, "the list has an empty item"));
+    if (items.size() == kMostItems)
+      return std::unexpected(
+          wrong_at(part.front().at, fmt::format("more than {} items", kMostItems)));
+    auto item = read_item(part);
+    if (!item) return std::unexpected(std::move(item.error()));
+    if (item->is_star() && star)
+      return std::unexpected(wrong_at(part.front().at, "* is given twice; write it once"));
+    star = star || item->is_star();
+    items.push_back(std::move(*item));
+  }
+  return items;
+}
+
+std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens) {
+  std::vector<OrderKey> keys;
+  if (tokens.empty()) return keys;
+  for (auto part : split_list(tokens)) {
+    if (part.empty())
+      return std::unexpected(wrong_at(tokens.front().at, "ORDER BY has an empty key"));
+    if (keys.size() == kMostOrderKeys)
+      return std::unexpected(
+          wrong_at(part.front().at, fmt::format("more than {} sort keys", kMostOrderKeys)));
+    OrderKey key;
+    key.descending = part.back().is_word("desc");
+    if (part.size() > 1 && (key.descending || part.back().is_word("asc")))
+      part = part.first(part.size() - 1);
+    auto by = read_expression(part);
+    if (!by) return std::unexpected(std::move(by.error()));
+    key.by = std::move(*by);
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+ShardColumns::ShardColumns(const std::vector<SelectItem>& items, HiddenNames& names)
+    : items_(items), names_(names) {
+  const auto star = std::ranges::find_if(items, &SelectItem::is_star);
+  if (star != items.end()) star_ = static_cast<std::size_t>(star - items.begin());
+}
+
+namespace {
+
+/// As the client wrote it, but old names as today's server writes them.
+std::string current_text(const SelectItem& item) {
+  if (item.expression.size() == 1 && item.expression.front().text.starts_with('@'))
+    return item.canonical;
+  return std::string(text_of(item.expression));
+}
+
+}  // namespace
+
+const SelectItem* ShardColumns::item(const SelectItem& wanted) const {
+  for (const auto& item : items_)
+    if (!item.alias.empty() && item.alias == wanted.canonical) return &item;
+  for (const auto& item : items_)
+    if (!item.is_star() && item.canonical == wanted.canonical) return &item;
+  return nullptr;
+}
+
+ColumnAt ShardColumns::column_at(std::size_t index) const {
+  return {index, star_ && index > *star_};
+}
+
+const ShardColumns::Hidden* ShardColumns::hidden_with(std::string_view canonical_text) const {
+  const auto found = std::ranges::find(hidden_, canonical_text, &Hidden::canonical);
+  return found == hidden_.end() ? nullptr : &*found;
+}
+
+const ShardColumns::Hidden& ShardColumns::add(const SelectItem& wanted) {
+  const auto& aggregate = wanted.aggregate;
+  hidden_.push_back({current_text(wanted), wanted.canonical, names_.next(),
+                     aggregate ? std::optional(aggregate->fold) : std::nullopt,
+                     aggregate ? aggregate->argument : SqlSpan{}});
+  return hidden_.back();
+}
+
+ColumnAt ShardColumns::of(const SelectItem& wanted) {
+  if (const auto* const known = item(wanted))
+    return column_at(static_cast<std::size_t>(known - items_.data()));
+  const auto* hidden = hidden_with(wanted.canonical);
+  if (hidden == nullptr) hidden = &add(wanted);
+  return column_at(items_.size() + static_cast<std::size_t>(hidden - hidden_.data()));
+}
+
+ColumnAt ShardColumns::of(std::string_view text, std::string_view canonical_text,
+                          std::optional<Fold> fold) {
+  for (const auto& item : items_)
+    if (item.canonical == canonical_text)
+      return column_at(static_cast<std::size_t>(&item - items_.data()));
+  const auto* hidden = hidden_with(canonical_text);
+  if (hidden == nullptr) {
+    hidden_.push_back({std::string(text), std::string(canonical_text), names_.next(), fold, {}});
+    hidden = &hidden_.back();
+  }
+  return column_at(items_.size() + static_cast<std::size_t>(hidden - hidden_.data()));
+}
+
+std::string ShardColumns::name_of(const SelectItem& wanted) {
+  if (is_plain_key(wanted.expression)) return current_text(wanted);
+  const auto* const known = item(wanted);
+  if (known != nullptr && !known->alias.empty()) return std::string(known->alias_text);
+  if (const auto* const hidden = hidden_with(wanted.canonical)) return hidden->name;
+  return add(wanted).name;
+}
+
+bool ShardColumns::holds_path(const SelectItem& wanted) const {
+  const auto* const known = item(wanted);
+  return is_path(known != nullptr ? known->expression : wanted.expression);
+}
+
+std::vector<ShardColumns::Aggregated> ShardColumns::aggregated() const {
+  std::vector<Aggregated> found;
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    if (const auto& aggregate = items_[i].aggregate)
+      found.push_back({column_at(i), aggregate->fold, aggregate->argument});
+  for (std::size_t h = 0; h < hidden_.size(); ++h)
+    if (const auto fold = hidden_[h].fold)
+      found.push_back({column_at(items_.size() + h), *fold, hidden_[h].argument});
+  return found;
+}
+
+std::vector<std::string> ShardColumns::hidden_names() const {
+  std::vector<std::string> names;
+  for (const auto& hidden : hidden_) names.push_back(hidden.name);
+  return names;
+}
+
+std::string ShardColumns::written() const {
+  std::string text;
+  for (const auto& hidden : hidden_) text += fmt::format(", {} AS {}", hidden.text, hidden.name);
+  return text;
+}
+
+void ShardColumns::settle(ColumnAt& column) const {
+  if (column.from_right) column.at = items_.size() + hidden_.size() - 1 - column.at;
+}
+
+void ShardColumns::settle(RowKey& key) const {
+  settle(key.column);
+  if (key.attribute) settle(*key.attribute);
+}
+
+ColumnAt ShardColumns::settled(std::size_t item) const {
+  auto column = column_at(item);
+  settle(column);
+  return column;
+}
+
+namespace {
+
+/// Whether the alias is that of a value which each row of pairs has.
+bool is_of_row(const SelectItem& item) {
+  return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
+}
+
+/// Writes one list and the names of its columns.
+class PairsWriter {
+ public:
+  PairsWriter(const std::vector<SelectItem>& items, const ListAliases& aliases, HiddenNames& names)
+      : items_(items), known_(aliases), names_(names) {}
+
+  void add(const SelectItem& column) {
+    if (const auto* const item = named_by(column)) return add_alias(*item);
+    if (!column.alias.empty()) return add_alias(column);
+    const std::string text(text_of(column.expression));
+    if (is_plain_key(column.expression)) return append(text, text);
+    const auto name = names_.next();
+    append(fmt::format("{} AS {}", text, name), name);
+  }
+
+  /// Adds the value, and what tells its variants apart. The server groups texts that differ only in
+  /// capitals as one, but counts them as different; so it also groups by a number that is 0 for
+  /// numbers and lists of them. GROUPBY() then is a number of the pair, also of floats that are
+  /// written alike. Texts inside JSON are grouped as they are.
+  bool add_value(const SelectItem& value) {
+    add(value);
+    const auto* const item = named_by(value);
+    const auto& expression = item == nullptr ? value.expression : item->expression;
+    if (is_path(expression)) return false;
+    const auto capitals = names_.next();
+    append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
+                       text_of(expression), capitals),
+           capitals);
+    out_.list += fmt::format(", GROUPBY() AS {}", names_.next());
+    return true;
+  }
+
+  /// The aliases that are not columns already.
+  void add_other_aliases() {
+    for (const auto& item : items_) {
+      if (!is_of_row(item)) continue;
+      if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
+      out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
+    }
+  }
+
+  bool uses_alias() const { return uses_alias_; }
+  PairsText take() { return std::move(out_); }
+
+ private:
+  /// The item of which the column is the alias.
+  const SelectItem* named_by(const SelectItem& column) const {
+    const auto found = std::ranges::find_if(items_, [&](const SelectItem& item) {
+      return is_of_row(item) && item.alias == column.canonical;
+    });
+    return found == items_.end() ? nullptr : &*found;
+  }
+
+  void add_alias(const SelectItem& item) {
+    aliases_.push_back(item.alias);
+    uses_alias_ = uses_alias_ || known_.are_in(text_of(item.expression));
+    append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
+           std::string(item.alias_text));
+  }
+
+  void append(const std::string& definition, const std::string& name) {
+    if (!out_.list.empty()) out_.list += ", ";
+    out_.list += definition;
+    if (!out_.group.empty()) out_.group += ", ";
+    out_.group += name;
+    uses_alias_ = uses_alias_ || known_.are_in(definition);
+  }
+
+  const std::vector<SelectItem>& items_;
+  const ListAliases& known_;
+  HiddenNames& names_;
+  std::vector<std::string> aliases_;
+  bool uses_alias_ = false;
+  PairsText out_;
+};
+
+}  // namespace
+
+ListAliases::ListAliases(const std::vector<SelectItem>& items, std::string_view where) {
+  for (const auto& item : items)
+    if (!item.alias.empty()) names_.insert(item.alias);
+  are_in_where_ = are_in(where);
+}
+
+bool ListAliases::are_in(std::string_view text) const {
+  if (names_.empty()) return false;
+  SqlTokens tokens(text);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+    if (token.names_table() && names_.contains(canonical(token))) return true;
+  return false;
+}
+
+PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
+                      const std::vector<SelectItem>& items, const ListAliases& aliases,
+                      HiddenNames& names) {
+  PairsWriter writer(items, aliases, names);
+  for (const auto& key : keys) writer.add(key);
+  const bool numbered = writer.add_value(value);
+  if (writer.uses_alias() || aliases.are_in_where()) writer.add_other_aliases();
+  auto text = writer.take();
+  text.numbered = numbered;
+  return text;
+}
+
+}  // namespace karmad

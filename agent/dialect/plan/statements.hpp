@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/merge/merge_sets.hpp"
+#include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// A plan whose requests mirrors get at `/sql?mode=raw`, with an answer in that form; without a
+/// statement and a merge.
+inline Plan plan_of_mode_raw(RowForm form) {
+  return {.request = {.method = "POST",
+                      .path = "/sql?mode=raw",
+                      .query = {},
+                      .content_type = "text/plain",
+                      .body = {}},
+          .content_type = content_type_of(form)};
+}
+
+/// The same with a statement, which must outlive it, without its edits.
+inline Plan plan_of_statement(std::string_view statement, RowForm form) {
+  auto plan = plan_of_mode_raw(form);
+  plan.request.body = statement;
+  return plan;
+}
+
+/// The edits that put a mirror's names into the place of the statement that names the table; none
+/// if no place does.
+inline TextEdits statement_edits(const Parsed& parsed) {
+  return parsed.table_end == 0 ? TextEdits() : name_edits(parsed, TableNames::sql);
+}
+
+/// Plans a CALL. The replies of shards must be an array of one result set. SNIPPETS, which counts
+/// nothing, asks one shard, and fails with it. Refuses (400) options that are no numbers.
+std::expected<Plan, ClientError> plan_call(std::string_view statement, const CallStatement& call,
+                                           ShardLayout layout, RowForm form);
+
+/// Plans the change for the shards of its table: rows by `shard_by = id`, UPDATE and DELETE for all
+/// shards unless the condition is one id. Rows without an id get one where karmad has to make it.
+/// Refuses (400) rows whose shard or id is unknown.
+std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeStatement change,
+                                             RowForm form, ShardLayout layout);
+
+/// Plans a SHOW that mirrors answer. Numbers of a status are added over the shards, threads listed
+/// one after the other; anything else is the same on every shard and asked of the first.
+Plan plan_show(std::string_view statement, const ShowStatement& show, const Parsed& parsed,
+               RowForm form, std::size_t shards);
+
+/// Sends a statement, which must outlive the plan, to one mirror of the first shard, with the
+/// table's name replaced at the place that `parsed` names (none if its end is 0), and passes on the
+/// result sets.
+Plan plan_for_one_shard(std::string_view statement, const Parsed& parsed, std::size_t shards,
+                        OneShardSets how);
+
+}  // namespace karmad

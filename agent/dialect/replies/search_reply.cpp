@@ -1,0 +1,128 @@
+#include "agent/dialect/replies/search_reply.hpp"
+
+#include <fmt/format.h>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::unexpected<std::string> bad(const char* what) {
+  return std::unexpected(std::string(what));
+}
+
+bool read_count(std::string_view value, std::uint64_t& count) {
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+  return error == std::errc{} && end == value.data() + value.size();
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto last = text.find_last_not_of(kJsonSpace);
+  return last == text.npos ? std::string_view{} : text.substr(0, last + 1);
+}
+
+enum class Step { next, stop, failed };
+
+/// The member `hits`: totals, then the array.
+Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wrong) {
+  bool has_total = false;
+  JsonMembers members(json);
+  while (const auto key = members.next(R"("total":)", R"("total_relation":)", R"("hits":)")) {
+    if (equals_literal(*key, "hits")) {
+      skip_space(json);
+      if (json.done() || *json.at != '[') {
+        wrong = "its hits are not an array";
+        return Step::failed;
+      }
+      head.hits = json;
+      if (has_total && tail == ReadTail::no) return Step::stop;
+    }
+    const auto value = take_value(json);
+    if (!value) break;
+    if (equals_literal(*key, "total")) {
+      if (!read_count(*value, head.total)) {
+        wrong = "hits.total is not a count";
+        return Step::failed;
+      }
+      has_total = true;
+    } else if (equals_literal(*key, "total_relation")) {
+      head.total_is_lower_bound = *value != "\"eq\"";
+    }
+  }
+  if (members.complete() && has_total && head.hits.at != nullptr) return Step::next;
+  wrong = "it has no hits.total or no hits.hits, or is malformed around them";
+  return Step::failed;
+}
+
+}  // namespace
+
+std::string_view reason_in(std::string_view warning) {
+  if (is_string(warning)) return without_quotes(warning);
+  if (!is_object(warning)) return {};
+  std::string_view reason;
+  visit_members(warning, [&](std::string_view key, std::string_view value) {
+    const bool found = key == "reason" && is_string(value);
+    if (found) reason = without_quotes(value);
+    return !found;
+  });
+  return reason;
+}
+
+std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail) {
+  body = trimmed(body);
+  if (body.size() < 2 || body.back() != '}') return bad("it does not end as a JSON object");
+  ReplyHead head;
+  JsonCursor json(body);
+  JsonMembers members(json);
+  while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
+    if (equals_literal(*key, "hits")) {
+      const char* wrong = nullptr;
+      switch (read_hits(json, tail, head, wrong)) {
+        case Step::stop:
+          return head;
+        case Step::failed:
+          return bad(wrong);
+        case Step::next:
+          continue;
+      }
+    }
+    const auto value = take_value(json);
+    if (!value) return bad("it is malformed");
+    if (equals_literal(*key, "timed_out")) head.timed_out = *value == "true";
+    if (equals_literal(*key, "warning")) head.warning = reason_in(*value);
+    if (equals_literal(*key, "aggregations") && is_object(*value)) head.aggregations = *value;
+    if (equals_literal(*key, "profile")) head.profile = *value;
+    if (equals_literal(*key, "plan")) head.plan = *value;
+  }
+  if (!members.complete()) return bad("it is malformed");
+  skip_space(json);
+  if (!json.done()) return bad("bytes follow the JSON object");
+  if (head.hits.at == nullptr) return bad("it has no hits");
+  return head;
+}
+
+namespace {
+
+std::string error_member(std::string_view body) {
+  std::string text;
+  visit_members(body, [&](std::string_view key, std::string_view value) {
+    const bool found = key == "error";
+    if (found) text = json_unescaped(reason_in(value));
+    return !found;
+  });
+  return text;
+}
+
+}  // namespace
+
+std::string agent_error_text(std::string_view body) {
+  auto text = error_member(body);
+  return text.empty() ? error_member(clean_utf8(body)) : text;
+}
+
+}  // namespace karmad

@@ -1,0 +1,203 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/settings/settings.hpp"
+
+namespace karmad {
+
+/// The position of a value in the body; `end` 0: not found.
+struct ByteRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  bool found() const { return end != 0; }
+  std::string_view in(std::string_view body) const { return body.substr(begin, end - begin); }
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// The form in which a client gets the rows of a statement.
+enum class RowForm : std::uint8_t {
+  raw,   ///< `/sql?mode=raw`, `/cli_json`: columns and rows, an array of result sets
+  hits,  ///< `/sql`: like a search, one result set and its facets
+  text,  ///< `/cli`: tables drawn with characters
+};
+
+/// Content type of an answer in that form; empty: JSON, as the dialect says.
+constexpr std::string_view content_type_of(RowForm form) {
+  return form == RowForm::text ? "text/plain; charset=UTF-8" : "";
+}
+
+/// White space that JSON allows around a text (RFC 8259 section 2).
+inline constexpr std::string_view kJsonSpace = " \t\r\n";
+
+struct StatementText;
+
+/// A client's request as a dialect sees it. The views live as long as the query.
+struct ClientRequest {
+  std::string_view method;
+  std::string_view path;   ///< as received, without the query string
+  std::string_view query;  ///< what follows `?`
+  std::string_view content_type;
+  std::string_view body;
+  /// One of several statements, or of a connection that keeps what a query tells aside: its answer
+  /// must be complete before the client gets any of it.
+  bool in_session = false;
+  bool rows_only = false;  ///< its client can read rows, and no hits in their place
+  /// The table or the list of tables in the path of an endpoint `/{table}/…`, URL-decoded; empty:
+  /// its path has none.
+  std::string_view path_table{};
+  std::string_view path_table_raw{};  ///< the same as it stands in `path`
+  /// At an endpoint of statements: the one that the request is, found and classified before. Null:
+  /// it was not looked for.
+  std::shared_ptr<const StatementText> statement{};
+  /// SHOW PLAN or SHOW PROFILE, which a mirror is asked for behind the SELECT; empty: neither.
+  std::string_view inspected_by{};
+};
+
+/// Appends the request's path. A table in it is replaced by `tables`, URL-encoded, if there are
+/// any.
+void append_path(std::string& out, const ClientRequest& request,
+                 std::span<const std::string> tables);
+
+/// Why a client gets no answer: an HTTP status and a reason that says how to correct the request.
+struct ClientError {
+  int status = 400;
+  std::string reason;
+};
+
+inline std::unexpected<ClientError> refused(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// What a query may set for itself.
+struct QueryOptions {
+  std::optional<Micros> agent_query_timeout;
+  std::optional<unsigned> retry_count;  ///< per mirror, as a table's agent_retry_count
+  std::optional<Micros> retry_delay;
+};
+
+/// Which mirrors a request may use, and whether it takes a read preference (SS-107). In the order
+/// of what several in one request need together.
+enum class SelectionClass : std::uint8_t {
+  none,                ///< asks no mirror; a preference has no effect
+  may_use_secondary,   ///< takes a preference, else the configured one is used (SS-105)
+  should_use_primary,  ///< a read of the primary that takes none (SS-104)
+  unclassified,        ///< goes to the primary, unless it has a preference itself (SS-101, SS-102)
+  must_use_primary     ///< an update: takes none (SS-100, SS-103)
+};
+
+/// What the balancer must know of a query to route it and to retry it.
+struct Parsed {
+  std::string table;  ///< empty: the first table of the dialect, for requests that name none
+  std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
+  std::size_t table_end = 0;
+  /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
+  std::size_t other_begin = 0;
+  std::size_t other_end = 0;
+  bool read = true;                 ///< may be sent more than once
+  bool unclassified = false;        ///< not known to be a read: treated as an update
+  bool should_use_primary = false;  ///< a read that replicas answer, but maybe with old data
+  /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
+  /// task): is sent once, and to no other mirror.
+  bool follow_up = false;
+  /// Needs a plan also on a table of one shard, because a mirror cannot be sent the client's
+  /// request.
+  bool planned = false;
+  /// The id of the last document that a change makes, if the request gives it as a number; 0: it
+  /// does not.
+  std::uint64_t last_insert_id = 0;
+  QueryOptions options;
+  std::shared_ptr<const StatementText> statement{};  ///< of SQL: the statement, read; else null
+
+  SelectionClass selection_class() const {
+    if (!read)
+      return unclassified ? SelectionClass::unclassified : SelectionClass::must_use_primary;
+    return should_use_primary ? SelectionClass::should_use_primary
+                              : SelectionClass::may_use_secondary;
+  }
+};
+
+/// Appends `body`; in each place that names the table, `name` appends the text instead.
+template <class Name>
+void append_renamed(std::string& out, std::string_view body, const Parsed& parsed, Name name) {
+  out.append(body.substr(0, parsed.table_begin));
+  name();
+  if (parsed.other_end != 0) {
+    out.append(body.substr(parsed.table_end, parsed.other_begin - parsed.table_end));
+    name();
+  }
+  out.append(body.substr(std::max(parsed.table_end, parsed.other_end)));
+}
+
+/// The request an agent gets. The views are into the client's request or into `write`'s buffer.
+struct AgentRequest {
+  std::string_view method;
+  std::string_view target;
+  std::string_view content_type;
+  std::string_view body;
+};
+
+/// The client's request for an agent. `write_body` appends a body to `buffer` where the agent gets
+/// another one than the client's. A table in the path is replaced by `tables`, if there are any.
+template <class WriteBody>
+AgentRequest write_request(const ClientRequest& request, std::string& buffer, WriteBody write_body,
+                           std::span<const std::string> tables = {}) {
+  buffer.clear();
+  if (!request.query.empty() || (!tables.empty() && !request.path_table.empty())) {
+    append_path(buffer, request, tables);
+    if (!request.query.empty()) buffer.append("?").append(request.query);
+  }
+  const auto target_size = buffer.size();
+  write_body();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (all.size() != target_size) written.body = all.substr(target_size);
+  return written;
+}
+
+/// One of several requests in the body of one.
+struct RequestPart {
+  std::string_view path;  ///< as if it had come to this path
+  std::string tables;     ///< the table or list of tables, as if it stood in the path
+  std::string_view body;
+};
+
+/// How a table is divided into shards. Implicit from their number.
+struct ShardLayout {
+  ShardLayout(std::size_t count, ShardBy key = ShardBy::none, bool to_copies = false)  // NOLINT
+      : shards(count), by(key), copies(to_copies) {}
+
+  std::size_t shards;
+  ShardBy by;   ///< how the shard of a document is found
+  bool copies;  ///< an update goes to several mirrors of a shard
+  /// Makes the id of a document that comes without one; each call another. Any thread. Set for all
+  /// requests that are no reads.
+  std::function<std::uint64_t()> make_id{};
+};
+
+struct DialectSettings {
+  Collation collation = Collation::libc_ci;
+  unsigned max_json_depth = 128;
+  std::string scroll_key;  ///< signs the tokens of scrolls; empty: a random key of this process
+};
+
+/// The class of a request, which decides about the ticket it needs (AC-062).
+enum class TicketClass : std::uint8_t {
+  exempt,  ///< no ticket: it is about karmad itself, or frees resources of a mirror
+  search,  ///< may be sent more than once
+  update,  ///< is sent once
+};
+
+}  // namespace karmad

@@ -1,0 +1,123 @@
+#include "agent/dialect/request/sql_span.hpp"
+
+#include <fmt/format.h>
+#include <array>
+#include <utility>
+
+namespace karmad {
+
+namespace {
+
+bool is_digit_byte(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool opens_bracket(const SqlToken& token) {
+  return token.is_sign('(') || token.is_sign('[') || token.is_sign('{');
+}
+
+bool closes_bracket(const SqlToken& token) {
+  return token.is_sign(')') || token.is_sign(']') || token.is_sign('}');
+}
+
+/// Names with which old versions of the server began.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOldNames{
+    {{"@count", "count(*)"}, {"@groupby", "groupby()"}, {"@weight", "weight()"}, {"@id", "id"}}};
+
+}  // namespace
+
+std::string_view text_of(SqlSpan tokens) {
+  if (tokens.empty()) return {};
+  const auto* const begin = tokens.front().text.data();
+  const auto& last = tokens.back().text;
+  return {begin, static_cast<std::size_t>(last.data() + last.size() - begin)};
+}
+
+std::string canonical(const SqlToken& token) {
+  if (token.kind == SqlToken::Kind::quoted) return std::string(token.text);
+  auto text = token.text;
+  if (token.kind == SqlToken::Kind::name) text = text.substr(1, text.size() - 2);
+  std::string lower(text);
+  for (auto& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  for (const auto& [old_name, name] : kOldNames)
+    if (lower == old_name) return std::string(name);
+  return lower;
+}
+
+std::string canonical(SqlSpan tokens) {
+  std::string text;
+  bool after_word = false;
+  for (const auto& token : tokens) {
+    const bool word = token.kind != SqlToken::Kind::sign;
+    if (word && after_word) text += ' ';
+    text += canonical(token);
+    after_word = word;
+  }
+  return text;
+}
+
+std::vector<SqlSpan> split_list(SqlSpan tokens) {
+  std::vector<SqlSpan> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (opens_bracket(tokens[i])) ++depth;
+    if (closes_bracket(tokens[i])) --depth;
+    if (depth != 0 || !tokens[i].is_sign(',')) continue;
+    parts.push_back(tokens.subspan(begin, i - begin));
+    begin = i + 1;
+  }
+  parts.push_back(tokens.subspan(begin));
+  return parts;
+}
+
+std::size_t after_bracket(SqlSpan tokens, std::size_t open) {
+  int depth = 0;
+  for (auto i = open; i < tokens.size(); ++i) {
+    if (opens_bracket(tokens[i])) ++depth;
+    if (closes_bracket(tokens[i]) && --depth == 0) return i + 1;
+  }
+  return tokens.size();
+}
+
+bool is_call(SqlSpan tokens) {
+  return tokens.size() >= 3 && tokens[0].kind == SqlToken::Kind::word && tokens[1].is_sign('(') &&
+         after_bracket(tokens, 1) == tokens.size();
+}
+
+bool is_path(SqlSpan tokens) {
+  if (tokens.empty() || !tokens[0].names_table() || is_digit_byte(tokens[0].text.front()))
+    return false;
+  if (tokens.size() == 1)
+    return tokens[0].kind == SqlToken::Kind::word &&
+           tokens[0].text.find('.') != std::string_view::npos;
+  for (std::size_t i = 1; i < tokens.size();) {
+    if (tokens[i].is_sign('[')) {
+      i = after_bracket(tokens, i);
+    } else if (tokens[i].kind == SqlToken::Kind::word && tokens[i].text.starts_with('.')) {
+      ++i;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_plain_key(SqlSpan tokens) {
+  if (tokens.size() == 1) return tokens[0].names_table() && !is_digit_byte(tokens[0].text.front());
+  if (is_path(tokens)) return true;
+  const auto text = canonical(tokens);
+  return text == "count(*)" || text == "weight()" || text == "groupby()" || text == "knn_dist()";
+}
+
+ClientError wrong_at(std::size_t offset, std::string_view what) {
+  return {400, fmt::format("at offset {}: {}", offset, what)};
+}
+
+ClientError unmergeable_at(std::size_t offset, std::string_view what, std::string_view instead) {
+  return {501, fmt::format("at offset {}: {} cannot be merged: the table has several shards; {}",
+                           offset, what, instead)};
+}
+
+}  // namespace karmad

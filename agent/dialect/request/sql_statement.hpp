@@ -1,0 +1,245 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/document_ids.hpp"
+#include "agent/dialect/request/search_request.hpp"
+#include "agent/dialect/request/sql_span.hpp"
+
+namespace karmad {
+
+/// The server stores counts of rows in 32 bits.
+inline constexpr std::size_t kLargestRowCount = std::numeric_limits<std::int32_t>::max();
+
+/// LIMIT: the rows that the client wants.
+struct RowWindow {
+  std::size_t offset = 0;
+  std::size_t limit = 20;  ///< the server's default
+
+  /// The number of rows up to the last one wanted.
+  std::size_t end() const { return offset + limit; }
+};
+
+/// Each facet is a result set of every shard.
+inline constexpr std::size_t kMostFacets = 256;
+
+struct FacetClause {
+  SqlSpan items;
+  SqlSpan by;
+  SqlSpan distinct;
+  SqlSpan order;
+  RowWindow window;
+};
+
+/// `KNN(attribute, k, id)`: a search by the vector of a document. The views are into the statement.
+struct KnnByDocument {
+  std::size_t at = 0;  ///< offset of the id
+  std::string_view attribute;
+  std::string_view k;  ///< empty: not given
+  std::string_view id;
+  std::string_view end;  ///< the closing bracket
+};
+
+/// A SELECT: its tables and plain options, and its clauses without their keywords. Spans refer to
+/// `tokens`, which moves with them; all views refer to the statement.
+struct SqlSelect {
+  SqlSelect() = default;
+  SqlSelect(SqlSelect&&) = default;
+  SqlSelect& operator=(SqlSelect&&) = default;
+
+  std::string table;            ///< several: their names with commas between them; empty: no FROM
+  std::size_t table_begin = 0;  ///< in the statement, backquotes included
+  std::size_t table_end = 0;
+  QueryOptions options;
+  bool scrolls = false;  ///< OPTION scroll
+  /// Why it cannot be planned for shards, though it can be passed on to one: the first reason in
+  /// the statement, with its offset. The clauses are not complete then.
+  std::optional<ClientError> unplannable;
+
+  std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
+  SqlSpan items;
+  SqlSpan tables;
+  std::string_view where;
+  bool match = false;  ///< WHERE has a MATCH()
+  bool knn = false;    ///< WHERE has a KNN()
+  /// How many documents it finds in each shard, up to kLargestRowCount; 0: unknown.
+  std::size_t nearest = 0;
+  std::optional<KnnByDocument> knn_document;  ///< KNN() names a document in place of a vector
+  SqlSpan group;
+  std::size_t per_group = 1;
+  SqlSpan within;
+  SqlSpan having;
+  SqlSpan order;
+  RowWindow window;
+  SqlSpan option_list;
+  std::vector<FacetClause> facets;
+};
+
+/// What is read of INSERT, REPLACE, UPDATE or DELETE. Offsets are of the statement; the rest is
+/// passed on as it is.
+struct ChangeStatement {
+  enum class Verb : std::uint8_t { insert, replace, update, remove };
+  /// The values of one document, parentheses included.
+  struct Row {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::optional<DocumentId> id{};
+    /// The value of the id; empty: where it can be put in, with a comma behind it.
+    ByteRange id_place{};
+    std::uint64_t made_id = 0;  ///< the id that karmad has made; 0: none
+  };
+
+  Verb verb = Verb::insert;
+  std::string table;
+  std::size_t table_begin = 0;  ///< backquotes included
+  std::size_t table_end = 0;
+  std::size_t columns_begin = 0;  ///< of a list of columns without `id`; 0: there is none
+  std::vector<Row> rows;          ///< of VALUES; empty: another form
+  std::optional<DocumentId> id;   ///< of UPDATE, DELETE … WHERE id = N and no other condition
+  /// Why the ids of an INSERT or REPLACE are not known; empty: each row has one, or has none and
+  /// can get one.
+  std::string trouble;
+
+  bool makes_documents() const { return verb == Verb::insert || verb == Verb::replace; }
+  /// The id of the last row, made by karmad or given in a form that the engine keeps; 0: neither.
+  std::uint64_t last_row_id() const {
+    return rows.empty() || !rows.back().id ? 0 : rows.back().id->kept_number();
+  }
+};
+
+/// The procedures of the search server that read a table.
+enum class CallKind : std::uint8_t { pq, suggest, qsuggest, keywords, snippets, autocomplete };
+
+/// `value AS name`, or `value name`. Offsets in the statement, quotes included.
+struct CallOption {
+  std::string name;  ///< in lower case
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// A statement `CALL procedure('…', 'table', 5 AS limit)`. The table is the first argument of PQ
+/// and the second of the others.
+struct CallStatement {
+  CallKind kind = CallKind::keywords;
+  std::string table;
+  std::size_t table_begin = 0;  ///< of the argument that names it, quotes included
+  std::size_t table_end = 0;
+  std::vector<CallOption> options;
+  std::size_t arguments_end = 0;  ///< of the bracket that ends the arguments
+
+  const CallOption* option(std::string_view name) const;
+};
+
+/// A SHOW that mirrors answer.
+struct ShowStatement {
+  enum class Object : std::uint8_t {
+    create_table,    ///< SHOW CREATE TABLE t
+    table_status,    ///< SHOW TABLE t STATUS
+    table_settings,  ///< SHOW TABLE t SETTINGS
+    threads,         ///< SHOW THREADS
+    server,          ///< SHOW SETTINGS, SHOW VARIABLES
+  };
+  Object object = Object::server;
+  std::string table;  ///< empty: it names none
+  std::size_t table_begin = 0;
+  std::size_t table_end = 0;
+};
+
+/// A statement about the client's connection: about the query before it, or about settings that
+/// have no meaning for karmad.
+struct SessionStatement {
+  enum class Is : std::uint8_t {
+    nothing,    ///< is answered as done, and changes nothing
+    meta,       ///< SHOW META
+    warnings,   ///< SHOW WARNINGS
+    scroll,     ///< SHOW SCROLL: the token of the last SELECT
+    inspected,  ///< SHOW PLAN, SHOW PROFILE: `text` names it
+    use,        ///< USE: `text` is the name, or empty
+    // Asked by clients of MySQL only.
+    databases,   ///< SHOW DATABASES
+    collations,  ///< SHOW COLLATION
+    charsets,    ///< SHOW CHARACTER SET
+  };
+  Is is = Is::nothing;
+  std::string text{};
+  std::optional<std::string> like{};  ///< pattern for the first column
+
+  bool operator==(const SessionStatement&) const = default;
+};
+
+enum class Show : std::uint8_t {
+  agents,   ///< SHOW AGENT STATUS
+  agent,    ///< SHOW AGENT name STATUS
+  mirrors,  ///< SHOW AGENTS: one row per mirror
+  tables,
+  table,  ///< DESC name
+  status,
+  version
+};
+
+/// A statement about karmad itself.
+struct StatusStatement {
+  Show show = Show::agents;
+  std::string name;                 ///< Show::agent: table or address; Show::table: the table
+  std::optional<std::string> like;  ///< pattern for the first column
+
+  bool operator==(const StatusStatement&) const = default;
+};
+
+/// A statement, read once. Refers to its text.
+using SqlStatement = std::variant<SqlSelect, ChangeStatement, CallStatement, ShowStatement,
+                                  SessionStatement, StatusStatement>;
+
+/// What a statement asks for, by its first words.
+enum class StatementKind : std::uint8_t {
+  empty,           ///< blanks and comments
+  select,          ///< SELECT
+  insert,          ///< INSERT, REPLACE
+  change,          ///< UPDATE, DELETE
+  call,            ///< CALL
+  show,            ///< a SHOW that mirrors answer
+  session,         ///< about the connection: SHOW META, SET, USE, COMMIT …
+  status,          ///< another SHOW, DESC: about karmad
+  administration,  ///< changes a server or its tables: DROP, CREATE …
+  unknown
+};
+
+/// The kind of a statement. Reads two words of a text of any length: the only classifier.
+StatementKind kind_of_statement(std::string_view statement);
+
+/// Which mirrors a statement may use. What lists or describes tables and servers should use the
+/// primary and takes no read preference, also where karmad answers it itself.
+SelectionClass selection_class_of(StatementKind kind, std::string_view statement);
+
+/// Reads a statement of that kind, in one pass by the grammar sql_grammar.y. Refuses (400), with
+/// the offset, what is no such statement, what engines read differently (SqlTokens), and what a
+/// statement to one table cannot have: joins, sub-selects, further statements. Any thread; cost:
+/// linear in the text, memory for the tokens outside of WHERE and of VALUES, which have bounds.
+std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
+                                                        StatementKind kind);
+inline std::expected<SqlStatement, ClientError> read_statement(std::string_view statement) {
+  return read_statement(statement, kind_of_statement(statement));
+}
+
+/// The error of a statement that is not known: what is wrong, its beginning, the known statements.
+ClientError unknown_statement(std::string_view statement,
+                              std::string_view problem = "unknown statement");
+
+/// The statement as one of type T: SqlSelect, ChangeStatement …; 400 if it is another one.
+template <class T>
+std::expected<T, ClientError> read_as(std::string_view statement, StatementKind kind) {
+  auto read = read_statement(statement, kind);
+  if (!read) return std::unexpected(std::move(read.error()));
+  return std::get<T>(*std::move(read));
+}
+
+}  // namespace karmad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/rows/result_set.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// What an answer in the form of a search says besides its rows.
+struct HitsHead {
+  Micros took{};
+  bool timed_out = false;
+  std::string_view warning;  ///< plain text; empty: none
+  TotalFound total;
+  std::string_view scroll;  ///< token of the next page; empty: none
+};
+
+/// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the
+/// column `id`, if the client gets it, `_score` the plan's column, else 1. MVA are arrays, JSON
+/// attributes their value. The key of a facet's bucket is its first column.
+void append_hits(const HitsHead& head, const RowPlan& plan, std::span<const RowPlan> facets,
+                 std::span<const ResultSet> sets, std::string& out);
+
+}  // namespace karmad

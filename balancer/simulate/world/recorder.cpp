@@ -1,0 +1,144 @@
+#include "balancer/simulate/world/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace karmad {
+namespace {
+
+Micros from_seconds(double seconds) {
+  return Micros{std::llround(seconds * 1e6)};
+}
+
+/// `longest` is exact; a bucket's middle may be above it.
+SimulatedLatency latency_of(std::span<const std::uint64_t, kLatencyBuckets> counts,
+                            Micros longest) {
+  const auto at = [&](double q) {
+    return std::min(quantile(counts, q).value_or(Micros{}), longest);
+  };
+  return {.p50 = at(0.5), .p90 = at(0.9), .p99 = at(0.99), .p999 = at(0.999), .longest = longest};
+}
+
+}  // namespace
+
+Recorder::Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint begin)
+    : layout_(layout),
+      begin_(begin),
+      end_(begin + from_seconds(scenario.duration)),
+      interval_(std::max<Micros>(Micros{1}, (end_ - begin_) / kSimulatedIntervals)),
+      slo_(from_seconds(scenario.slo / 1000)),
+      seconds_(scenario.duration),
+      next_interval_(begin + interval_),
+      intervals_(kSimulatedIntervals),
+      mirrors_(scenario.mirrors),
+      of_sets_(layout.sets()),
+      reaction_(scenario, layout, begin) {
+  for (unsigned i = 0; i < scenario.mirrors; ++i) mirrors_[i].set = layout.set_of(i);
+}
+
+void Recorder::attempt_sent(unsigned mirror, Reason reason, TimePoint now) {
+  auto& counts = mirrors_[mirror];
+  ++counts.in_flight;
+  reaction_.attempt_sent(mirror, now);
+  if (!is_measured(now)) return;
+  ++counts.attempts;
+  ++counts.in_interval;
+  ++of_sets_[counts.set];
+  ++attempts_;
+  if (reason == Reason::hedge) ++hedges_;
+  if (reason == Reason::retry) ++retries_;
+}
+
+void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {
+  if (!is_measured(arrived)) return;
+  const auto i = std::min<std::size_t>(static_cast<std::size_t>((arrived - begin_) / interval_),
+                                       kSimulatedIntervals - 1);
+  auto& interval = intervals_[i];
+  ++interval.requests;
+  if (!answered) return void(++interval.errors);
+  const auto took = std::chrono::duration_cast<Micros>(now - arrived);
+  ++interval.latency[latency_bucket(took)];
+  interval.longest = std::max(interval.longest, took);
+  if (took <= slo_) ++good_;
+}
+
+void Recorder::told(SimulatedNews news, TimePoint now) {
+  if (news_.size() == kMostNews) return;
+  news.at = std::chrono::duration_cast<Micros>(now - begin_);
+  news_.push_back(std::move(news));
+}
+
+void Recorder::close_interval() {
+  next_interval_ += interval_;
+  if (open_ == kSimulatedIntervals) return;
+  auto& interval = intervals_[open_];
+  if (++open_ == kSimulatedIntervals) next_interval_ = TimePoint::max();
+  interval.mirrors.reserve(std::min(mirrors_.size(), kReportedMirrors));
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    auto& counts = mirrors_[i];
+    const auto all = of_sets_[counts.set];
+    if (i < kReportedMirrors)
+      interval.mirrors.push_back(
+          {.attempts = counts.in_interval,
+           .in_flight = counts.in_flight,
+           .share =
+               all == 0 ? 0 : static_cast<double>(counts.in_interval) / static_cast<double>(all)});
+    counts.in_interval = 0;
+  }
+  std::ranges::fill(of_sets_, 0);
+}
+
+double Recorder::skew() const {
+  double most = 0;
+  for (unsigned set = 0; set < layout_.sets(); ++set) {
+    std::uint64_t all = 0;
+    std::uint64_t busiest = 0;
+    for (auto i = layout_.first(set); i < layout_.first(set + 1); ++i) {
+      all += mirrors_[i].attempts;
+      busiest = std::max(busiest, mirrors_[i].attempts);
+    }
+    if (all != 0)
+      most = std::max(most,
+                      static_cast<double>(busiest) * layout_.size(set) / static_cast<double>(all));
+  }
+  return most;
+}
+
+SimulationResult Recorder::result() {
+  while (open_ < kSimulatedIntervals) close_interval();
+  SimulationResult result;
+  result.interval = interval_;
+  Histogram all{};
+  Micros longest{};
+  for (std::size_t i = 0; i < intervals_.size(); ++i) {
+    auto& from = intervals_[i];
+    Histogram counts{};
+    for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
+      counts[bucket] = from.latency[bucket];
+      all[bucket] += counts[bucket];
+    }
+    longest = std::max(longest, from.longest);
+    result.requests += from.requests;
+    result.errors += from.errors;
+    result.intervals.push_back({.from = interval_ * static_cast<std::int64_t>(i),
+                                .requests = from.requests,
+                                .errors = from.errors,
+                                .latency = latency_of(counts, from.longest),
+                                .mirrors = std::move(from.mirrors)});
+  }
+  result.answered = result.requests - result.errors;
+  result.attempts = attempts_;
+  result.hedges = hedges_;
+  result.retries = retries_;
+  result.latency = latency_of(all, longest);
+  result.goodput = static_cast<double>(good_) / seconds_;
+  result.skew = skew();
+  const auto requests = static_cast<double>(result.requests);
+  result.extra = requests == 0 ? 0 : static_cast<double>(hedges_ + retries_) / requests;
+  result.noticed = reaction_.noticed();
+  result.recovered = reaction_.recovered();
+  result.news = std::move(news_);
+  return result;
+}
+
+}  // namespace karmad

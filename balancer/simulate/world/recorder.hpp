@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "agent/stats/latency_histogram.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "balancer/simulate/scenario/set_layout.hpp"
+#include "balancer/simulate/simulation_result.hpp"
+#include "balancer/simulate/world/reaction.hpp"
+
+namespace karmad {
+
+/// Number of intervals of a result.
+inline constexpr std::size_t kSimulatedIntervals = 100;
+/// Most mirrors of a result's intervals.
+inline constexpr std::size_t kReportedMirrors = 64;
+
+/// Most news of a result.
+inline constexpr std::size_t kMostNews = 10'000;
+
+/// Collects what happens in one simulation. Only requests that arrive during the measurement count,
+/// and attempts that are sent during it.
+class Recorder {
+ public:
+  /// The kinds of attempts that the result counts.
+  enum class Reason : std::uint8_t { initial, retry, hedge };
+
+  Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint begin);
+
+  void attempt_sent(unsigned mirror, Reason reason, TimePoint now);
+  void attempt_ended(unsigned mirror) { --mirrors_[mirror].in_flight; }
+  void request_ended(TimePoint arrived, bool answered, TimePoint now);
+  /// The first master has told this of a mirror; its time is set here.
+  void told(SimulatedNews news, TimePoint now);
+  /// Everything up to `now` has happened. Call it before events after the end of an interval.
+  void advance(TimePoint now) {
+    while (now >= next_interval_) close_interval();
+  }
+
+  /// The result; its scenario, strategy and regret are left empty.
+  SimulationResult result();
+
+ private:
+  struct MirrorCounts {
+    std::uint64_t attempts = 0;
+    std::uint64_t in_interval = 0;
+    std::uint32_t in_flight = 0;
+    unsigned set = 0;
+  };
+  using Histogram = std::array<std::uint64_t, kLatencyBuckets>;
+  struct Interval {
+    std::uint64_t requests = 0;
+    std::uint64_t errors = 0;
+    Micros longest{};
+    std::array<std::uint32_t, kLatencyBuckets> latency{};
+    std::vector<SimulatedMirrorInterval> mirrors;
+  };
+
+  void close_interval();
+  bool is_measured(TimePoint at) const { return at >= begin_ && at < end_; }
+  double skew() const;
+
+  const SetLayout layout_;
+  const TimePoint begin_;
+  const TimePoint end_;
+  const Micros interval_;
+  const Micros slo_;
+  const double seconds_;
+  TimePoint next_interval_;
+  std::size_t open_ = 0;  ///< the interval that attempts belong to
+  std::vector<Interval> intervals_;
+  std::vector<MirrorCounts> mirrors_;
+  std::vector<std::uint64_t> of_sets_;  ///< attempts in the open interval
+  ReactionTimes reaction_;
+  std::vector<SimulatedNews> news_;
+  std::uint64_t good_ = 0;
+  std::uint64_t attempts_ = 0;
+  std::uint64_t hedges_ = 0;
+  std::uint64_t retries_ = 0;
+};
+
+}  // namespace karmad

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "balancer/simulate/scenario/set_layout.hpp"
+#include "balancer/simulate/world/event_queue.hpp"
+#include "balancer/simulate/world/fleet.hpp"
+#include "balancer/simulate/world/recorder.hpp"
+
+namespace karmad {
+
+/// What all parts of one simulation share.
+struct SimulatedWorld {
+  SimulatedWorld(const Scenario& of, std::uint64_t with_seed)
+      : scenario(of),
+        seed(with_seed),
+        layout(layout_of(of)),
+        begin(kStart + Micros{std::llround(of.warmup * 1e6)}),
+        end(begin + Micros{std::llround(of.duration * 1e6)}),
+        fleet(of, events, with_seed, begin),
+        recorder(of, layout, begin) {}
+  SimulatedWorld(const SimulatedWorld&) = delete;
+  SimulatedWorld& operator=(const SimulatedWorld&) = delete;
+
+  /// Zero would mean "never" in some counters; a full hour begins a period of any usual length.
+  static constexpr TimePoint kStart{std::chrono::hours(1)};
+
+  const Scenario& scenario;
+  const std::uint64_t seed;
+  const SetLayout layout;
+  const TimePoint begin;  ///< of the measurement
+  const TimePoint end;
+  EventQueue events;
+  Fleet fleet;
+  Recorder recorder;
+  TimePoint now = kStart;
+};
+
+/// Decides which mirror gets which request: the masters of karmad, or the oracle.
+class SimulatedBalancer {
+ public:
+  virtual ~SimulatedBalancer() = default;
+  virtual void request_arrives(unsigned master, unsigned set) = 0;
+  /// An event that is neither an arrival nor one of the fleet.
+  virtual void handle(const SimulatedEvent& event) = 0;
+  /// The scenario has changed a mirror; `reset`: its connections were reset.
+  virtual void mirror_changed(unsigned mirror, bool reset) = 0;
+  /// Requests without an end.
+  virtual std::size_t in_progress() const = 0;
+};
+
+}  // namespace karmad
