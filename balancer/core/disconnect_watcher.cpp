@@ -7,9 +7,10 @@ namespace karmad {
 DisconnectWatcher::DisconnectWatcher(Loop& loop)
     : epoll_(loop.io.get_executor(), ::epoll_create1(EPOLL_CLOEXEC)) {}
 
-void DisconnectWatcher::watch(int socket, Stop& stop) {
+void DisconnectWatcher::watch(int socket, Stop& stop, End end) {
   epoll_event event{};
-  event.events = EPOLLRDHUP | EPOLLONESHOT;
+  event.events = EPOLLONESHOT;  // EPOLLHUP and EPOLLERR are always told
+  if (end == End::of_sending) event.events |= EPOLLRDHUP;
   event.data.ptr = &stop;
   ++watched_;
   ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, socket, &event);

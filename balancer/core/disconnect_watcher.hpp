@@ -13,9 +13,12 @@ class DisconnectWatcher {
  public:
   explicit DisconnectWatcher(Loop& loop);
 
-  /// Requests `stop` once when the peer of the socket closes its side, until forget(). If the
-  /// socket cannot be watched, the wait ends without this signal, by its deadline.
-  void watch(int socket, Stop& stop);
+  /// Which end of a connection is waited for: of what the peer sends, or of both directions.
+  enum class End : bool { of_sending, of_both };
+
+  /// Requests `stop` once at that end, until forget(). If the socket cannot be watched, the wait
+  /// ends without this signal, by its deadline.
+  void watch(int socket, Stop& stop, End end = End::of_sending);
   void forget(int socket);
 
  private:

@@ -108,14 +108,15 @@ std::optional<FieldMistake> read_preference(const RequestHead& head, std::string
     text = field.value;
   }
   std::string others;
-  const bool maybe_there = parameters.find(kPreferenceParameter) != parameters.npos;
+  const bool maybe_there = parameters.find(kPreferenceParameter) != parameters.npos ||
+                           parameters.find('%') != parameters.npos;
   bool taken = false;
   for (std::size_t at = 0; maybe_there && at < parameters.size();) {
     const auto end = std::min(parameters.find('&', at), parameters.size());
     const auto parameter = parameters.substr(at, end - at);
     at = end + 1;
     const auto name = parameter.substr(0, parameter.find('='));
-    if (name != kPreferenceParameter || name.size() == parameter.size()) {
+    if (url_decoded(name) != kPreferenceParameter || name.size() == parameter.size()) {
       others.append(parameter).push_back('&');
       continue;
     }

@@ -287,7 +287,7 @@
     newest = event.id;
     const item = element('li');
     const is = {error: 'bad', warning: 'warn'}[event.severity] ?? 'unknown';
-    const mark = element('span', {bad: '✖ ', warn: '▲ '}[is] ?? '• ', {'aria-label': event.severity});
+    const mark = element('span', {bad: '✖ ', warn: '▲ '}[is] ?? '• ', {role: 'img', 'aria-label': event.severity});
     level(mark, is);
     item.append(mark, element('time', time(event.time), {datetime: event.time}), ' ', event.message);
     by('events').prepend(item);

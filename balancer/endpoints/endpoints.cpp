@@ -7,6 +7,7 @@
 
 #include "agent/dialect/kinds/paths.hpp"
 #include "agent/transport/http/field_names.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/admin_answers.hpp"
@@ -214,16 +215,14 @@ std::optional<Answer> answer_to_method(Query& query, std::string_view path,
   return no;
 }
 
-/// The first parameter that is not in `known`; empty: there is none.
-std::string_view unknown_parameter(std::string_view parameters, std::string_view known) {
-  while (!parameters.empty() && known != kAnyParameters) {
-    const auto parameter = parameters.substr(0, parameters.find('&'));
-    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
-    const auto name = parameter.substr(0, parameter.find('='));
-    // A read preference may be on every request; here it has no effect.
-    if (!parameter.empty() && name != kPreferenceParameter && !allows(known, name)) return name;
-  }
-  return {};
+/// The first parameter that is not in `known`; nothing: all are.
+std::optional<std::string> unknown_parameter(std::string_view parameters, std::string_view known) {
+  if (known == kAnyParameters) return std::nullopt;
+  // A read preference may be on every request; here it has no effect.
+  while (auto parameter = take_parameter(parameters))
+    if (parameter->name != kPreferenceParameter && !allows(known, parameter->name))
+      return std::move(parameter->name);
+  return std::nullopt;
 }
 
 /// The refusal of what is kept to the operator; nothing if the client may know it.
@@ -242,11 +241,10 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
     return completed_task(*std::move(refused));
   if (auto answer = answer_to_method(query, found.path, found.methods))
     return completed_task(*std::move(answer));
-  if (const auto unknown = unknown_parameter(query.request.query, found.parameters);
-      !unknown.empty())
+  if (const auto unknown = unknown_parameter(query.request.query, found.parameters))
     return completed_task(
         bad_request(query, 400,
-                    fmt::format("unknown parameter '{}'; {} takes {}", unknown, found.path,
+                    fmt::format("unknown parameter '{}'; {} takes {}", *unknown, found.path,
                                 found.parameters.empty() ? "no parameters" : found.parameters)));
   return found.handler(query);
 }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/watch/event_stream.hpp"
 
 namespace karmad {
@@ -23,14 +24,12 @@ std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
   auto parameters = query.request.query;
   std::uint64_t seen = 0;
   if (const auto last_event = event_id(query.head.find("Last-Event-ID"))) seen = *last_event;
-  while (!parameters.empty()) {
-    const auto parameter = parameters.substr(0, parameters.find('&'));
-    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
-    const auto name = parameter.substr(0, parameter.find('='));
-    const auto id = event_id(parameter.substr(std::min(name.size() + 1, parameter.size())));
+  while (const auto parameter = take_parameter(parameters)) {
+    const auto id = event_id(parameter->value);
     if (!id)
-      return std::unexpected(fmt::format(
-          "'{}' is not allowed: `since` is the id of an event, a whole number", parameter));
+      return std::unexpected(
+          fmt::format("'{}={}' is not allowed: `since` is the id of an event, a whole number",
+                      parameter->name, parameter->value));
     seen = *id;
   }
   return seen;

@@ -24,11 +24,8 @@ struct ExplainParameters {
 
 std::expected<ExplainParameters, std::string> explain_parameters(std::string_view text) {
   ExplainParameters parameters;
-  while (!text.empty()) {
-    const auto parameter = text.substr(0, text.find('&'));
-    text.remove_prefix(std::min(parameter.size() + 1, text.size()));
-    const auto name = parameter.substr(0, parameter.find('='));
-    const auto value = url_decoded(parameter.substr(std::min(name.size() + 1, parameter.size())));
+  while (const auto parameter = take_parameter(text)) {
+    const auto& [name, value] = *parameter;
     if (name == "table") {
       parameters.table = value;
     } else if (name == "operation" && (value == "read" || value == "write")) {

@@ -32,13 +32,8 @@ Answer text_json(int status, std::string body) {
 
 /// The table that a health check asks for; none: for all. Its other parameters are ignored.
 std::optional<std::string> table_parameter(std::string_view parameters) {
-  while (!parameters.empty()) {
-    const auto parameter = parameters.substr(0, parameters.find('&'));
-    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
-    constexpr std::string_view kTableParameter = "table=";
-    if (parameter.starts_with(kTableParameter))
-      return url_decoded(parameter.substr(kTableParameter.size()));
-  }
+  while (auto parameter = take_parameter(parameters))
+    if (parameter->name == "table") return std::move(parameter->value);
   return std::nullopt;
 }
 

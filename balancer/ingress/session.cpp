@@ -37,24 +37,37 @@ struct HeadLease {
 
 }  // namespace
 
-/// Notices that the client leaves while a further request is unread: then no read is outstanding.
+/// Notices that the client closes the connection, or its sending side, while no read is
+/// outstanding.
 struct Session::DisconnectWatch {
-  explicit DisconnectWatch(Session& session)
-      : disconnect_watcher(session.worker_.disconnect_watcher),
-        socket(session.socket().native_handle()),
-        stop(session.worker_.loop),
-        guard(stop, &session,
-              [](void* target) { static_cast<Session*>(target)->on_client_left(); }) {
-    disconnect_watcher.watch(socket, stop);
+  explicit DisconnectWatch(Session& of)
+      : session(of),
+        socket(of.socket().native_handle()),
+        half(of.worker_.loop),
+        whole(of.worker_.loop),
+        half_guard(half, this,
+                   [](void* target) { static_cast<DisconnectWatch*>(target)->on_half(); }),
+        whole_guard(whole, &session,
+                    [](void* target) { static_cast<Session*>(target)->on_client_left(); }) {
+    watcher().watch(socket, half);
   }
   DisconnectWatch(const DisconnectWatch&) = delete;
   DisconnectWatch& operator=(const DisconnectWatch&) = delete;
-  ~DisconnectWatch() { disconnect_watcher.forget(socket); }
+  ~DisconnectWatch() { watcher().forget(socket); }
 
-  DisconnectWatcher& disconnect_watcher;
+  DisconnectWatcher& watcher() const { return session.worker_.disconnect_watcher; }
+  void on_half() {
+    watcher().forget(socket);
+    watcher().watch(socket, whole, DisconnectWatcher::End::of_both);
+    session.on_half_closed();
+  }
+
+  Session& session;
   const int socket;
-  Stop stop;
-  Stop::Guard guard;
+  Stop half;
+  Stop whole;
+  Stop::Guard half_guard;
+  Stop::Guard whole_guard;
 };
 
 Session::Session(Worker& worker, Socket socket, std::string client,
@@ -104,7 +117,12 @@ void Session::unexpected() {
     if (query_ != nullptr) watch_for_disconnect();
     return;
   }
-  on_client_left();
+  if (last().error != asio::error::eof) return on_client_left();
+  if (query_ != nullptr) {
+    watch_for_disconnect();
+  } else {
+    on_half_closed();
+  }
 }
 
 void Session::watch_for_disconnect() {
@@ -115,6 +133,27 @@ void Session::watch_for_disconnect() {
 bool Session::has_bytes() {
   char byte = 0;
   return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/// The client sends no more. It may wait for its answer or have left, which looks the same: after a
+/// while it is sent something (ask_whether_there()).
+void Session::on_half_closed() {
+  half_closed_ = true;
+  const auto wait = settings().half_close_wait.value;
+  if (is_endless_ || wait == Micros(0)) return on_client_left();
+  if (phase_ != Phase::answering) return;
+  due_ = Loop::now() + wait;
+  if (clock_.armed() && clock_at_ <= due_) return;
+  clock_at_ = due_;
+  worker_.loop.arm(clock_, due_);
+}
+
+/// An interim response (RFC 9110 section 15.2), which a client that waits reads over. The peer of a
+/// closed connection refuses it, and `watch_` learns that.
+void Session::ask_whether_there() {
+  if (query_ == nullptr || within_answer_ || query_->head.minor_version == 0) return;
+  constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
+  ::send(socket().native_handle(), kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /// Ends the query, as its client has left.
@@ -128,8 +167,11 @@ void Session::on_client_left() {
 
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
 void Session::on_clock() {
-  if (phase_ == Phase::answering) return;  // the next phase arms it again
   const auto now = Loop::now();
+  if (phase_ == Phase::answering) {  // the next phase arms it again
+    if (!half_closed_) return;
+    if (now >= due_) return ask_whether_there();
+  }
   if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
     patience_->progress(acknowledged(), now);
     due_ = patience_->until();

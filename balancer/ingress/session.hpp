@@ -101,6 +101,8 @@ class Session final : public Stream, public Client {
 
   void unexpected() override;
   void on_client_left();
+  void on_half_closed();
+  void ask_whether_there();
   void watch_for_disconnect();
   bool has_bytes();
   void on_clock();
@@ -128,6 +130,7 @@ class Session final : public Stream, public Client {
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its admitted requests of low priority
   bool client_closed_ = false;  ///< the client closed the connection, without a read to report it
+  bool half_closed_ = false;    ///< it has closed its sending side
   bool is_endless_ = false;  ///< sends a body without end; a client that leaves it is not counted
   bool unread_ = false;      ///< bytes have arrived that are not read yet
   bool timed_out_ = false;

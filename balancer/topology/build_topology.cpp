@@ -67,7 +67,8 @@ class Builder {
           {.table = from.name,
            .route = from.route.value,
            .path = from.path ? std::optional(from.path->value) : std::nullopt,
-           .reads = from.reads});
+           .reads = from.reads,
+           .any_method = from.methods.value == Methods::any});
     }
     for (const auto& shard : from.shards)
       table->shards.push_back(this->shard(from, shard, table->preference.has_value()));

@@ -476,6 +476,13 @@ constexpr std::array kSearchdKeys{
         "Interval of probing: how often it measures and decides.", times(1ms, 10ms, 1h)),
     key("client_timeout", &I::client_timeout, "How long a kept connection of a client may be idle.",
         times(1s, 1ms, 7 * kDay)),
+    key("half_close_wait", &I::half_close_wait,
+        "A client that has closed its sending side gets its answer. If that takes longer than "
+        "this, "
+        "the client is sent `100 Continue` (not with HTTP/1.0) to learn whether it has closed the "
+        "whole connection, which ends its query. 0: a client that closes its sending side has "
+        "left.",
+        times(1s, 0s, kDay)),
     key("read_timeout", &I::network_timeout, "The same as `network_timeout`, which overrides it.",
         times(1s, 1ms, kDay), {}, "network_timeout"),
     key("network_timeout", &I::network_timeout,
@@ -633,6 +640,10 @@ constexpr std::array kTableKeys{
            "requests only read and may be retried. GET, HEAD and OPTIONS may always be retried.",
            {},
            "none"},
+    Key<T>{
+        "methods", &T::methods,
+        "Dialect `http`: `known` passes the methods of HTTP's registry on and answers others with "
+        "501; `any` passes on what it does not know. TRACE and CONNECT are never passed on."},
     Key<T>{"updates", &T::updates,
            "Where an update of a shard goes: to the `primary` only; to `all` mirrors, and it has "
            "failed unless all of them carry it out; or, if the engine replicates it itself, to "

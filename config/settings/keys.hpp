@@ -34,8 +34,8 @@ using FieldOf =
 template <class Owner>
 using KeyField =
     FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
-            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, ShardBy,
-            Consistency, LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode,
+            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Methods,
+            ShardBy, Consistency, LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode,
             QueueOrder, TicketResize, Outlier, Required, TicketCount, MemorySize, FileMode, double,
             Resolve, DnsServers, DiscoverySource>;
 

@@ -77,6 +77,8 @@ enum class LookUp : std::uint8_t { at_load, on_request };
 /// address, or a mirror for each target of its SRV records.
 enum class Resolve : std::uint8_t { one, all, srv };
 enum class Updates : std::uint8_t { primary, any, all };
+/// Which methods of requests reach the mirrors of an HTTP server.
+enum class Methods : std::uint8_t { known, any };
 /// How the shard of a document is found: not at all, or by a hash of its id.
 enum class ShardBy : std::uint8_t { none, id };
 enum class Consistency : std::uint8_t { any, quorum };
@@ -192,6 +194,7 @@ struct TableSettings : InheritedByTables {
   std::optional<Located<std::string>> path;       ///< dialect `http`: replaces the prefix
   std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
   Place reads_at;
+  Located<Methods> methods{Methods::known, {}};  ///< dialect `http`
   Located<Rate> request_rate;
   Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
@@ -305,6 +308,7 @@ struct InstanceSettings : InheritedByTables {
   Located<Micros> throughput_probing_concurrency_adjustment_interval{100ms, {}};
 
   Located<Micros> client_timeout{300s, {}};
+  Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
   Located<Micros> network_timeout{5s, {}};
   Located<std::size_t> max_packet_size{128u << 20, {}};
   Located<std::size_t> reply_buffer_size{1u << 20, {}};

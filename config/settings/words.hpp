@@ -29,6 +29,9 @@ inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, 
                                                              {Updates::any, "any"},
                                                              {Updates::all, "all"}});
 template <>
+inline constexpr auto kWords<Methods> = enum_names<Methods>({{Methods::known, "known"},
+                                                             {Methods::any, "any"}});
+template <>
 inline constexpr auto kWords<ShardBy> = enum_names<ShardBy>({{ShardBy::none, "none"},
                                                              {ShardBy::id, "id"}});
 template <>

@@ -32,7 +32,6 @@ using Leave = std::function<void(std::optional<HttpClient>&)>;
 const std::pair<const char*, Leave> kWaysToLeave[] = {
     {"closes", [](auto& client) { client.reset(); }},
     {"resets", [](auto& client) { client->reset(); }},
-    {"ends its half", [](auto& client) { client->finish(); }},
 };
 
 TEST(AClientWhoLeaves, EndsItsAttempts) {
@@ -87,6 +86,44 @@ TEST(AClientWhoLeaves, EndsItsAttemptAlsoWithAFurtherRequestUnread) {
     }
   EXPECT_EQ(master.count("clients_left"), left);
   EXPECT_EQ(mirror.requests(), static_cast<unsigned>(left));
+}
+
+TEST(AClientWhoEndsItsHalf, GetsItsAnswer) {
+  FakeMirror mirror([](const std::string&) { return Reaction{nothing_found()}; });
+  Master master("ha_ping_interval = 0", one_table(mirror));
+  HttpClient client(master.port());
+  ASSERT_TRUE(client.send(kRequest + kRequest));
+  client.finish();
+  for (int request = 0; request < 2; ++request) {
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << request;
+    EXPECT_EQ(answer->status, 200) << request;
+  }
+  EXPECT_TRUE(client.closed(5s));
+  EXPECT_EQ(master.count("clients_left"), 0);
+}
+
+// It looks like one that has left, so it is sent an interim response, which HTTP/1.0 does not have.
+TEST(AClientWhoEndsItsHalf, GetsAnAnswerThatTakesLong) {
+  FakeMirror mirror([](const std::string&) { return Reaction{nothing_found()}; });
+  mirror.hold();
+  Master master("ha_ping_interval = 0\n agent_query_timeout = 1h\n request_timeout = 1h",
+                one_table(mirror));
+  HttpClient client(master.port());
+  HttpClient old(master.port());
+  ASSERT_TRUE(client.send(kRequest));
+  ASSERT_TRUE(
+      old.send("POST /search HTTP/1.0\r\nContent-Length: 13\r\n\r\n" + std::string(kClientQuery)));
+  client.finish();
+  old.finish();
+  constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
+  ASSERT_TRUE(client.has(kInterim.size(), 10s));
+  EXPECT_FALSE(old.has(1, 0ms));
+  mirror.release();
+  const auto all = client.rest(10s);
+  EXPECT_TRUE(all.starts_with(std::string(kInterim) + "HTTP/1.1 200 ")) << all;
+  EXPECT_TRUE(old.rest(10s).starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(master.count("clients_left"), 0);
 }
 
 TEST(AClientWhoLeaves, InThePauseBeforeARetryEndsTheQuery) {

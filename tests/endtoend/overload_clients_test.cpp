@@ -42,7 +42,8 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
 TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
   using Clock = std::chrono::steady_clock;
   FakeSet mirrors(1, silence());
-  const RestingMaster master(taking_turns("request_timeout = 10m\n agent_query_timeout = 10m"),
+  const RestingMaster master(taking_turns("request_timeout = 10m\n agent_query_timeout = 10m\n "
+                                          "half_close_wait = 0"),
                              mirrors.table());
   std::size_t searches = 0;
   const auto median_of_times = [&] {

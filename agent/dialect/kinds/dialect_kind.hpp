@@ -17,6 +17,7 @@ struct TableRoute {
   std::string route;                ///< prefix of its paths, `/x`; `/` covers every path
   std::optional<std::string> path;  ///< replaces the prefix; empty: the prefix is kept
   std::vector<std::string> reads;   ///< paths of reads as clients write them, without query string
+  bool any_method = false;          ///< also methods that HTTP's registry does not have
 };
 
 /// True when `path` is the prefix itself or below it.

@@ -56,6 +56,8 @@ class Judge {
     if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
     if (!table.reads.empty())
       problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
+    if (table.methods.at.line != 0)
+      problem(table.methods.at, fmt::format("methods needs dialect = {}", routed()));
     if (table.path && !has_route)
       notices_.push_back(
           {table.path->at, fmt::format("path is ignored: only dialect = {} uses it", routed())});

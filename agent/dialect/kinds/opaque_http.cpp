@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 
 #include "agent/dialect/fronts/opaque/follow_up.hpp"
 #include "agent/dialect/kinds/paths.hpp"
@@ -19,6 +20,46 @@ bool covered(const std::vector<std::string>& patterns, std::string_view path) {
   });
 }
 
+/// The methods of the registry (www.iana.org/assignments/http-methods, RFC 9110 section 18.2) that
+/// are passed on, sorted.
+constexpr std::array<std::string_view, 37> kMethods{"ACL",
+                                                    "BASELINE-CONTROL",
+                                                    "BIND",
+                                                    "CHECKIN",
+                                                    "CHECKOUT",
+                                                    "COPY",
+                                                    "DELETE",
+                                                    "GET",
+                                                    "HEAD",
+                                                    "LABEL",
+                                                    "LINK",
+                                                    "LOCK",
+                                                    "MERGE",
+                                                    "MKACTIVITY",
+                                                    "MKCALENDAR",
+                                                    "MKCOL",
+                                                    "MKREDIRECTREF",
+                                                    "MKWORKSPACE",
+                                                    "MOVE",
+                                                    "OPTIONS",
+                                                    "ORDERPATCH",
+                                                    "PATCH",
+                                                    "POST",
+                                                    "PROPFIND",
+                                                    "PROPPATCH",
+                                                    "PUT",
+                                                    "QUERY",
+                                                    "REBIND",
+                                                    "REPORT",
+                                                    "SEARCH",
+                                                    "UNBIND",
+                                                    "UNCHECKOUT",
+                                                    "UNLINK",
+                                                    "UNLOCK",
+                                                    "UPDATE",
+                                                    "UPDATEREDIRECTREF",
+                                                    "VERSION-CONTROL"};
+
 class OpaqueHttp final : public Dialect {
  public:
   explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
@@ -30,6 +71,12 @@ class OpaqueHttp final : public Dialect {
   }
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    if (request.method == "TRACE")
+      return std::unexpected(ClientError{501, "TRACE is not passed on: it shows header fields"});
+    if (!route_.any_method && !std::ranges::binary_search(kMethods, request.method))
+      return std::unexpected(ClientError{
+          501, fmt::format("the method {} is unknown; `methods = any` in the table passes it on",
+                           request.method)});
     Parsed parsed;
     parsed.table = route_.table;
     // A follow-up may go wherever its search could go.

@@ -1,5 +1,7 @@
 #include "agent/transport/http/url_encoding.hpp"
 
+#include <algorithm>
+
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -31,6 +33,16 @@ std::string url_decoded(std::string_view text) {
     }
   }
   return out;
+}
+
+std::optional<UrlParameter> take_parameter(std::string_view& query) {
+  query.remove_prefix(std::min(query.find_first_not_of('&'), query.size()));
+  if (query.empty()) return std::nullopt;
+  const auto parameter = query.substr(0, query.find('&'));
+  query.remove_prefix(parameter.size());
+  const auto name = parameter.substr(0, parameter.find('='));
+  const auto value = parameter.substr(std::min(name.size() + 1, parameter.size()));
+  return UrlParameter{url_decoded(name), url_decoded(value)};
 }
 
 void append_url_encoded(std::string& out, std::string_view text) {

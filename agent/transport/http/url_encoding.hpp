@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,16 @@ int escaped_byte(std::string_view text);
 
 /// Decodes `%41+b` to `A b`. Invalid escapes stay unchanged.
 std::string url_decoded(std::string_view text);
+
+/// A parameter of a query string, decoded.
+struct UrlParameter {
+  std::string name;
+  std::string value;  ///< empty also without `=`
+};
+
+/// Takes the first parameter off a query string; empty ones (`&&`) are skipped. Nothing: there is
+/// none.
+std::optional<UrlParameter> take_parameter(std::string_view& query);
 
 /// Appends `text` with everything but letters, digits and `-._~` escaped.
 void append_url_encoded(std::string& out, std::string_view text);

@@ -28,6 +28,27 @@ TEST(OpaqueHttp, ARouteCoversItselfAndWhatIsBelowIt) {
     EXPECT_EQ(route_covers(c.route, c.path), c.covers) << c.route << " " << c.path;
 }
 
+TEST(OpaqueHttp, PassesMethodsThatItKnowsOrThatTheTableAllows) {
+  const auto any =
+      make_opaque_http({.table = "t", .route = "/x", .path = {}, .reads = {}, .any_method = true});
+  const struct {
+    std::string_view method;
+    int known;  // status; 0: passed on
+    int all;
+  } cases[] = {{"GET", 0, 0},      {"REPORT", 0, 0},          {"PROPFIND", 0, 0},
+               {"ACL", 0, 0},      {"VERSION-CONTROL", 0, 0}, {"PURGE", 501, 0},
+               {"get", 501, 0},    {"FOO", 501, 0},           {"ACLS", 501, 0},
+               {"TRACE", 501, 501}};
+  for (const auto& c : cases) {
+    const auto status = [&](const Dialect& of) {
+      const auto parsed = of.parse({c.method, "/x", "", "", ""});
+      return parsed ? 0 : parsed.error().status;
+    };
+    EXPECT_EQ(status(*dialect("/x")), c.known) << c.method;
+    EXPECT_EQ(status(*any), c.all) << c.method;
+  }
+}
+
 TEST(OpaqueHttp, KeepsThePathOrReplacesThePrefix) {
   const struct {
     std::string route;

@@ -24,5 +24,15 @@ TEST(UrlEncoding, EscapesAllBytesThatAreNotPlainAndBack) {
   EXPECT_NE(encoded.find("%20"), std::string::npos);
 }
 
+TEST(UrlEncoding, TakesParametersDecoded) {
+  std::string_view query = "&%74able=%62ooks&since&&a=b=c&=x&+=%26";
+  std::string all;
+  while (const auto parameter = take_parameter(query))
+    all += "[" + parameter->name + "|" + parameter->value + "]";
+  EXPECT_EQ(all, "[table|books][since|][a|b=c][|x][ |&]");
+  query = "&&";
+  EXPECT_FALSE(take_parameter(query));
+}
+
 }  // namespace
 }  // namespace karmad
