@@ -65,6 +65,10 @@ with check("pages"):
     same(len(expected), pages.count)
     for number in range(3):
         same(page(number), [values(product) for product in pages.page(number + 1)])
+with check("groups"):
+    groups = {row["brand"]: row["n"] for row in Product.objects.values("brand").annotate(n=models.Count("id"))}
+    same((12, len(expected)), (len(groups), groups["Ironwood"]))
+    same({"most": max(row[2] for row in expected)}, of_brand().aggregate(most=models.Max("price")))
 with check("prepare"):
     for row in expected:
         same(row, values(Product.objects.get(pk=row[0])))
@@ -86,7 +90,7 @@ with check("tables"):
          {name: found[name] for name in ("id", "brand", "rating")})
 with check("change"):
     names = ("id", "title", "price", "rating", "brand", "stock")
-    with transaction.atomic():
+    with transaction.atomic(), transaction.atomic():  # the inner one is a savepoint
         product = Product.objects.create(**dict(zip(names, added)))
     same(added, values(Product.objects.get(pk=added[0]), names))
     same(1, Product.objects.filter(pk=added[0]).update(price=8))

@@ -1,7 +1,7 @@
 'use strict';
 // Sequelize: node sequelize.cjs PORT TABLE PID
 const assert = require('node:assert');
-const {DataTypes, Op, Sequelize} = require('sequelize');
+const {DataTypes, Op, Sequelize, col, fn} = require('sequelize');
 const {added, asksWhileAMirrorEnds, check, columns, expected, fails, finish, page, pick, port, table, unknownColumn} =
     require('./checks.cjs');
 
@@ -41,6 +41,13 @@ async function main() {
       assert.strictEqual(count, expected.length);
       assert.deepStrictEqual(rows.map((row) => plain(row, ['id', 'title'])), page(number, ['id', 'title']));
     }
+  });
+  await check('groups', async () => {
+    const groups = await Product.findAll({
+      attributes: ['brand', [fn('COUNT', col('id')), 'howMany']], group: ['brand'], order: [['brand', 'ASC']], raw: true});
+    assert.strictEqual(groups.length, 12);
+    assert.strictEqual(groups.find((row) => row.brand === 'Ironwood').howMany, expected.length);
+    assert.strictEqual(await Product.max('price', ofBrand), Math.max(...expected.map((row) => row.price)));
   });
   await check('prepare', async () => {
     for (const row of expected.slice(0, 8)) assert.deepStrictEqual(plain(await Product.findByPk(row.id)), row);

@@ -47,6 +47,12 @@ with check("pages"), Session(engine) as session:
         products = session.scalars(of_brand().limit(4).offset(4 * number))
         same([row[:2] for row in page(number)], [values(product, ("id", "title")) for product in products])
     same(len(expected), session.scalar(select(func.count()).select_from(Product).where(Product.brand == "Ironwood")))
+with check("groups"), Session(engine) as session:
+    query = select(Product.brand, func.count(Product.id)).group_by(Product.brand).order_by(Product.brand)
+    groups = [tuple(row) for row in session.execute(query)]
+    same((12, True), (len(groups), ("Ironwood", len(expected)) in groups))
+    query = select(func.max(Product.price), func.avg(Product.price)).where(Product.brand == "Ironwood")
+    same(max(row[2] for row in expected), session.execute(query).one()[0])
 with check("prepare"), Session(engine) as session:
     for row in expected:
         same(row, values(session.get(Product, row[0])))

@@ -49,6 +49,13 @@ async function main() {
       assert.deepStrictEqual(rows.map((row) => plain(row, ['id', 'title'])), page(number, ['id', 'title']));
     }
   });
+  await check('groups', async () => {
+    const groups = await products().createQueryBuilder('p').select('p.brand', 'brand').addSelect('COUNT(p.id)', 'howMany')
+        .groupBy('p.brand').orderBy('p.brand', 'ASC').getRawMany();
+    assert.strictEqual(groups.length, 12);
+    assert.strictEqual(Number(groups.find((row) => row.brand === 'Ironwood').howMany), expected.length);
+    assert.strictEqual(await products().maximum('price', {brand: 'Ironwood'}), Math.max(...expected.map((row) => row.price)));
+  });
   await check('prepare', async () => {
     for (const row of expected.slice(0, 8)) assert.deepStrictEqual(plain(await products().findOneBy({id: row.id})), row);
     const wanted = expected.filter((row) => row.rating > 3.1).map((row) => row.title);
