@@ -69,7 +69,7 @@ async function main() {
   });
   await check('tables', async () => {
     const found = await sequelize.getQueryInterface().describeTable(table);
-    assert.strictEqual(found.id.type, 'BIGINT');
+    assert.match(found.id.type, /^BIGINT/);
     assert.strictEqual(found.rating.type, 'FLOAT');
     assert.ok((await sequelize.getQueryInterface().showAllTables()).includes(table));
   });
