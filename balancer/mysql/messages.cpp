@@ -12,13 +12,7 @@ namespace {
 using namespace mysql_capability;
 
 constexpr std::string_view kNativePassword = "mysql_native_password";
-constexpr std::uint16_t kAutocommit = 2;
-constexpr std::uint16_t kMoreResults = 8;
 constexpr std::size_t kSaltStart = 8;  // the rest of the salt is further behind
-
-std::uint16_t status_flags(MysqlMore more) {
-  return more == MysqlMore::yes ? kAutocommit | kMoreResults : kAutocommit;
-}
 
 /// OK, or with the mark 0xfe what replaces EOF for newer clients.
 void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
@@ -26,7 +20,7 @@ void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
   out.integer(mark, 1);
   out.length(ok.affected);
   out.length(ok.last_insert_id);
-  out.integer(status_flags(ok.more), 2);
+  out.integer(ok.status, 2);
   out.integer(ok.warnings, 2);
   out.end();
 }
@@ -35,7 +29,7 @@ void write_eof(MysqlWriter& out, const MysqlOk& ok) {
   out.begin();
   out.integer(0xfe, 1);
   out.integer(ok.warnings, 2);
-  out.integer(status_flags(ok.more), 2);
+  out.integer(ok.status, 2);
   out.end();
 }
 
@@ -113,7 +107,7 @@ void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::strin
   out.text_and_zero(salt.substr(0, kSaltStart));
   out.integer(kMysqlOffered & 0xffff, 2);
   out.integer(kMysqlUtf8, 1);
-  out.integer(kAutocommit, 2);
+  out.integer(mysql_status::kAutocommit, 2);
   out.integer(kMysqlOffered >> 16, 2);
   out.integer(kMysqlSalt + 1, 1);
   out.zeros(10);
@@ -157,8 +151,8 @@ void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk
   write_eof(out, ok);
 }
 
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities) {
-  if ((capabilities & kDeprecateEof) == 0) write_eof(out, {});
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok) {
+  if ((capabilities & kDeprecateEof) == 0) write_eof(out, ok);
 }
 
 void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {

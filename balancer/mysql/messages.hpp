@@ -54,6 +54,13 @@ struct MysqlError {
   std::string text;
 };
 
+/// A row of SHOW WARNINGS.
+struct MysqlWarning {
+  std::string_view level = "warning";
+  std::uint16_t code = 1000;
+  std::string text;
+};
+
 /// The error for an answer of the pipeline: by its HTTP status and its text.
 MysqlError mysql_error(int status, std::string text);
 
@@ -82,12 +89,16 @@ void write_mysql_auth_switch(MysqlWriter& out, std::string_view salt);
 /// Tells a client of caching_sha2_password that its password is known.
 void write_mysql_fast_auth(MysqlWriter& out);
 
-/// Whether further results of the same request follow.
-enum class MysqlMore : std::uint8_t { no, yes };
+/// Flags of the state of a connection.
+namespace mysql_status {
+inline constexpr std::uint16_t kInTransaction = 1;
+inline constexpr std::uint16_t kAutocommit = 2;
+inline constexpr std::uint16_t kMoreResults = 8;  ///< further results of the same request follow
+}  // namespace mysql_status
 
 struct MysqlOk {
   std::uint64_t affected = 0;
-  MysqlMore more = MysqlMore::no;
+  std::uint16_t status = mysql_status::kAutocommit;
   std::uint16_t warnings = 0;
   std::uint64_t last_insert_id = 0;
 };
@@ -96,7 +107,8 @@ void write_mysql_error(MysqlWriter& out, const MysqlError& error);
 /// Ends a list of rows, or of what else has no number of elements.
 void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok = {});
 /// Ends a list of columns or parameters; nothing for clients that do without.
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities);
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities,
+                                const MysqlOk& ok = {});
 
 enum class MysqlType : std::uint8_t {
   old_decimal = 0,

@@ -83,11 +83,11 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
   MysqlWriter packets(*out, sequence_);
   switch (command) {
     case kInitDatabase:
-      database_ = rest.substr(0, kMostOfName);
-      write_mysql_ok(packets);
+      state_.database = rest.substr(0, MysqlSessionState::kLongestName);
+      write_mysql_ok(packets, {.status = state_.status()});
       break;
     case kPing:
-      write_mysql_ok(packets);
+      write_mysql_ok(packets, {.status = state_.status()});
       break;
     case kChangeUser:
       change_user(rest);
@@ -99,17 +99,17 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
     case kResetPrepared:
       if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
         prepared->got_long_data = false;
-      write_mysql_ok(packets);
+      write_mysql_ok(packets, {.status = state_.status()});
       break;
     case kSetOption: {
       const auto option = MysqlFields(rest).integer(2);
       if (option == 0) capabilities_ |= mysql_capability::kMultiStatements;
       if (option == 1) capabilities_ &= ~mysql_capability::kMultiStatements;
-      write_mysql_end(packets, capabilities_);
+      write_mysql_end(packets, capabilities_, {.status = state_.status()});
       break;
     }
     case kFieldList:  // of no table are columns known
-      write_mysql_end(packets, capabilities_);
+      write_mysql_end(packets, capabilities_, {.status = state_.status()});
       break;
     case kStatistics:
       packets.begin();
@@ -149,7 +149,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
     worker_.counters.add(Count::mysql_queries);
     Statement statement;
     statement.sql.text = (*statements)[i];
-    if (i + 1 < statements->size()) statement.more = MysqlMore::yes;
+    statement.has_more = i + 1 < statements->size();
     outcome = co_await run_statement(statement);
     if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_query_errors);
   }
@@ -199,7 +199,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) 
   packets.integer(0, 2);  // warnings
   packets.end();
   for (std::size_t i = 0; i < parameters; ++i) write_mysql_column(packets, {.name = "?"});
-  if (parameters != 0) write_mysql_end_of_columns(packets, capabilities_);
+  if (parameters != 0)
+    write_mysql_end_of_columns(packets, capabilities_, {.status = state_.status()});
   const bool sent = co_await send_all(*out);
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
@@ -263,15 +264,16 @@ void MysqlSession::change_user(std::string_view rest) {
   const auto said = read_mysql_change_user(rest, capabilities_);
   if (!said) return;
   user_ = said->user.substr(0, kMostOfName);
-  database_ = said->database.substr(0, kMostOfName);
+  state_.database = said->database.substr(0, MysqlSessionState::kLongestName);
 }
 
 void MysqlSession::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
   memory_.prepared.release();
-  warning_.clear();
-  last_insert_id_ = 0;
+  auto database = std::move(state_.database);
+  state_ = MysqlSessionState();
+  state_.database = std::move(database);
   sql_session_.reset();
 }
 

@@ -119,6 +119,14 @@ void MysqlSession::start_phase(Phase phase, Micros longest) {
   worker_.loop.arm(clock_, due_);
 }
 
+/// The time without a command after which the connection ends.
+Micros MysqlSession::longest_idle() const {
+  const auto longest = settings().client_timeout.value;
+  const auto wanted = state_.variables.number("wait_timeout");
+  const auto most = static_cast<std::uint64_t>(longest / std::chrono::seconds(1));
+  return wanted && *wanted <= most ? Micros(std::chrono::seconds(*wanted)) : longest;
+}
+
 void MysqlSession::take_settings() {
   if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
 }
@@ -161,7 +169,8 @@ Task<void> MysqlSession::send_final_error() {
     co_await send_error(1159, "08S01", "the rest of a command did not come within network_timeout",
                         1);
   } else if (timed_out_) {
-    co_await send_error(4031, "HY000", "the connection was idle for longer than client_timeout", 1);
+    co_await send_error(
+        4031, "HY000", "the connection was idle for longer than client_timeout or wait_timeout", 1);
   } else if (memory_.denied()) {
     sequence_ = 1;
     co_await refuse_for_memory();
@@ -216,8 +225,7 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
       co_return false;
     }
     if (in_.empty()) {
-      start_phase(first, first == Phase::idle ? settings().client_timeout.value
-                                              : settings().network_timeout.value);
+      start_phase(first, first == Phase::idle ? longest_idle() : settings().network_timeout.value);
     } else if (phase_ != Phase::reading || in_.size() >= due) {
       due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
@@ -342,7 +350,7 @@ Task<bool> MysqlSession::shake_hands() {
   }
   capabilities_ = said->capabilities;
   user_ = said->user.substr(0, 128);
-  database_ = said->database.substr(0, 128);
+  state_.database = said->database.substr(0, MysqlSessionState::kLongestName);
   sent = co_await authenticate(*said, salt);
   co_return sent;
 }

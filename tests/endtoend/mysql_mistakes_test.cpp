@@ -94,9 +94,11 @@ TEST(AMysqlClient, IsToldTheKindOfItsMistake) {
       {"", 1065},
       {"/* x */", 1065},
       {"DROP TABLE t", 1064},
-      {"SET autocommit = off", 1064},
-      {"SET sql_select_limit = 5", 1064},
-      {"SET foo = 1", 1064},
+      {"SET autocommit = maybe", 1231},
+      {"SET NAMES latin1", 1115},
+      {"SET sql_select_limit = few", 1231},
+      {"SET GLOBAL foo = 1", 1064},
+      {"BEGIN x", 1064},
       {"SELECT CONNECTION_ID() + 1", 1064},
   };
   for (const auto& c : cases) EXPECT_EQ(client.query(c.statement).error, c.error) << c.statement;
@@ -137,8 +139,9 @@ TEST(AMysqlClient, KeepsAWarningDuringStatementsThatAreAnsweredHere) {
   const auto warnings = [&] { return client.query("SHOW WARNINGS").rows; };
   for (const auto* clearing : {"SHOW TABLES", "SELECT id FROM t", "SELECT id FROM nope"}) {
     EXPECT_EQ(client.query("SELECT warned FROM t").warnings, 1U);
-    for (const auto* local : {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()",
-                              "SELECT @@version", "SHOW DATABASES", "BEGIN", ""}) {
+    for (const auto* local :
+         {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()", "SELECT @@version",
+          "SHOW DATABASES", "BEGIN", "SET @a=1", "ROLLBACK", ""}) {
       client.query(local);
       EXPECT_EQ(warnings(), warning) << local;
     }

@@ -58,9 +58,77 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(client.command(4, "t").error, 0);  // columns of a table: none
   EXPECT_EQ(client.command(0x55).error, 1047);
   EXPECT_EQ(client.query(" ; ").error, 1065);
-  EXPECT_EQ(client.query("START TRANSACTION").error, 1064);
+  EXPECT_EQ(client.query("START TRANSACTION x").error, 1064);
   EXPECT_EQ(client.query("SELECT 1, DATABASE()").rows, Rows{"1|market"});
   EXPECT_EQ(mirror.requests(), 0U);
+}
+
+// What PyMySQL, MariaDB Connector/J and others send by themselves. The flags are the engine's.
+TEST(AMysqlClient, SetsVariablesAndHasTransactionsWhoseStatementsTakeEffectAtOnce) {
+  std::string changed = "1";
+  FakeMirror mirror([&](const std::string& request) {
+    if (body_in(request).starts_with("SELECT")) return json(kMysqlRows);
+    return json(R"([{"total":)" + changed + R"(,"error":"","warning":""}])");
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const auto flags = [&](std::string_view statement) {
+    const auto got = client.query(statement);
+    EXPECT_EQ(got.error, 0) << statement << got.text;
+    EXPECT_EQ(got.warnings, 0U) << statement;
+    return got.status;
+  };
+  EXPECT_EQ(flags("SET autocommit=1, sql_mode = concat(@@sql_mode,',STRICT_TRANS_TABLES')"), 2U);
+  EXPECT_EQ(client.query("SELECT @@sql_mode, @@autocommit").rows, Rows{"STRICT_TRANS_TABLES|1"});
+  EXPECT_EQ(flags("SET autocommit = 0"), 0U);
+  EXPECT_EQ(flags("ROLLBACK"), 0U);
+  EXPECT_EQ(flags("UPDATE t SET a=1 WHERE id=1"), 0U);
+  EXPECT_EQ(flags("COMMIT"), 0U);
+  EXPECT_EQ(flags("SET autocommit = 1"), 2U);
+  EXPECT_EQ(flags("BEGIN"), 3U);
+  EXPECT_EQ(flags("SELECT id FROM t"), 3U);
+  EXPECT_EQ(client.command(14).status, 3U);  // ping
+  EXPECT_EQ(flags("REPLACE INTO t (id) VALUES (5)"), 3U);
+  auto got = client.query("ROLLBACK");
+  EXPECT_EQ(got.status, 2U);
+  EXPECT_EQ(got.warnings, 1U);
+  const auto warnings = client.query("SHOW WARNINGS");
+  ASSERT_EQ(warnings.rows.size(), 1U);
+  EXPECT_TRUE(warnings.rows[0].starts_with("Warning|1196|")) << warnings.rows[0];
+  EXPECT_EQ(warnings.types, (Rows{"254", "3U", "254"}));
+  changed = "0";
+  EXPECT_EQ(flags("START TRANSACTION"), 3U);
+  EXPECT_EQ(flags("UPDATE t SET a=1 WHERE id=77"), 3U);
+  EXPECT_EQ(flags("ROLLBACK"), 2U);  // nothing was changed
+  const auto before = mirror.requests();
+  EXPECT_EQ(flags("START TRANSACTION READ ONLY"), 3U);
+  EXPECT_EQ(client.query("DELETE FROM t WHERE id=1").error, 1792);
+  EXPECT_EQ(mirror.requests(), before);
+  EXPECT_EQ(client.command(0x1f).status, 2U);  // reset
+  EXPECT_EQ(client.query("SELECT @@sql_mode").rows, Rows{""});
+  EXPECT_EQ(mirror.seen().size(), 4U);
+}
+
+TEST(AMysqlClient, MayLimitTheRowsOfItsSelects) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SET sql_select_limit = 1").error, 0);
+  EXPECT_EQ(client.query("SELECT id FROM t WHERE MATCH('limit') FACET a LIMIT 5").rows.size(), 1U);
+  EXPECT_EQ(client.query("SELECT id FROM t LIMIT 5").rows.size(), 2U);
+  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t"), {}).rows.size(), 1U);
+  EXPECT_EQ(client.query("SET SQL_SELECT_LIMIT = DEFAULT").error, 0);
+  EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
+}
+
+TEST(AMysqlClient, MayWaitLessThanClientTimeoutForItsNextCommand) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SET wait_timeout = 1").error, 0);
+  EXPECT_EQ(client.query("SELECT @@wait_timeout").rows, Rows{"1"});
+  EXPECT_EQ(client.next_result().error, 4031);
+  EXPECT_TRUE(client.closed());
 }
 
 TEST(AMysqlClient, RunsPreparedStatementsWithItsValuesAsLiterals) {

@@ -6,6 +6,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace karmad::test {
 namespace {
 
@@ -39,7 +41,7 @@ std::string_view taken_text(std::string_view& from) {
   return taken(from, static_cast<std::size_t>(size));
 }
 
-constexpr std::uint16_t kMore = 8;
+constexpr unsigned kMore = 8;
 constexpr std::uint64_t kUnsigned = 32;
 constexpr int kLong64 = 8;
 
@@ -154,10 +156,12 @@ MysqlReply MysqlClient::next_result(bool binary) {
     return reply;
   }
   const auto read_status = [&](std::string_view status, bool eof) {
-    const auto warnings = number(taken(status, 2));
-    const auto flags = number(taken(status, 2));
-    reply.warnings = static_cast<unsigned>(eof ? warnings : flags);
-    reply.more = ((eof ? flags : warnings) & kMore) != 0;
+    auto flags = static_cast<unsigned>(number(taken(status, 2)));
+    auto warnings = static_cast<unsigned>(number(taken(status, 2)));
+    if (eof) std::swap(flags, warnings);
+    reply.status = flags & ~kMore;
+    reply.more = (flags & kMore) != 0;
+    reply.warnings = warnings;
   };
   if (mark == 0 || mark == 0xfe) {  // OK, or an empty list
     reply.error = 0;

@@ -14,7 +14,8 @@ struct MysqlReply {
   std::string text;
   std::uint64_t affected = 0;
   std::uint64_t last_insert_id = 0;
-  bool more = false;  ///< further results follow
+  unsigned status = 0;  ///< flags of the connection
+  bool more = false;    ///< further results follow
   unsigned warnings = 0;
   std::vector<std::string> columns;
   std::vector<std::string> types;  ///< of the columns: number, `U` behind an unsigned one
