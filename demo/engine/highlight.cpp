@@ -44,8 +44,7 @@ void append_highlight(std::string& out, const Document& document, const Highligh
     if (!how.fields.has(field)) continue;
     if (out.back() != '{') out += ',';
     out += field == Field::title ? "\"title\":[" : "\"body\":[";
-    const auto& text = field == Field::title ? document.title : document.body;
-    append_quoted(out, marked_text(text, how, words));
+    append_quoted(out, marked_text(text_in(document, field), how, words));
     out += ']';
   }
   out += '}';

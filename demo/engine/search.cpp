@@ -32,7 +32,7 @@ int compare_hits(const Index& index, const std::vector<SortKey>& keys,
 
 bool sorts_by_id(const std::vector<SortKey>& keys) {
   return std::ranges::any_of(keys, [](const SortKey& key) {
-    return key.by == SortKey::By::column && key.column.of == Column::Of::id;
+    return key.by == SortKey::By::column && key.column.is_id();
   });
 }
 
@@ -42,15 +42,10 @@ bool scores_wanted(const SearchRequest& request) {
          std::any_of(request.sort.begin(), request.sort.end(), by_score);
 }
 
-/// The scores of the search server are whole numbers, too.
-std::int64_t whole_score(double score) {
-  return std::max<std::int64_t>(1, std::llround(1000 * score));
-}
-
 std::vector<const Column*> shown_columns(const Source& source) {
   std::vector<const Column*> out;
   for (const auto& column : all_columns())
-    if (column.of != Column::Of::id && shows(source, column.name)) out.push_back(&column);
+    if (!column.is_id() && shows(source, column.name)) out.push_back(&column);
   return out;
 }
 
@@ -156,8 +151,9 @@ Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
     case SortKey::By::column:
       break;
   }
-  if (key.largest && !document.tags.empty() && key.column.type == Type::multi)
-    return std::int64_t{document.tags.back()};
+  if (const auto values = key.largest ? values_of(document, key.column) : std::vector<Value>{};
+      !values.empty())
+    return values.back();
   return value_of(document, key.column);
 }
 
@@ -172,7 +168,7 @@ SearchResult search(const Index& index, const SearchRequest& request) {
       out.more = true;
       break;
     }
-    hits.push_back({i, ranked ? whole_score(matches.score[i]) : 1});
+    hits.push_back({i, ranked ? matches.weight[i] : 1});
   }
   if (!request.knn.empty()) hits = nearest_hits(index, request, std::move(hits));
   for (const auto& hit : hits) out.found.push_back(hit.document);

@@ -20,12 +20,22 @@ struct Words {
   Fields fields;
   std::vector<std::string> words;
   bool all = false;
+  bool first = false;  ///< only at the beginning of a field
 };
 
-/// Documents that hold the words one after the other in one of the fields.
+/// Documents that hold the words in one of the fields in a certain way.
 struct Phrase {
+  enum class Kind : std::uint8_t {
+    exact,      ///< one after the other
+    proximity,  ///< within so many places more than the phrase has
+    quorum,     ///< so many of them, in any of the fields
+    near,       ///< each within so many places of the one before
+    before,     ///< in this order
+  };
   Fields fields;
   std::vector<std::string> words;
+  Kind kind = Kind::exact;
+  std::uint32_t number = 0;
 };
 
 /// A filter on one column.
@@ -43,7 +53,8 @@ struct Condition {
 
 struct Query;
 
-/// All of `must` and `filter`, none of `must_not`, and any of `should` if there is nothing else.
+/// All of `must` and `filter`, none of `must_not`, and any of `should` if there is nothing else: then what is
+/// found of `should` only ranks.
 struct Combination {
   std::vector<Query> must, filter, should, must_not;
 };
@@ -52,10 +63,12 @@ struct Query {
   std::variant<Everything, Words, Phrase, Condition, Combination> is;
 };
 
-/// For each document of an index: whether it was found, and the sum of its BM25 scores.
+/// For each document of an index: whether it was found, and its weight: 1 where nothing ranks, else 1000
+/// for each field and word of the longest run of query words there, and about 500 for how rare its words
+/// are.
 struct Matches {
   std::vector<std::uint8_t> found;
-  std::vector<double> score;
+  std::vector<std::int64_t> weight;
 };
 
 Matches evaluate(const Index& index, const Query& query);

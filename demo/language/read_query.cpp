@@ -57,7 +57,7 @@ Condition read_condition_column(std::string_view name, Reading& reading) {
   Condition out;
   out.column = reading.column(name);
   out.every = all;
-  if (out.column.type == Type::multi && !explicit_choice)
+  if (out.column.is_multi() && !explicit_choice)
     reading.warnings.push_back(fmt::format(
         "table {}: use an explicit ANY()/ALL() around a filter on MVA column", reading.table));
   return out;

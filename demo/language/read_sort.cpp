@@ -190,7 +190,7 @@ void read_scroll(const Json& json, SearchRequest& out, Reading& reading) {
 }
 
 void check_sortable(const Column& column, Reading& reading) {
-  if (column.type == Type::multi)
+  if (column.is_multi())
     reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
 }
 

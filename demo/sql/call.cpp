@@ -31,27 +31,6 @@ std::size_t option_count(const Statement& statement, std::string_view name, std:
   return number_of<std::size_t>(option_text(statement, name, "")).value_or(otherwise);
 }
 
-struct WordCount {
-  std::size_t documents = 0;
-  std::size_t hits = 0;
-};
-
-/// Documents are counted once, also with the word in both fields.
-WordCount count_of(const Index& index, std::string_view word) {
-  WordCount out;
-  std::set<std::uint32_t> documents;
-  for (const auto field : kFields) {
-    const auto* entry = index.find(field, word);
-    if (entry == nullptr) continue;
-    for (const auto& posting : entry->postings) {
-      documents.insert(posting.document);
-      out.hits += posting.positions.size();
-    }
-  }
-  out.documents = documents.size();
-  return out;
-}
-
 /// The words of this part and in how many documents they are.
 std::map<std::string, std::size_t> vocabulary(const Index& index) {
   std::map<std::string, std::size_t> out;

@@ -17,7 +17,7 @@ namespace {
 Cell column_cell(const Column& column, const Row& row) {
   if (row.index == nullptr) return {};
   const auto& document = row.index->documents()[row.hit.document];
-  if (column.type == Type::multi) return Tags(document.tags.begin(), document.tags.end());
+  if (const auto* list = std::get_if<Tags Document::*>(&column.at)) return document.**list;
   if (column.type == Type::vector) return embedding_text(document);
   if (column.type == Type::json && column.member.empty()) {
     JsonText json;
@@ -227,7 +227,7 @@ Cell to_cell(const Value& value) {
 }
 
 int cell_order(const Cell& a, const Cell& b, CellType type) {
-  static const Column json{.name = {}, .of = Column::Of::meta, .type = Type::json, .member = {}};
+  static const Column json{.name = {}, .at = &Document::meta, .type = Type::json, .member = {}};
   if (type == CellType::member) return sort_order(json, to_value(a), to_value(b));
   return compare(to_value(a), to_value(b));
 }

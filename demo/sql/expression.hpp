@@ -15,6 +15,7 @@ namespace karmad {
 /// The type of a result's column: `exact` is a double, `member` a value in a JSON column, which may
 /// have any type.
 enum class CellType : std::uint8_t {
+  boolean,
   whole,
   bigint,
   real,

@@ -25,12 +25,15 @@ CellType type_of_column(const Column& column) {
     case Type::uint:
     case Type::timestamp:
       return CellType::whole;
+    case Type::boolean:
+      return CellType::boolean;
     case Type::real:
       return CellType::real;
     case Type::text:
     case Type::string:
       return CellType::text;
     case Type::multi:
+    case Type::multi64:
       return CellType::multi;
     case Type::json:
       return column.member.empty() ? CellType::json : CellType::member;
@@ -115,7 +118,7 @@ class ExpressionReader {
   Expression value_for(const Expression& left) {
     auto value = sum();
     const auto* text = std::get_if<std::string>(&value.literal);
-    const bool is_id = left.kind == Expression::Kind::column && left.column.of == Column::Of::id;
+    const bool is_id = left.kind == Expression::Kind::column && left.column.is_id();
     if (!is_id || value.kind != Expression::Kind::literal || text == nullptr) return value;
     if (scope_.quoted_ids == SqlScope::QuotedIds::refused)
       cursor_.complaint().say(500, "unsupported filter type 'string' on attribute 'id'");

@@ -16,18 +16,12 @@ namespace karmad {
 
 namespace {
 
-/// The scores of the search server are whole numbers, too.
-std::int64_t whole_weight(double score) {
-  return std::max<std::int64_t>(1, std::llround(1000 * score));
-}
-
 std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
   const auto matches = evaluate(index, select.match);
-  const bool ranked = ranks(select.match);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    const Hit hit{i, ranked ? whole_weight(matches.score[i]) : 1};
+    const Hit hit{i, matches.weight[i]};
     if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
     if (select.cutoff != 0 && hits.size() == select.cutoff) {
       out.more = true;
@@ -294,20 +288,11 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
   for (auto& word : all)
     if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::vector<std::uint8_t> held(index.documents().size());
-    std::size_t hits = 0;
-    for (const auto field : kFields) {
-      const auto* entry = index.find(field, words[i]);
-      if (entry == nullptr) continue;
-      for (const auto& posting : entry->postings) {
-        held[posting.document] = 1;
-        hits += posting.positions.size();
-      }
-    }
+    const auto count = count_of(index, words[i]);
     out.push_back({fmt::format("keyword[{}]", i), words[i]});
     out.push_back({fmt::format("docs[{}]", i),
-                   fmt::to_string(std::accumulate(held.begin(), held.end(), std::size_t{0}))});
-    out.push_back({fmt::format("hits[{}]", i), fmt::to_string(hits)});
+                   fmt::to_string(count.documents)});
+    out.push_back({fmt::format("hits[{}]", i), fmt::to_string(count.hits)});
   }
   return out;
 }
