@@ -22,6 +22,13 @@ Cell sum_of_cells(const std::vector<Cell>& cells, CellType type) {
   return real;
 }
 
+/// An average is of the values as floats.
+double sum_of_floats(const std::vector<Cell>& cells) {
+  double out = 0;
+  for (const auto& cell : cells) out += static_cast<float>(number_of_cell(cell));
+  return out;
+}
+
 /// The values of a column of several values, each for itself.
 void add_values(const Cell& cell, std::vector<Cell>& out) {
   if (const auto* tags = std::get_if<Tags>(&cell)) {
@@ -50,14 +57,14 @@ std::string joined(const std::vector<Cell>& cells, CellType type) {
 }  // namespace
 
 std::optional<CellType> aggregate_type(std::string_view name, CellType argument) {
-  if (name == "count" || name == "count distinct") return CellType::bigint;
+  if (name == "count") return CellType::bigint;
+  if (name == "count distinct") return CellType::whole;
   if (name == "avg") return CellType::exact;
   if (name == "group_concat") return CellType::text;
-  if (name == "min" || name == "max")
-    return argument == CellType::member ? CellType::exact : argument;
+  if (name == "min" || name == "max") return std::max(argument, CellType::whole);
   if (name != "sum") return std::nullopt;
   if (argument == CellType::real || argument == CellType::exact) return argument;
-  return argument == CellType::member ? CellType::exact : CellType::bigint;
+  return CellType::bigint;
 }
 
 Cell aggregate_of(const Expression& expression, const Row& row) {
@@ -78,9 +85,7 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
   if (name == "sum") return sum_of_cells(cells, expression.type);
   if (name == "group_concat") return joined(cells, type);
   if (name == "avg")
-    return count == 0
-               ? Cell{}
-               : number_of_cell(sum_of_cells(cells, CellType::exact)) / static_cast<double>(count);
+    return count == 0 ? Cell{} : sum_of_floats(cells) / static_cast<double>(count);
   if (cells.empty()) return {};
   const auto less = [&](const Cell& a, const Cell& b) { return cell_order(a, b, type) < 0; };
   return name == "min" ? *std::ranges::min_element(cells, less)

@@ -42,21 +42,6 @@ std::map<std::string, std::size_t> vocabulary(const Index& index) {
   return out;
 }
 
-/// Insertions, deletions and replacements of bytes between two words.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto before = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto replaced = before + (a[i - 1] == b[j - 1] ? 0 : 1);
-      before = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 /// CALL KEYWORDS('text', 'table' [, 1]): with a third argument also counts.
 ResultSet keywords(const Index& index, const Statement& statement) {
   const bool counts =

@@ -19,9 +19,10 @@ Cell column_cell(const Column& column, const Row& row) {
   const auto& document = row.index->documents()[row.hit.document];
   if (const auto* list = std::get_if<Tags Document::*>(&column.at)) return document.**list;
   if (column.type == Type::vector) return embedding_text(document);
-  if (column.type == Type::json && column.member.empty()) {
+  const auto* node = column.type == Type::json ? member_at(document, column) : nullptr;
+  if (node != nullptr && (node->IsObject() || node->IsArray())) {
     JsonText json;
-    append_json(json.text, document, column);
+    append_json(json.text, *node);
     return json;
   }
   return to_cell(value_of(document, column));
@@ -37,9 +38,10 @@ Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
   const auto b = number_of_cell(right);
   if (sign == "/") return b == 0 ? 0.0 : a / b;
   if (sign == "%" || sign == "div") {
+    const auto of = static_cast<std::int64_t>(a);
     const auto by = static_cast<std::int64_t>(b);
-    if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -static_cast<std::int64_t>(a);
-    return sign == "%" ? static_cast<std::int64_t>(a) % by : static_cast<std::int64_t>(a) / by;
+    if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -of;
+    return sign == "%" ? of % by : of / by;
   }
   if (both_whole(left, right)) {
     const auto x = static_cast<std::uint64_t>(std::get<std::int64_t>(left));
@@ -93,6 +95,15 @@ bool condition(const Expression& expression, const Row& row) {
   return std::ranges::any_of(*tags, fits) != differs;
 }
 
+/// Expressions of 32 bits take numbers of 32 bits as signed ones, those of JSON as none.
+Cell narrow_cell(const Expression& expression, const Row& row) {
+  const auto cell = evaluate(expression, row);
+  if (expression.type == CellType::member) return std::int64_t{0};
+  const auto* whole = std::get_if<std::int64_t>(&cell);
+  if (whole == nullptr || expression.type > CellType::whole) return cell;
+  return std::int64_t{static_cast<std::int32_t>(*whole)};
+}
+
 Cell operation(const Expression& expression, const Row& row) {
   const auto& name = expression.name;
   const auto& arguments = expression.arguments;
@@ -105,8 +116,11 @@ Cell operation(const Expression& expression, const Row& row) {
   if (name == "is null")
     return std::int64_t{std::holds_alternative<std::monostate>(evaluate(arguments[0], row))};
   if (name == "neg") return calculate("-", std::int64_t{0}, evaluate(arguments[0], row));
-  if (std::string_view("+-*/%div").find(name) != std::string_view::npos)
-    return calculate(name, evaluate(arguments[0], row), evaluate(arguments[1], row));
+  if (std::string_view("+-*/%div").find(name) != std::string_view::npos) {
+    const bool narrow = expression.type == CellType::whole;
+    return calculate(name, narrow ? narrow_cell(arguments[0], row) : evaluate(arguments[0], row),
+                     narrow ? narrow_cell(arguments[1], row) : evaluate(arguments[1], row));
+  }
   return std::int64_t{condition(expression, row)};
 }
 
@@ -127,6 +141,25 @@ std::string highlighted(const Expression& expression, const Row& row) {
   return out;
 }
 
+/// ANY, ALL or INDEXOF(condition FOR x IN list): the last one is -1 without a place.
+Cell in_list(const Expression& expression, const Row& row) {
+  const auto& list = expression.arguments[1];
+  if (row.index == nullptr || list.kind != Expression::Kind::column) return std::int64_t{0};
+  const auto values = values_of(row.index->documents()[row.hit.document], list.column);
+  const auto fits = [&](const Value& value) {
+    auto inner = row;
+    inner.element = &value;
+    return is_true(evaluate(expression.arguments[0], inner));
+  };
+  if (expression.name == "indexof for") {
+    const auto found = std::ranges::find_if(values, fits);
+    return found == values.end() ? std::int64_t{-1} : std::int64_t{found - values.begin()};
+  }
+  const bool all = expression.name == "all for";
+  return std::int64_t{all ? !values.empty() && std::ranges::all_of(values, fits)
+                          : std::ranges::any_of(values, fits)};
+}
+
 Cell row_function(const Expression& expression, const Row& row) {
   const auto& name = expression.name;
   if (name == "weight") return row.hit.score;
@@ -135,13 +168,16 @@ Cell row_function(const Expression& expression, const Row& row) {
   if (name == "groupby") {
     if (row.group == nullptr) return {};
     const auto* which = std::get_if<std::int64_t>(&expression.literal);
-    if (which == nullptr) return row.group->number;
-    const auto place = static_cast<std::size_t>(*which);
+    if (which == nullptr && row.group->key.size() > 1) return row.group->number;
+    const auto place = which == nullptr ? 0 : static_cast<std::size_t>(*which);
     if (place >= row.group->key.size()) return {};
     return to_cell(view(row.group->key[place]));
   }
+  if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
+  if (name.ends_with(" for")) return in_list(expression, row);
   std::vector<Cell> cells;
-  for (const auto& argument : expression.arguments) cells.push_back(evaluate(argument, row));
+  for (const auto& argument : expression.arguments)
+    cells.push_back(name == "interval" ? narrow_cell(argument, row) : evaluate(argument, row));
   if (name == "any" || name == "all") return cells[0];
   if (name == "snippet") return marked_text(plain_text(cells[0]), {}, words(plain_text(cells[1])));
   if (name == "regex") {
@@ -159,6 +195,8 @@ Cell fitted(Cell cell, CellType type) {
   if (type == CellType::real && (whole != nullptr || real != nullptr))
     return double{static_cast<float>(number_of_cell(cell))};
   if (type == CellType::exact && whole != nullptr) return static_cast<double>(*whole);
+  if (type == CellType::whole && whole != nullptr)
+    return std::int64_t{static_cast<std::uint32_t>(*whole)};
   return cell;
 }
 

@@ -58,6 +58,7 @@ struct Row {
   Hit hit;
   const Group* group = nullptr;
   const std::vector<std::string>* words = nullptr;  ///< to be marked by HIGHLIGHT()
+  const Value* element = nullptr;                   ///< of a list, in a FOR
 };
 
 Cell evaluate(const Expression& expression, const Row& row);
