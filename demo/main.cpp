@@ -113,6 +113,7 @@ int serve(const Arguments& arguments, Part part, const std::vector<Document>& lo
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
   auto index = arguments.load.empty() ? Index{invent_corpus(arguments.documents), part}
                                       : Index{loaded};
+  if (!arguments.load.empty()) index.stop_early();
   Engine engine{std::move(index), arguments.tables, arguments.hidden_column,
                 arguments.fixed ? Engine::Updates::counted : Engine::Updates::applied};
   if (!arguments.empty.empty()) engine.add_empty_table(arguments.empty);

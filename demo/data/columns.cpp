@@ -78,7 +78,7 @@ int rank(const Value& value) {
   return value.index() == 0 ? 0 : value.index() == 3 ? 2 : 1;
 }
 
-/// The text by which a JSON value sorts; a number as answers show it. `buffer` holds the text.
+/// A JSON value as answers show it, without booleans, which all sort alike. `buffer` holds the text.
 std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
   auto* end = buffer.data();
@@ -87,6 +87,12 @@ std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
   if (const auto* real = std::get_if<double>(&value))
     end = fmt::format_to_n(buffer.data(), buffer.size(), "{:.6f}", *real).out;
   return {buffer.data(), static_cast<std::size_t>(end - buffer.data())};
+}
+
+std::string_view shown_text(const Value& value, std::array<char, 512>& buffer) {
+  const auto* is = std::get_if<bool>(&value);
+  if (is == nullptr) return sort_text(value, buffer);
+  return *is ? "1" : "0";
 }
 
 }  // namespace
@@ -183,10 +189,10 @@ int sort_order(const Column& column, const Value& a, const Value& b) {
 
 int group_order(const Column& column, const Value& a, const Value& b) {
   if (column.type != Type::json) return compare(a, b);
-  if (a.index() != b.index()) return order(a.index(), b.index());
-  if (const auto* text = std::get_if<std::string_view>(&a))
-    return order(*text, std::get<std::string_view>(b));
-  return compare(a, b);
+  if (rank(a) == 0 || rank(b) == 0) return order(rank(a), rank(b));
+  std::array<char, 512> left;
+  std::array<char, 512> right;
+  return order(shown_text(a, left), shown_text(b, right));
 }
 
 Value value_of(const Document& document, const Column& column) {
@@ -271,7 +277,7 @@ void append_json(std::string& out, const Document& document, const Column& colum
     fmt::format_to(std::back_inserter(out), "[{}]", embedding_text(document));
   } else if (column.type == Type::json) {
     const auto* node = member_at(document, column);
-    node == nullptr ? void(out += column.member.empty() ? "{}" : "null") : append_json(out, *node);
+    node == nullptr ? void(out += "null") : append_json(out, *node);
   } else if (column.type == Type::boolean) {
     append_json(out, Value{value_of(document, column) == Value{std::int64_t{1}}});
   } else {

@@ -78,6 +78,10 @@ class Index {
   std::uint64_t choose_id();
   /// A number that differs between parts: the seed of orders that differ between parts.
   std::uint64_t salt() const { return salt_; }
+  /// Whether searches without an order stop when they have found their page, as the search server does. A
+  /// catalogue is always searched wholly, so that its totals are exact.
+  bool stops_early() const { return stops_early_; }
+  void stop_early() { stops_early_ = true; }
   /// The postings of a word in lower case; null if the whole corpus has none.
   const Entry* find(std::string_view word) const;
 
@@ -92,6 +96,7 @@ class Index {
   std::uint64_t salt_;
   std::size_t corpus_size_;
   std::uint64_t chosen_ids_ = 0;
+  bool stops_early_ = false;
 };
 
 /// How often a word is in the documents of this part.

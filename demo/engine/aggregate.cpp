@@ -50,9 +50,10 @@ Literal bucket_key(const Grouping& grouping, const Value& value) {
     return start_of(grouping.calendar, static_cast<std::int64_t>(x));
   const auto key =
       std::floor((x - grouping.offset) / grouping.interval) * grouping.interval + grouping.offset;
-  const bool whole = grouping.kind == Grouping::Kind::date_histogram ||
-                     (grouping.whole && std::holds_alternative<std::int64_t>(value));
-  if (whole) return static_cast<std::int64_t>(key);
+  if (grouping.kind == Grouping::Kind::date_histogram) return static_cast<std::int64_t>(key);
+  // Numbers of 32 bits without a sign.
+  if (grouping.whole)
+    return std::int64_t{static_cast<std::uint32_t>(static_cast<std::int64_t>(key))};
   return key;
 }
 
@@ -137,7 +138,11 @@ void terms(std::string& out, const Aggregation& aggregation, const Index& index,
   if (order.empty() && is_terms) order.push_back({.by_count = true, .descending = true});
   order.push_back({});  // then by key
   sort_buckets(buckets, order, groupings);
-  if (is_terms && buckets.size() > *aggregation.size) buckets.resize(*aggregation.size);
+  if (is_terms) {
+    const auto skipped = std::min(aggregation.skip, buckets.size());
+    buckets.erase(buckets.begin(), buckets.begin() + static_cast<std::ptrdiff_t>(skipped));
+    buckets.resize(std::min(buckets.size(), *aggregation.size));
+  }
   const bool dates = aggregation.kind == Kind::date_histogram;
   append_buckets(out, buckets, dates, aggregation.keyed && !is_terms);
 }
@@ -222,7 +227,9 @@ std::size_t count_within(const RangeBucket& range, const Column& column, const I
 void ranges(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
   out += aggregation.keyed ? "{\"buckets\":{" : "{\"buckets\":[";
   for (const auto& range : aggregation.ranges) {
-    if (&range != aggregation.ranges.data()) out += ',';
+    const auto count = count_within(range, aggregation.column, index, found);
+    if (count == 0) continue;
+    if (out.back() == '}') out += ',';
     if (aggregation.keyed) {
       out += json_string(range.key) + ":{";
     } else {
@@ -230,7 +237,7 @@ void ranges(std::string& out, const Aggregation& aggregation, const Index& index
     }
     if (range.from) out += "\"from\":" + range.from_text + ",";
     if (range.to) out += "\"to\":" + range.to_text + ",";
-    append_count(out, count_within(range, aggregation.column, index, found));
+    append_count(out, count);
   }
   out += aggregation.keyed ? "}}" : "]}";
 }

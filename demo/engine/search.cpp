@@ -42,6 +42,14 @@ bool scores_wanted(const SearchRequest& request) {
          std::any_of(request.sort.begin(), request.sort.end(), by_score);
 }
 
+/// The most documents to find; 0: all.
+std::size_t cutoff_of(const Index& index, const SearchRequest& request) {
+  const bool unordered = request.sort.empty() && !ranks(request.query) && request.knn.empty() &&
+                         request.aggregations.empty() && !request.scroll.wanted;
+  const auto page = unordered && index.stops_early() ? request.offset + request.limit : 0;
+  return request.cutoff.value_or(page);
+}
+
 std::vector<const Column*> shown_columns(const Source& source) {
   std::vector<const Column*> out;
   for (const auto& column : all_columns())
@@ -162,9 +170,10 @@ SearchResult search(const Index& index, const SearchRequest& request) {
   const bool ranked = (scores_wanted(request) || !request.knn.empty()) && ranks(request.query);
   SearchResult out;
   std::vector<Hit> hits;
+  const auto cutoff = cutoff_of(index, request);
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    if (request.cutoff != 0 && hits.size() == request.cutoff) {
+    if (cutoff != 0 && hits.size() == cutoff) {
       out.more = true;
       break;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -209,6 +210,10 @@ bool holds(const Condition& condition, const Value& value) {
   if (!condition.one_of.empty())
     return std::any_of(condition.one_of.begin(), condition.one_of.end(),
                        [&](const Literal& wanted) { return compare(value, view(wanted)) == 0; });
+  const auto is_text = [](const Value& one) { return std::holds_alternative<std::string_view>(one); };
+  if (const auto& bound = condition.low ? condition.low : condition.high;
+      bound && is_text(value) != is_text(view(bound->value)))
+    return false;
   if (const auto& low = condition.low) {
     const auto against = compare(value, view(low->value));
     if (against < 0 || (against == 0 && !low->included)) return false;
@@ -224,6 +229,10 @@ PartMatch Evaluation::part(const Condition& condition) {
   PartMatch out(index_);
   const auto documents = index_.documents();
   for (std::size_t i = 0; i < documents.size(); ++i) {
+    if (condition.test) {
+      out.found[i] = condition.test(documents[i]);
+      continue;
+    }
     const auto values = values_of(documents[i], condition.column);
     const auto fits = [&](const Value& value) { return holds(condition, value); };
     out.found[i] =
@@ -279,6 +288,14 @@ Matches evaluate(const Index& index, const Query& query) {
       out.weight[i] = runs_of(std::move(all.hits[i])) +
                       static_cast<std::int64_t>((all.rarity[i] + 0.5) * 1000);
   return out;
+}
+
+double metres_between(double lat1, double lon1, double lat2, double lon2) {
+  constexpr double kEarth = 6371000;
+  const auto a = std::sin((lat2 - lat1) / 2);
+  const auto b = std::sin((lon2 - lon1) / 2);
+  const auto chord = a * a + std::cos(lat1) * std::cos(lat2) * b * b;
+  return 2 * kEarth * std::asin(std::min(1.0, std::sqrt(chord)));
 }
 
 bool ranks(const Query& query) {

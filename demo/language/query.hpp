@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -49,6 +50,7 @@ struct Condition {
   std::vector<Literal> one_of;  ///< empty: the bounds decide
   std::optional<Bound> low, high;
   std::shared_ptr<const std::regex> pattern;  ///< that a text must match
+  std::function<bool(const Document&)> test;  ///< instead of all others
 };
 
 struct Query;
@@ -72,6 +74,9 @@ struct Matches {
 };
 
 Matches evaluate(const Index& index, const Query& query);
+
+/// Metres along a great circle, from angles in radians.
+double metres_between(double lat1, double lon1, double lat2, double lon2);
 
 /// Whether anything in the query gives a score.
 bool ranks(const Query& query);

@@ -258,6 +258,10 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
     case Kind::range:
     case Kind::date_range:
       out.column = read_field(json, reading);
+      if (out.column.type == Type::json && out.kind == Kind::range)
+        reading.complaint.say(500, fmt::format("table {}: parse error: range() argument 1 must be "
+                                               "number, or evaluated to number",
+                                               reading.table));
       out.ranges = read_ranges(json, out.kind == Kind::date_range, reading);
       break;
     case Kind::composite:

@@ -167,7 +167,10 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
 void finish_aggregations(SearchRequest& out) {
   constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
   for (auto& aggregation : out.aggregations) {
-    if (!aggregation.size) aggregation.size = out.limit == 0 ? kBuckets : out.limit;
+    if (!aggregation.size) {
+      aggregation.size = out.limit == 0 ? kBuckets : out.limit;
+      aggregation.skip = out.offset;
+    }
     aggregation.most_groups = std::max(out.max_matches, *aggregation.size);
   }
 }

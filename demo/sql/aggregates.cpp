@@ -9,17 +9,17 @@ namespace karmad {
 
 namespace {
 
-/// Adds like the search server: whole numbers wrap around at 64 bits.
+/// Adds like the search server: whole numbers wrap around at 64 bits, floats are added as floats.
 Cell sum_of_cells(const std::vector<Cell>& cells, CellType type) {
   std::uint64_t whole = 0;
-  double real = 0;
+  float real = 0;
   for (const auto& cell : cells) {
     if (const auto* exact = std::get_if<std::int64_t>(&cell))
       whole += static_cast<std::uint64_t>(*exact);
-    real += number_of_cell(cell);
+    real += static_cast<float>(number_of_cell(cell));
   }
   if (type == CellType::bigint) return static_cast<std::int64_t>(whole);
-  return real;
+  return double{real};
 }
 
 /// An average is of the values as floats.

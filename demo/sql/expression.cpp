@@ -36,7 +36,7 @@ bool both_whole(const Cell& a, const Cell& b) {
 Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
   const auto a = number_of_cell(left);
   const auto b = number_of_cell(right);
-  if (sign == "/") return b == 0 ? 0.0 : a / b;
+  if (sign == "/") return a / b;
   if (sign == "%" || sign == "div") {
     const auto of = static_cast<std::int64_t>(a);
     const auto by = static_cast<std::int64_t>(b);

@@ -68,15 +68,6 @@ std::uint32_t crc32_of(std::string_view text) {
   return ~crc;
 }
 
-/// Metres along a great circle, from angles in radians.
-double distance(double lat1, double lon1, double lat2, double lon2) {
-  constexpr double kEarth = 6371000;
-  const auto a = std::sin((lat2 - lat1) / 2);
-  const auto b = std::sin((lon2 - lon1) / 2);
-  const auto chord = a * a + std::cos(lat1) * std::cos(lat2) * b * b;
-  return 2 * kEarth * std::asin(std::min(1.0, std::sqrt(chord)));
-}
-
 double units_of(std::string_view out) {
   if (out == "km" || out == "kilometers") return 1000;
   if (out == "feet" || out == "ft") return 0.3048;
@@ -94,7 +85,7 @@ Cell geodist(Cells all) {
   const bool degrees = text(4).starts_with("deg");
   for (std::size_t i = 0; i < 4; ++i)
     angles[i] = number_of_cell(all[i]) * (degrees ? std::numbers::pi / 180 : 1);
-  return distance(angles[0], angles[1], angles[2], angles[3]) / units_of(text(5));
+  return metres_between(angles[0], angles[1], angles[2], angles[3]) / units_of(text(5));
 }
 
 Cell part_of_time(const Cell& cell, std::size_t begin, std::size_t size) {

@@ -415,6 +415,7 @@ class ExpressionReader {
     out.type = CellType::bigint;
     out.name = "count";
     if (cursor_.take_word("distinct")) {
+      out.type = CellType::whole;
       out.name = "count distinct";
       out.arguments.push_back(named(path(cursor_.take_name())));
     } else {

@@ -269,6 +269,8 @@ class SelectReader {
     facet.where = main.where;
     facet.max_matches = main.max_matches;
     facet.cutoff = main.cutoff;
+    facet.has_facets = true;
+    out_.select.has_facets = true;
     std::vector<SelectItem> names(main.items);
     do {
       facet.items.push_back(item(names));

@@ -20,6 +20,7 @@ class ScriptRun {
         return select(statement);
       case Statement::Kind::show_meta:
         out_.push_back(text_rows({"Variable_name", "Value"}, meta_));
+        keep_like(out_.back(), statement.like);
         return;
       case Statement::Kind::show_scroll:
         out_.push_back(text_rows({"scroll_token"}, {{scroll_}}));

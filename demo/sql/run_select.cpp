@@ -18,12 +18,16 @@ namespace {
 
 std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
   const auto matches = evaluate(index, select.match);
+  const bool unordered = select.order.empty() && !select.groups() && !select.has_facets &&
+                         !select.knn && !ranks(select.match);
+  const auto page = unordered && index.stops_early() ? select.offset + select.limit : 0;
+  const auto cutoff = select.cutoff.value_or(page);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
     const Hit hit{i, matches.weight[i]};
     if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
-    if (select.cutoff != 0 && hits.size() == select.cutoff) {
+    if (cutoff != 0 && hits.size() == cutoff) {
       out.more = true;
       break;
     }

@@ -113,7 +113,8 @@ ResultSet other_show(const SqlServer& server, const Statement& statement) {
   return text_rows({"Status", "Duration", "Switches", "Percent"}, {{"total", "0.000", "0", "0"}});
 }
 
-/// Keeps the rows whose first cell fits the LIKE pattern.
+}  // namespace
+
 void keep_like(ResultSet& result, std::string pattern) {
   if (pattern == "%") return;
   std::ranges::replace(pattern, '%', '*');
@@ -123,8 +124,6 @@ void keep_like(ResultSet& result, std::string pattern) {
     return name != nullptr && !matches_pattern(pattern, *name);
   });
 }
-
-}  // namespace
 
 const Index& SqlServer::index_of(std::string_view table) const {
   return !empty_table.empty() && collate(table, empty_table) == 0 ? empty : index;

@@ -29,6 +29,9 @@ struct SqlServer {
 /// Answers SHOW …, except META and WARNINGS, and DESC.
 ResultSet show(const SqlServer& server, const Statement& statement);
 
+/// Keeps the rows whose first cell fits the LIKE pattern.
+void keep_like(ResultSet& result, std::string pattern);
+
 /// Answers CALL …; an unknown procedure is a complaint.
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint);
 
