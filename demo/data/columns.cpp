@@ -180,6 +180,13 @@ int compare(const Value& a, const Value& b) {
   return order(exact_number(a), exact_number(b));
 }
 
+Value numeric(const Value& value) {
+  const auto* text = std::get_if<std::string_view>(&value);
+  if (text == nullptr) return value;
+  if (const auto whole = number_of<std::int64_t>(*text)) return *whole;
+  return number_of<double>(*text).value_or(0);
+}
+
 int sort_order(const Column& column, const Value& a, const Value& b) {
   if (column.type != Type::json) return compare(a, b);
   std::array<char, 512> left;

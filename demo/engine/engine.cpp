@@ -197,12 +197,17 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
                               const Membership& membership) const {
   const auto start = Clock::now();
   Complaint complaint;
-  const auto read = read_sql(text, tables_, complaint);
+  auto read = read_sql(text, tables_, complaint);
   const bool hits = layout == SqlLayout::hits;
   if (complaint) return error_answer(hits ? complaint.status() : 500, complaint.text());
   if (hits && read.size() > 1) return error_answer(501, "multiple queries not supported");
   if (hits && read[0].kind != Statement::Kind::select)
     return error_answer(501, "only SELECT queries are supported");
+  // Hits in a total order can always be paged through.
+  if (hits && std::ranges::any_of(read[0].select.order, [](const OrderKey& key) {
+        return key.expression.kind == Expression::Kind::column && key.expression.column.is_id();
+      }))
+    read[0].select.scrolls = true;
   const auto changes = std::ranges::count(read, Statement::Kind::change, &Statement::kind);
   if (changes > 0 && !takes_updates(membership)) return not_primary(membership.role);
   std::shared_lock reading(catalogue_->lock, std::defer_lock);

@@ -91,7 +91,7 @@ void append_hits(std::string& out, const Index& index, const SearchRequest& requ
                  const SearchResult& result) {
   const auto columns = shown_columns(request.source);
   std::vector<std::string> words;
-  if (request.highlight) collect_words(request.query, words);
+  if (request.highlight) collect_words(request.query, words, false);
   for (const auto& hit : result.page) {
     if (&hit != result.page.data()) out += ',';
     const auto& document = index.documents()[hit.document];

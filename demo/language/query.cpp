@@ -210,10 +210,6 @@ bool holds(const Condition& condition, const Value& value) {
   if (!condition.one_of.empty())
     return std::any_of(condition.one_of.begin(), condition.one_of.end(),
                        [&](const Literal& wanted) { return compare(value, view(wanted)) == 0; });
-  const auto is_text = [](const Value& one) { return std::holds_alternative<std::string_view>(one); };
-  if (const auto& bound = condition.low ? condition.low : condition.high;
-      bound && is_text(value) != is_text(view(bound->value)))
-    return false;
   if (const auto& low = condition.low) {
     const auto against = compare(value, view(low->value));
     if (against < 0 || (against == 0 && !low->included)) return false;
@@ -225,6 +221,14 @@ bool holds(const Condition& condition, const Value& value) {
   return true;
 }
 
+/// The bounds and values are numbers.
+bool compares_numbers(const Condition& condition) {
+  const auto text = [](const Literal& one) { return std::holds_alternative<std::string>(one); };
+  return !condition.pattern && std::ranges::none_of(condition.one_of, text) &&
+         (!condition.low || !text(condition.low->value)) &&
+         (!condition.high || !text(condition.high->value));
+}
+
 PartMatch Evaluation::part(const Condition& condition) {
   PartMatch out(index_);
   const auto documents = index_.documents();
@@ -234,7 +238,10 @@ PartMatch Evaluation::part(const Condition& condition) {
       continue;
     }
     const auto values = values_of(documents[i], condition.column);
-    const auto fits = [&](const Value& value) { return holds(condition, value); };
+    const bool json = condition.column.type == Type::json;
+    const auto fits = [&](const Value& value) {
+      return holds(condition, json && compares_numbers(condition) ? numeric(value) : value);
+    };
     out.found[i] =
         !values.empty() && (condition.every ? std::all_of(values.begin(), values.end(), fits)
                                             : std::any_of(values.begin(), values.end(), fits));
@@ -262,17 +269,18 @@ bool ranks(const Combination& query) {
   return any(query.must) || any(query.filter) || any(query.should);
 }
 
-void collect(const Everything&, std::vector<std::string>&) {}
-void collect(const Condition&, std::vector<std::string>&) {}
-void collect(const Words& query, std::vector<std::string>& out) {
+void collect(const Everything&, std::vector<std::string>&, bool) {}
+void collect(const Condition&, std::vector<std::string>&, bool) {}
+void collect(const Words& query, std::vector<std::string>& out, bool) {
   out.insert(out.end(), query.words.begin(), query.words.end());
 }
-void collect(const Phrase& query, std::vector<std::string>& out) {
+void collect(const Phrase& query, std::vector<std::string>& out, bool) {
   out.insert(out.end(), query.words.begin(), query.words.end());
 }
-void collect(const Combination& query, std::vector<std::string>& out) {
+void collect(const Combination& query, std::vector<std::string>& out, bool filters) {
   for (const auto* parts : {&query.must, &query.filter, &query.should})
-    for (const auto& part : *parts) collect_words(part, out);
+    if (filters || parts != &query.filter)
+      for (const auto& part : *parts) collect_words(part, out, filters);
 }
 
 }  // namespace
@@ -302,8 +310,8 @@ bool ranks(const Query& query) {
   return std::visit([](const auto& is) { return ranks(is); }, query.is);
 }
 
-void collect_words(const Query& query, std::vector<std::string>& out) {
-  std::visit([&](const auto& is) { collect(is, out); }, query.is);
+void collect_words(const Query& query, std::vector<std::string>& out, bool filters) {
+  std::visit([&](const auto& is) { collect(is, out, filters); }, query.is);
 }
 
 }  // namespace karmad

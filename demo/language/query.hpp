@@ -46,11 +46,13 @@ struct Condition {
     bool included = true;
   };
   Column column;
+  bool quantified = false;      ///< any(column) or all(column)
   bool every = false;           ///< of a multi-valued column: all values instead of any
   std::vector<Literal> one_of;  ///< empty: the bounds decide
   std::optional<Bound> low, high;
   std::shared_ptr<const std::regex> pattern;  ///< that a text must match
   std::function<bool(const Document&)> test;  ///< instead of all others
+  bool never = false;  ///< finds nothing, whatever is combined with it
 };
 
 struct Query;
@@ -81,7 +83,8 @@ double metres_between(double lat1, double lon1, double lat2, double lon2);
 /// Whether anything in the query gives a score.
 bool ranks(const Query& query);
 
-/// The words that a found document can contain: those outside of `must_not`.
-void collect_words(const Query& query, std::vector<std::string>& out);
+/// The words that a found document can contain: those outside of `must_not`, and without `filters` also
+/// outside of `filter`.
+void collect_words(const Query& query, std::vector<std::string>& out, bool filters = true);
 
 }  // namespace karmad

@@ -60,6 +60,7 @@ Condition read_condition_column(std::string_view name, Reading& reading) {
   Condition out;
   out.column = reading.column(name);
   out.every = all;
+  out.quantified = explicit_choice;
   if (out.column.is_multi() && !explicit_choice)
     reading.warnings.push_back(fmt::format(
         "table {}: use an explicit ANY()/ALL() around a filter on MVA column", reading.table));
@@ -162,7 +163,7 @@ std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& re
   return out;
 }
 
-/// Documents in which the field has a value.
+/// All documents for a column; for a member of JSON the search server finds none.
 Query read_exists(const Json& json, Reading& reading) {
   const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
   if (field == nullptr || !field->IsString()) {
@@ -171,11 +172,8 @@ Query read_exists(const Json& json, Reading& reading) {
   }
   const auto column = reading.column(text_of(*field));
   Condition out;
-  out.test = [column](const Document& document) {
-    if (column.type != Type::json) return true;
-    const auto* node = member_at(document, column);
-    return node != nullptr && !node->IsNull();
-  };
+  out.never = column.type == Type::json;
+  out.test = [never = out.never](const Document&) { return !never; };
   return {std::move(out)};
 }
 
@@ -211,7 +209,7 @@ Query read_geo_distance(const Json& json, Reading& reading) {
 }
 
 /// What may stand together: filters and words of a query only in `must` and `filter`. Filters in `should` demand
-/// one of them.
+/// one of them where there are no other filters, and mean nothing else.
 void settle(Combination& query, Reading& reading) {
   const auto refuse = [&](std::string_view why) {
     reading.complaint.say(500, fmt::format("table {}: query error: {}", reading.table, why));
@@ -225,10 +223,25 @@ void settle(Combination& query, Reading& reading) {
   if (words_in(query.must_not) != 0 && words_in(query.must) + words_in(query.filter) == 0)
     refuse(wished == 0 ? "query is non-computable (single NOT operator)"
                        : "query is non-computable (NOT is not allowed within MAYBE)");
-  if (wished != 0 || query.should.empty()) return;
-  Combination one_of;
-  one_of.should = std::exchange(query.should, {});
-  query.filter.push_back({std::move(one_of)});
+  const auto filters = std::ssize(query.must) + std::ssize(query.filter) -
+                       words_in(query.must) - words_in(query.filter);
+  if (wished == 0 && !query.should.empty()) {
+    Combination one_of;
+    one_of.should = std::exchange(query.should, {});
+    if (filters == 0) query.filter.push_back({std::move(one_of)});
+  }
+  for (const auto& part : query.must_not) {
+    const auto* condition = std::get_if<Condition>(&part.is);
+    if (condition != nullptr && condition->never) query.filter.push_back(part);
+    // What is not in a list of JSON is in documents with such a list.
+    if (condition != nullptr && condition->column.type == Type::json && condition->quantified) {
+      Condition present;
+      present.test = [column = condition->column](const Document& document) {
+        return !values_of(document, column).empty();
+      };
+      query.filter.push_back({std::move(present)});
+    }
+  }
 }
 
 Query read_bool(const Json& json, Reading& reading) {

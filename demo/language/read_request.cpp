@@ -130,6 +130,7 @@ Highlight read_highlight(const Json& json, Reading& reading) {
     const auto name = text_of(item.name);
     if (name == "pre_tags") out.before = read_tag(item.value, reading);
     if (name == "post_tags") out.after = read_tag(item.value, reading);
+    if (name == "limit") out.limit = read_count(item.value, name, reading);
     if (name != "fields") continue;
     out.fields = {};
     std::vector<std::string> fields;

@@ -41,6 +41,7 @@ struct Highlight {
   Fields fields = Fields::all();
   std::string before = "<b>";
   std::string after = "</b>";
+  std::size_t limit = 256;  ///< most characters of a text without a mark; 0: all
 };
 
 enum class Calendar : std::uint8_t { none, minute, hour, day, week, month, quarter, year };

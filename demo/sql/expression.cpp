@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <regex>
 
 #include "demo/data/text.hpp"
@@ -85,7 +86,12 @@ bool condition(const Expression& expression, const Row& row) {
     rest.push_back(evaluate(expression.arguments[i], row));
   const auto left = evaluate(is_quantifier(subject) ? subject.arguments[0] : subject, row);
   const auto* tags = std::get_if<Tags>(&left);
-  if (tags == nullptr) return holds_for(expression.name, to_value(left), rest);
+  const bool json = subject.type == CellType::member &&
+                    std::ranges::none_of(rest, [](const Cell& cell) {
+                      return std::holds_alternative<std::string>(cell);
+                    });
+  if (tags == nullptr)
+    return holds_for(expression.name, json ? numeric(to_value(left)) : to_value(left), rest);
   const bool differs = expression.name == "!=" && !is_quantifier(subject);
   const auto fits = [&](std::int64_t tag) {
     return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
@@ -98,7 +104,8 @@ bool condition(const Expression& expression, const Row& row) {
 /// Expressions of 32 bits take numbers of 32 bits as signed ones, those of JSON as none.
 Cell narrow_cell(const Expression& expression, const Row& row) {
   const auto cell = evaluate(expression, row);
-  if (expression.type == CellType::member) return std::int64_t{0};
+  if (expression.type == CellType::member)
+    return std::int64_t{static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
   const auto* whole = std::get_if<std::int64_t>(&cell);
   if (whole == nullptr || expression.type > CellType::whole) return cell;
   return std::int64_t{static_cast<std::int32_t>(*whole)};
@@ -128,8 +135,14 @@ std::string highlighted(const Expression& expression, const Row& row) {
   if (row.index == nullptr || row.words == nullptr) return {};
   const auto& document = row.index->documents()[row.hit.document];
   std::string out;
+  Highlight how;
+  const auto options = expression.arguments.empty()
+                           ? std::string()
+                           : plain_text(evaluate(expression.arguments[0], row));
+  if (const auto at = options.find(";limit="); at != std::string::npos)
+    how.limit = std::strtoul(options.c_str() + at + 7, nullptr, 10);
   for (const auto* text : {&document.title, &document.body}) {
-    const auto marked = marked_text(*text, {}, *row.words);
+    const auto marked = marked_text(*text, how, *row.words);
     const bool wanted =
         expression.arguments.size() < 2 ||
         plain_text(evaluate(expression.arguments[1], row))
@@ -171,13 +184,17 @@ Cell row_function(const Expression& expression, const Row& row) {
     if (which == nullptr && row.group->key.size() > 1) return row.group->number;
     const auto place = which == nullptr ? 0 : static_cast<std::size_t>(*which);
     if (place >= row.group->key.size()) return {};
-    return to_cell(view(row.group->key[place]));
+    const auto cell = to_cell(view(row.group->key[place]));
+    const bool shown_as_text = which == nullptr && expression.type == CellType::text;
+    if (!shown_as_text || std::holds_alternative<std::monostate>(cell)) return cell;
+    return plain_text(cell);
   }
   if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
   if (name.ends_with(" for")) return in_list(expression, row);
   std::vector<Cell> cells;
   for (const auto& argument : expression.arguments)
-    cells.push_back(name == "interval" ? narrow_cell(argument, row) : evaluate(argument, row));
+    cells.push_back(expression.type == CellType::whole ? narrow_cell(argument, row)
+                                                       : evaluate(argument, row));
   if (name == "any" || name == "all") return cells[0];
   if (name == "snippet") return marked_text(plain_text(cells[0]), {}, words(plain_text(cells[1])));
   if (name == "regex") {

@@ -109,7 +109,7 @@ class ExpressionReader {
   }
 
   Expression comparison() {
-    auto left = scope_.filters ? filtered() : sum();
+    auto left = scope_.filters ? filtered() : scope_.operands ? signed_operand() : sum();
     if (cursor_.take_words("not", "in")) return operation_of("not", {one_of(std::move(left))});
     if (cursor_.take_words("not", "between"))
       return operation_of("not", {between(std::move(left))});

@@ -21,6 +21,7 @@ struct SqlScope {
   std::optional<Knn>* knn = nullptr;    ///< gets KNN(…); null: it is not allowed here
   QuotedIds quoted_ids = QuotedIds::converted;
   std::string table_alias{};  ///< before the names of columns; empty: none
+  bool operands = false;      ///< keys of ORDER BY are no arithmetic
   bool filters = false;       ///< WHERE and HAVING compare no computed values
 };
 

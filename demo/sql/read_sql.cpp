@@ -177,11 +177,15 @@ class SelectReader {
     std::vector<OrderKey> out;
     cursor_.expect_word("by");
     do {
-      OrderKey key{read_key(names)};
+      const auto begin = cursor_.begin();
+      auto operands = names;
+      operands.operands = true;
+      OrderKey key{read_key(operands)};
       if (key.expression.type == CellType::multi)
         cursor_.complaint().say(
             500, fmt::format("table {}: order by MVA is undefined", out_.select.table));
       if (!cursor_.take_word("asc")) key.descending = cursor_.take_word("desc");
+      key.text = cursor_.text_from(begin);
       out.push_back(std::move(key));
     } while (cursor_.take_sign(","));
     return out;

@@ -23,6 +23,7 @@ struct SelectItem {
 struct OrderKey {
   Expression expression;
   bool descending = false;
+  std::string text{};  ///< in the statement
 };
 
 /// A SELECT, or a FACET of one. Empty orders: by weight, the best first; then by id.
