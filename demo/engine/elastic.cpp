@@ -162,7 +162,7 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
   if (document != nullptr && document->IsObject()) {
     const auto* inner = wanted.action == "update" ? find_member(*document, "doc") : nullptr;
     const auto& fields = inner != nullptr && inner->IsObject() ? *inner : *document;
-    change.given = read_given(fields, complaint);
+    change.given = read_given(fields);
   }
   Changed changed{1, wanted.id, false};
   if (!complaint && index != nullptr) changed = change_rows(*index, change, complaint);

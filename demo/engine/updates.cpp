@@ -99,7 +99,7 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
     out.change.where = read_query(*query, reading);
   }
   if (const auto* document = find_member(json, "doc"); document != nullptr && document->IsObject())
-    out.change.given = read_given(*document, complaint);
+    out.change.given = read_given(*document);
   return out;
 }
 

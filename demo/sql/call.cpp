@@ -31,27 +31,6 @@ std::size_t option_count(const Statement& statement, std::string_view name, std:
   return number_of<std::size_t>(option_text(statement, name, "")).value_or(otherwise);
 }
 
-struct WordCount {
-  std::size_t documents = 0;
-  std::size_t hits = 0;
-};
-
-/// Documents are counted once, also with the word in both fields.
-WordCount count_of(const Index& index, std::string_view word) {
-  WordCount out;
-  std::set<std::uint32_t> documents;
-  for (const auto field : kFields) {
-    const auto* entry = index.find(field, word);
-    if (entry == nullptr) continue;
-    for (const auto& posting : entry->postings) {
-      documents.insert(posting.document);
-      out.hits += posting.positions.size();
-    }
-  }
-  out.documents = documents.size();
-  return out;
-}
-
 /// The words of this part and in how many documents they are.
 std::map<std::string, std::size_t> vocabulary(const Index& index) {
   std::map<std::string, std::size_t> out;
@@ -61,21 +40,6 @@ std::map<std::string, std::size_t> vocabulary(const Index& index) {
     for (const auto& word : std::set<std::string>(all.begin(), all.end())) ++out[word];
   }
   return out;
-}
-
-/// Insertions, deletions and replacements of bytes between two words.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto before = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto replaced = before + (a[i - 1] == b[j - 1] ? 0 : 1);
-      before = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 /// CALL KEYWORDS('text', 'table' [, 1]): with a third argument also counts.

@@ -22,6 +22,10 @@ void append_cell(std::string& out, const Cell& cell, CellType type, Layout layou
     out += "null";
     return;
   }
+  if (type == CellType::boolean && layout == Layout::hit) {
+    out += is_true(cell) ? "true" : "false";
+    return;
+  }
   if (const auto* is = std::get_if<bool>(&cell); is != nullptr && layout == Layout::hit) {
     out += *is ? "true" : "false";
     return;
@@ -43,6 +47,8 @@ void append_cell(std::string& out, const Cell& cell, CellType type, Layout layou
 
 std::string_view type_name(CellType type) {
   switch (type) {
+    case CellType::boolean:
+      return "bool";
     case CellType::whole:
       return "long";
     case CellType::bigint:

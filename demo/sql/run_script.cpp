@@ -20,6 +20,7 @@ class ScriptRun {
         return select(statement);
       case Statement::Kind::show_meta:
         out_.push_back(text_rows({"Variable_name", "Value"}, meta_));
+        keep_like(out_.back(), statement.like);
         return;
       case Statement::Kind::show_scroll:
         out_.push_back(text_rows({"scroll_token"}, {{scroll_}}));
@@ -44,13 +45,14 @@ class ScriptRun {
   void select(const Statement& statement) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
-    auto main = run_select(server_.index, statement.select);
+    const auto& index = server_.index_of(statement.select.table);
+    auto main = run_select(index, statement.select);
     const std::chrono::duration<double> took = Clock::now() - start;
-    meta_ = meta_of(server_.index, statement.select, main, took.count());
+    meta_ = meta_of(index, statement.select, main, took.count());
     scroll_ = main.scroll;
     add(std::move(main), statement.select, statement);
     for (const auto& facet : statement.facets) {
-      add(run_select(server_.index, facet), facet, statement);
+      add(run_select(index, facet), facet, statement);
       out_.back().facet = facet.items.front().name;
     }
   }

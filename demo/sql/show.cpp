@@ -20,6 +20,10 @@ std::string_view described_type(Type type) {
       return "text";
     case Type::uint:
       return "uint";
+    case Type::boolean:
+      return "bool";
+    case Type::multi64:
+      return "mva64";
     case Type::real:
       return "float";
     case Type::multi:
@@ -48,6 +52,7 @@ ResultSet describe(std::string_view hidden) {
 /// As CREATE TABLE spells types, which differs from DESC.
 std::string_view declared_type(Type type) {
   if (type == Type::multi) return "multi";
+  if (type == Type::multi64) return "multi64";
   return type == Type::uint ? "integer" : described_type(type);
 }
 
@@ -86,7 +91,7 @@ ResultSet server_status(const Membership& membership) {
 ResultSet other_show(const SqlServer& server, const Statement& statement) {
   const auto& what = statement.what;
   if (what == "create table") return create_table(statement.table);
-  if (what == "table status") return table_status(server.index);
+  if (what == "table status") return table_status(server.index_of(statement.table));
   if (what == "table settings")
     return text_rows({"Variable_name", "Value"},
                      {{"settings", "min_infix_len = 2\ncharset_table = non_cjk"}});
@@ -108,7 +113,8 @@ ResultSet other_show(const SqlServer& server, const Statement& statement) {
   return text_rows({"Status", "Duration", "Switches", "Percent"}, {{"total", "0.000", "0", "0"}});
 }
 
-/// Keeps the rows whose first cell fits the LIKE pattern.
+}  // namespace
+
 void keep_like(ResultSet& result, std::string pattern) {
   if (pattern == "%") return;
   std::ranges::replace(pattern, '%', '*');
@@ -119,7 +125,9 @@ void keep_like(ResultSet& result, std::string pattern) {
   });
 }
 
-}  // namespace
+const Index& SqlServer::index_of(std::string_view table) const {
+  return !empty_table.empty() && collate(table, empty_table) == 0 ? empty : index;
+}
 
 ResultSet show(const SqlServer& server, const Statement& statement) {
   ResultSet out;
