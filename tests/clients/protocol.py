@@ -23,6 +23,8 @@ ON_PURPOSE = [
     ("SELECT * FROM pq", "affected", "the demo agent has stored queries"),
     ("SELECT brand, COUNT(*) AS c, weight() AS karmad_", "error 1064", "reserved names"),
     ("SELECT *, weight() AS karmad_", "error 1064", "reserved names"),
+    ("SELECT t.id", "no error", "the name of a table before a column is left out, as MySQL means it"),
+    ("SELECT `t`.`id`", "no error", "the name of a table before a column is left out, as MySQL means it"),
     (CHANGES, "status 3", "a transaction lasts until COMMIT, as at MySQL; PDO refuses to commit otherwise"),
 ]
 
