@@ -53,7 +53,7 @@ TEST(Aggregations, SpellingsOfOneStringShareABucket) {
 }
 
 TEST(Aggregations, EachValueOfAMultiValuedColumnCounts) {
-  std::map<std::uint32_t, int> tags;
+  std::map<std::int64_t, int> tags;
   for (const auto& document : documents())
     for (const auto tag : document.tags) ++tags[tag];
   const auto text = aggregated(R"({"terms":{"field":"tags","size":100}})");
