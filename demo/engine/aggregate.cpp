@@ -321,7 +321,12 @@ void percentiles(std::string& out, const Aggregation& aggregation, const Index& 
 }  // namespace
 
 double percentile(const std::vector<double>& sorted, double percent) {
-  const auto place = std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(sorted.size() - 1);
+  // Each number has the same share, and the first and the last one lie at their outer ends.
+  const auto count = static_cast<double>(sorted.size());
+  const auto at = std::clamp(percent, 0.0, 100.0) / 100 * count;
+  const auto inner = std::min(at, count - at);
+  const auto from_end = inner < 1 ? inner / 2 : inner - 0.5;
+  const auto place = std::clamp(at < count / 2 ? from_end : count - 1 - from_end, 0.0, count - 1);
   const auto below = static_cast<std::size_t>(place);
   const auto above = std::min(below + 1, sorted.size() - 1);
   const auto share = place - static_cast<double>(below);
