@@ -65,7 +65,7 @@ TEST(Truth, OneDemoAgentAnswersTheCasesAsTheRecordedServer) {
   for (int shard = 0; shard < 3; ++shard) {
     const auto agent = with_documents(shard);
     const auto right = count(right_answers(cases, kServers[shard], agent->port()));
-    RecordProperty(kServers[shard], static_cast<int>(right));
+    ::testing::Test::RecordProperty(kServers[shard], static_cast<int>(right));
     EXPECT_GE(right, kFloors[shard]) << kServers[shard];
   }
 }
@@ -99,7 +99,7 @@ void expect_as_one(bool mirrored, double floor) {
   Master master("ha_strategy = roundrobin\n workers = 1", lines("docs") + lines("empty"));
   ASSERT_TRUE(master.ready());
   const auto right = count(right_answers(cases, "all", master.port(), &base));
-  RecordProperty("right", static_cast<int>(right));
+  ::testing::Test::RecordProperty("right", static_cast<int>(right));
   EXPECT_GE(static_cast<double>(right), floor * static_cast<double>(count(base)))
       << right << " of " << count(base);
 }
