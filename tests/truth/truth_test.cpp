@@ -19,8 +19,9 @@ std::unique_ptr<DemoAgent> loaded(const std::string& file, int shard,
   return std::make_unique<DemoAgent>("0/1", "truth", 0, 0, more);
 }
 
-std::unique_ptr<DemoAgent> with_documents(int shard) {
-  return loaded("documents.json", shard, {"--table", "docs", "--empty", "empty"});
+std::unique_ptr<DemoAgent> with_documents(int shard, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--table", "docs", "--empty", "empty"});
+  return loaded("documents.json", shard, std::move(more));
 }
 
 /// The agent of the small documents, with the stored queries that were there, too.
@@ -41,6 +42,12 @@ std::vector<bool> right_answers(const std::vector<Case>& cases, const char* serv
   std::vector<bool> out;
   HttpClient client(port);
   for (const auto& one : cases) {
+    // Where one server refuses, karmad may refuse in its own words or understand more.
+    const bool refused = one.record[server]["status"].GetInt() != 200;
+    if (only != nullptr && refused) {
+      out.push_back((*only)[out.size()]);
+      continue;
+    }
     const bool asked = only == nullptr || (*only)[out.size()];
     const auto answer = asked ? client.request("POST", one.path, one.body) : Response{};
     const auto differs = !asked ? std::string("not asked")
@@ -94,8 +101,10 @@ void expect_as_one(bool mirrored, double floor) {
                       : fmt::format(" agent = {}:{}\n", agents[i]->address(), table);
     return fmt::format("table {} {{\n type = distributed\n{}}}\n", table, out);
   };
+  // Shards rank by their own words; these by those of all, so that weights can be compared.
   for (const int shard : {1, 2})
-    for (int i = 0; i < (mirrored ? 2 : 1); ++i) agents.push_back(with_documents(shard));
+    for (int i = 0; i < (mirrored ? 2 : 1); ++i)
+      agents.push_back(with_documents(shard, {"--load-frequencies"}));
   Master master("ha_strategy = roundrobin\n workers = 1", lines("docs") + lines("empty"));
   ASSERT_TRUE(master.ready());
   const auto right = count(right_answers(cases, "all", master.port(), &base));
