@@ -247,7 +247,7 @@ void append_json(std::string& out, const Value& value) {
   } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
     fmt::format_to(std::back_inserter(out), "{}", *whole);
   } else if (const auto* real = std::get_if<double>(&value)) {
-    fmt::format_to(std::back_inserter(out), "{:.6f}", *real);
+    out += float_text(*real);
   } else if (const auto* is = std::get_if<bool>(&value)) {
     out += *is ? "true" : "false";
   } else {

@@ -17,10 +17,6 @@ double idf(std::size_t corpus, std::size_t with_word) {
   return std::log((n - df + 1) / df) / (2 * std::log(1 + n));
 }
 
-bool holds(Part part, const Document& document) {
-  return part_of(document.id, part.of, part.spread) == part.number;
-}
-
 /// The words of a document and where they stand.
 std::map<std::string, std::vector<Spot>> spots_in(const Document& document) {
   std::map<std::string, std::vector<Spot>> out;
@@ -38,11 +34,20 @@ const std::string& text_in(const Document& document, Field field) {
 }
 
 Index::Index(const std::vector<Document>& corpus, Part part)
-    : salt_(part.number * 1024 + part.of + part.spread), corpus_size_(corpus.size()) {
+    : Index(
+          corpus,
+          [part](const Document& document) {
+            return part_of(document.id, part.of, part.spread) == part.number;
+          },
+          part.number * 1024 + part.of + part.spread) {}
+
+Index::Index(const std::vector<Document>& corpus, std::function<bool(const Document&)> holds,
+             std::uint64_t salt)
+    : salt_(salt), corpus_size_(corpus.size()) {
   std::map<std::string, std::size_t> frequencies;
   for (const auto& document : corpus) {
     for (const auto& [word, spots] : spots_in(document)) ++frequencies[word];
-    if (!holds(part, document)) continue;
+    if (!holds(document)) continue;
     documents_.push_back(document);
     add_words(static_cast<std::uint32_t>(documents_.size() - 1));
   }

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -64,6 +65,9 @@ struct WordCount {
 class Index {
  public:
   Index(const std::vector<Document>& corpus, Part part);
+  /// All documents of a corpus that `holds` wants, in its order.
+  Index(const std::vector<Document>& corpus, std::function<bool(const Document&)> holds,
+        std::uint64_t salt = 0);
   explicit Index(const std::vector<Document>& corpus) : Index(corpus, Part{}) {}
 
   /// The documents of this part, in the order of the corpus: the catalogue ascends by id.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 
 namespace karmad {
@@ -147,6 +148,10 @@ std::string json_string(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
+}
+
+std::string float_text(double number) {
+  return fmt::format("{:.{}f}", number, number != 0 && std::abs(number) < 1e-3 ? 8 : 6);
 }
 
 std::string url_decoded(std::string_view text) {

@@ -51,6 +51,9 @@ std::optional<T> number_of(std::string_view text) {
   return out;
 }
 
+/// A float as answers show it: six decimals, eight of a very small one.
+std::string float_text(double number);
+
 std::string to_base64(std::string_view bytes);
 /// Nothing for text that is not base64 with its padding.
 std::optional<std::string> from_base64(std::string_view text);

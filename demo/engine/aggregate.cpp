@@ -310,12 +310,7 @@ void percentiles(std::string& out, const Aggregation& aggregation, const Index& 
       fmt::format_to(std::back_inserter(out), "{{\"key\":{},\"value\":null}}", percent);
       continue;
     }
-    const auto place =
-        std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const auto above = std::min(below + 1, values.size() - 1);
-    const auto share = place - static_cast<double>(below);
-    const auto value = values[below] * (1 - share) + values[above] * share;
+    const auto value = percentile(values, percent);
     fmt::format_to(std::back_inserter(out),
                    "{{\"key\":{},\"value\":{:g},\"value_as_string\":\"{:g}\"}}", percent, value,
                    value);
@@ -324,6 +319,19 @@ void percentiles(std::string& out, const Aggregation& aggregation, const Index& 
 }
 
 }  // namespace
+
+double percentile(const std::vector<double>& sorted, double percent) {
+  // Each number has the same share, and the first and the last one lie at their outer ends.
+  const auto count = static_cast<double>(sorted.size());
+  const auto at = std::clamp(percent, 0.0, 100.0) / 100 * count;
+  const auto inner = std::min(at, count - at);
+  const auto from_end = inner < 1 ? inner / 2 : inner - 0.5;
+  const auto place = std::clamp(at < count / 2 ? from_end : count - 1 - from_end, 0.0, count - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  const auto share = place - static_cast<double>(below);
+  return sorted[below] * (1 - share) + sorted[above] * share;
+}
 
 void aggregate(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
   switch (aggregation.kind) {

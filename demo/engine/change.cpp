@@ -155,6 +155,12 @@ std::vector<std::uint64_t> wanted_ids(const Index& index, const RowChange& chang
   return found;
 }
 
+/// Updates change members of JSON, but add none.
+bool lacks(const Document& document, const Given& given) {
+  const auto column = column_named(given.column);
+  return column && !column->member.empty() && member_at(document, *column) == nullptr;
+}
+
 void remember(const Index& index, std::uint64_t id, Undo* undo) {
   if (undo == nullptr) return;
   const auto position = index.position_of(id);
@@ -195,7 +201,15 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
   Document probe;
   if (change.kind != Kind::erase) put_all(probe, change, complaint);
   if (complaint) return out;
+  const std::string why = "1 attribute(s) can not be updated (not found or incompatible types)";
   for (const auto id : wanted_ids(index, change)) {
+    auto part = change;
+    if (change.kind == Kind::update) {
+      const auto& document = index.documents()[*index.position_of(id)];
+      if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) != 0)
+        out.warning = why;
+      if (part.given.empty()) continue;
+    }
     remember(index, id, undo);
     out.id = id;
     ++out.rows;
@@ -204,9 +218,11 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
       continue;
     }
     auto document = index.documents()[*index.position_of(id)];
-    put_all(document, change, complaint);
+    put_all(document, part, complaint);
     index.put(std::move(document));
   }
+  if (!out.warning.empty() && out.rows == 0)
+    complaint.say(409, fmt::format("table {}: {}", change.table, why));
   return out;
 }
 

@@ -41,6 +41,7 @@ struct RowChange {
 struct Changed {
   std::size_t rows = 0;  ///< changed, added or removed
   std::uint64_t id = 0;  ///< of the last one; also of one that was not found
+  std::string warning;   ///< about rows that an update left as they were
   bool existed = false;  ///< insert, replace: there was a row with that id
 };
 

@@ -164,7 +164,7 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
     const auto& fields = inner != nullptr && inner->IsObject() ? *inner : *document;
     change.given = read_given(fields);
   }
-  Changed changed{1, wanted.id, false};
+  Changed changed{1, wanted.id, {}, false};
   if (!complaint && index != nullptr) changed = change_rows(*index, change, complaint);
   const auto head =
       fmt::format(R"("_index":{},"_type":"doc","_id":"{}")", json_string(wanted.table), changed.id);

@@ -106,7 +106,7 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
 /// Makes the update; without an index it is taken to have changed one document.
 Changed make(const Update& update, Index* index, Complaint& complaint, Undo* undo) {
   if (index != nullptr) return change_rows(*index, update.change, complaint, undo);
-  Changed out{1, 0, update.verb == "replace"};
+  Changed out{1, 0, {}, update.verb == "replace"};
   if (!update.change.ids.empty()) out.id = update.change.ids.back();
   return out;
 }

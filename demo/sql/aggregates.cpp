@@ -1,8 +1,11 @@
 #include "demo/sql/aggregates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
+#include "demo/engine/aggregate.hpp"
 #include "demo/sql/cell_text.hpp"
 
 namespace karmad {
@@ -60,7 +63,7 @@ std::optional<CellType> aggregate_type(std::string_view name, CellType argument)
   if (name == "count") return CellType::bigint;
   if (name == "count distinct") return CellType::whole;
   if (name == "avg") return CellType::exact;
-  if (name == "group_concat") return CellType::text;
+  if (name == "group_concat" || name == "percentiles") return CellType::text;
   if (name == "min" || name == "max") return std::max(argument, CellType::whole);
   if (name != "sum") return std::nullopt;
   if (argument == CellType::real || argument == CellType::exact) return argument;
@@ -86,6 +89,15 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
                                                               : distinct_count(cells);
   if (name == "sum") return sum_of_cells(cells, expression.type);
   if (name == "group_concat") return joined(cells, type);
+  if (name == "percentiles") {
+    std::vector<double> numbers;
+    for (const auto& cell : cells) numbers.push_back(number_of_cell(cell));
+    std::ranges::sort(numbers);
+    std::string out;
+    for (const auto percent : Aggregation{}.percents)
+      out += fmt::format("{}{:.15g}", out.empty() ? "[" : ",", percentile(numbers, percent));
+    return out + "]";
+  }
   if (name == "avg")
     return count == 0 ? Cell{} : sum_of_floats(cells) / static_cast<double>(count);
   if (cells.empty()) return {};

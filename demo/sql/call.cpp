@@ -138,6 +138,12 @@ ResultSet autocomplete(const Index& index, const Statement& statement) {
   return text_rows({"query"}, rows);
 }
 
+/// Ids are numbers.
+ResultSet with_ids(ResultSet result) {
+  make_numbers(result, 0);
+  return result;
+}
+
 /// CALL PQ('table', 'document' | ('document', …) [, 1 AS docs, 1 AS query])
 ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
   const bool shows_documents = option_text(statement, "docs", "0") == "1";
@@ -151,7 +157,7 @@ ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
       documents.push_back(plain_text(to_cell(view(text))));
   std::vector<std::vector<std::string>> rows;
   const auto queries = server.queries.find(lower_case(argument_text(statement, 0)));
-  if (queries == server.queries.end()) return text_rows(std::move(columns), rows);
+  if (queries == server.queries.end()) return with_ids(text_rows(std::move(columns), rows));
   for (const auto& match : percolate(queries->second, documents)) {
     auto& row = rows.emplace_back();
     row.push_back(fmt::to_string(match.id));
@@ -161,10 +167,21 @@ ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
     row.push_back(match.query->tags);
     row.emplace_back();
   }
-  return text_rows(std::move(columns), rows);
+  return with_ids(text_rows(std::move(columns), rows));
 }
 
 }  // namespace
+
+ResultSet stored_queries(const SqlServer& server, const Select& select) {
+  const auto found = server.queries.find(lower_case(server.query_table));
+  std::vector<std::vector<std::string>> rows;
+  if (ranks(select.match)) return text_rows({""}, rows);
+  if (found != server.queries.end())
+    for (const auto& [id, query] : found->second)
+      rows.push_back({fmt::to_string(id), query.text.empty() ? query.json : query.text, query.tags, ""});
+  if (!select.groups()) return with_ids(text_rows({"id", "query", "tags", "filters"}, rows));
+  return with_ids(text_rows({select.items[0].name}, {{fmt::to_string(rows.size())}}));
+}
 
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {
   const auto& what = statement.what;

@@ -191,10 +191,12 @@ Cell row_function(const Expression& expression, const Row& row) {
   }
   if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
   if (name.ends_with(" for")) return in_list(expression, row);
+  const bool narrow = name == "interval" || name == "min" || name == "max" || name == "least" ||
+                      name == "greatest";
   std::vector<Cell> cells;
   for (const auto& argument : expression.arguments)
-    cells.push_back(expression.type == CellType::whole ? narrow_cell(argument, row)
-                                                       : evaluate(argument, row));
+    cells.push_back(narrow && expression.type == CellType::whole ? narrow_cell(argument, row)
+                                                                 : evaluate(argument, row));
   if (name == "any" || name == "all") return cells[0];
   if (name == "snippet") return marked_text(plain_text(cells[0]), {}, words(plain_text(cells[1])));
   if (name == "regex") {

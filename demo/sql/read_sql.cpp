@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "demo/data/text.hpp"
+#include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/cell_text.hpp"
 #include "demo/sql/read_change.hpp"
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/statement.hpp"
@@ -247,8 +249,10 @@ class SelectReader {
     const auto value = cursor_.take_literal();
     const auto* token = std::get_if<std::string>(&value);
     auto& select = out_.select;
-    select.scrolls = token != nullptr || is_true(to_cell(view(value)));
-    if (token == nullptr) return;
+    select.scrolls = true;
+    if (token == nullptr)
+      return cursor_.complaint().say(
+          500, fmt::format("unable to decode BASE64: {}", plain_text(to_cell(view(value)))));
     auto values = scroll_values(*token);
     if (!values || values->size() != select.order.size())
       return cursor_.complaint().say(400, "unable to parse the scroll token");
@@ -355,6 +359,15 @@ class StatementReader {
       read_set();
     } else if (cursor_.take_word("call")) {
       read_call();
+    } else if (cursor_.take_words("explain", "query")) {
+      out_.kind = Statement::Kind::show;
+      out_.what = "query";
+      read_table();
+      read_query_string(cursor_.peek().text, out_.table, cursor_.complaint());
+      out_.like = cursor_.take_text();
+    } else if (cursor_.take_word("begin") || cursor_.take_word("commit") ||
+               cursor_.take_word("rollback") || cursor_.take_words("start", "transaction")) {
+      out_.kind = Statement::Kind::set;
     } else if (is_change(cursor_)) {
       return read_change(cursor_, tables_);
     } else {
@@ -375,6 +388,7 @@ class StatementReader {
   }
 
   void read_show() {
+    if (cursor_.at_word("variables", 1) && !cursor_.take_word("session")) cursor_.take_word("global");
     if (cursor_.take_word("tables")) {
       out_.kind = Statement::Kind::show_tables;
     } else if (cursor_.take_word("status")) {
@@ -396,12 +410,18 @@ class StatementReader {
     if (cursor_.take_words("create", "table")) {
       out_.what = "create table";
       read_table();
+    } else if (cursor_.take_words("columns", "from")) {
+      out_.what = "columns";
+      read_table();
+    } else if (cursor_.take_words("character", "set")) {
+      out_.what = "character set";
     } else if (cursor_.take_word("table") || cursor_.take_word("index")) {
       read_table();
       out_.what = "table " + lower_case(cursor_.peek().text);
       if (!cursor_.take_word("settings")) cursor_.expect_word("status");
     } else {
-      for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases"})
+      for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases",
+                                "collation", "plugins"})
         if (out_.what.empty() && cursor_.take_word(known)) out_.what = known;
       if (out_.what.empty()) cursor_.wrong();
     }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "demo/data/text.hpp"
 #include "demo/engine/change.hpp"
 #include "demo/sql/raw_schema.hpp"
 
@@ -43,6 +44,10 @@ class ScriptRun {
 
  private:
   void select(const Statement& statement) {
+    if (!server_.query_table.empty() && collate(statement.select.table, server_.query_table) == 0) {
+      out_.push_back(stored_queries(server_, statement.select));
+      return;
+    }
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     const auto& index = server_.index_of(statement.select.table);
@@ -75,7 +80,9 @@ class ScriptRun {
       }
       if (row.kind == Kind::update || row.kind == Kind::erase)
         row.ids = found_ids(*server_.changing, statement.select);
-      result.changed += change_rows(*server_.changing, row, complaint_, &undo).rows;
+      const auto done = change_rows(*server_.changing, row, complaint_, &undo);
+      result.changed += done.rows;
+      result.warning = done.warning;
     }
     if (complaint_ && server_.changing != nullptr) roll_back(*server_.changing, undo);
     out_.push_back(std::move(result));
@@ -83,7 +90,8 @@ class ScriptRun {
 
   const SqlServer& server_;
   Complaint& complaint_;
-  MetaRows meta_;
+  MetaRows meta_{
+      {"total", "0"}, {"total_found", "0"}, {"total_relation", "eq"}, {"time", "0.000"}};
   std::string scroll_;
   std::vector<ResultSet> out_;
 };

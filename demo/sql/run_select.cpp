@@ -310,6 +310,12 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
   return out;
 }
 
+void make_numbers(ResultSet& result, std::size_t column) {
+  result.columns[column].type = CellType::bigint;
+  for (auto& row : result.rows)
+    row[column] = number_of<std::int64_t>(plain_text(row[column])).value_or(0);
+}
+
 ResultSet text_rows(std::vector<std::string> columns,
                     const std::vector<std::vector<std::string>>& rows) {
   ResultSet out;

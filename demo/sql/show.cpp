@@ -49,9 +49,40 @@ ResultSet describe(std::string_view hidden) {
   return text_rows({"Field", "Type", "Properties"}, rows);
 }
 
+ResultSet columns(std::string_view hidden) {
+  TextRows rows;
+  for (const auto& column : all_columns())
+    if (column.name != hidden)
+      rows.push_back({column.name, std::string(described_type(column.type)), "NO", "", "", ""});
+  return text_rows({"Field", "Type", "Null", "Key", "Default", "Extra"}, rows);
+}
+
+ResultSet threads() {
+  auto out = text_rows({"TID", "Name", "Proto", "State", "Connection from", "ConnID",
+                        "This/prev job time", "Jobs done", "Thread status", "Info"},
+                       {{"1", "work_1", "http", "query", "127.0.0.1:1", "1", "1us", "1", "working",
+                         "show_threads"}});
+  make_numbers(out, 5);
+  for (const auto column : {0, 7}) {
+    make_numbers(out, static_cast<std::size_t>(column));
+    out.columns[static_cast<std::size_t>(column)].type = CellType::whole;
+  }
+  return out;
+}
+
+/// EXPLAIN QUERY, for words.
+ResultSet query_tree(std::string_view query) {
+  std::string tree;
+  std::size_t place = 0;
+  for (const auto& word : words(query))
+    tree += fmt::format("{}KEYWORD({}, querypos={})", tree.empty() ? "" : ", ", word, ++place);
+  return text_rows({"Variable", "Value"}, {{"transformed_tree", fmt::format("AND({})", tree)}});
+}
+
 /// As CREATE TABLE spells types, which differs from DESC.
 std::string_view declared_type(Type type) {
   if (type == Type::multi) return "multi";
+  if (type == Type::string) return "string attribute";
   if (type == Type::multi64) return "multi64";
   return type == Type::uint ? "integer" : described_type(type);
 }
@@ -103,12 +134,23 @@ ResultSet other_show(const SqlServer& server, const Statement& statement) {
                                                   {"timezone", "UTC"},
                                                   {"pseudo_sharding", "1"}});
   if (what == "threads")
-    return text_rows({"TID", "Name", "Proto", "State", "Info"},
-                     {{"1", "work_1", "http", "query", "show_threads"}});
+    return threads();
   if (what == "settings")
     return text_rows({"Setting_name", "Value"},
                      {{"configuration_file", "demo"}, {"searchd.threads", "2"}});
-  if (what == "databases") return text_rows({"Databases"}, {{"Manticore"}});
+  if (what == "databases") return text_rows({"Database"}, {{"information_schema"}, {"Manticore"}});
+  if (what == "columns") return columns(server.hidden_column);
+  if (what == "character set")
+    return text_rows({"Charset", "Description", "Default collation", "Maxlen"},
+                     {{"utf8", "UTF-8 Unicode", "utf8_general_ci", "3"}});
+  if (what == "plugins") return text_rows({"Type", "Name", "Library", "Users", "Extra"}, {});
+  if (what == "collation") {
+    auto out = text_rows({"Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"},
+                         {{"utf8_general_ci", "utf8", "33", "Yes", "Yes", "1"}});
+    make_numbers(out, 2);
+    return out;
+  }
+  if (what == "query") return query_tree(statement.like);
   if (what == "plan") return text_rows({"Variable", "Value"}, {{"transformed_tree", ""}});
   return text_rows({"Status", "Duration", "Switches", "Percent"}, {{"total", "0.000", "0", "0"}});
 }
@@ -133,7 +175,9 @@ ResultSet show(const SqlServer& server, const Statement& statement) {
   ResultSet out;
   if (statement.kind == Statement::Kind::show_tables) {
     TextRows rows;
-    for (const auto& table : server.tables) rows.push_back({table, "rt"});
+    for (const auto& table : server.tables)
+      rows.push_back({table, table == server.query_table ? "percolate" : "rt"});
+    std::ranges::sort(rows);
     out = text_rows({"Table", "Type"}, rows);
   } else if (statement.kind == Statement::Kind::show_status) {
     out = server_status(server.membership);
@@ -142,7 +186,7 @@ ResultSet show(const SqlServer& server, const Statement& statement) {
   } else {
     out = other_show(server, statement);
   }
-  keep_like(out, statement.like);
+  if (statement.what != "query") keep_like(out, statement.like);
   return out;
 }
 

@@ -32,6 +32,9 @@ ResultSet show(const SqlServer& server, const Statement& statement);
 /// Keeps the rows whose first cell fits the LIKE pattern.
 void keep_like(ResultSet& result, std::string pattern);
 
+/// Answers a SELECT from the table of stored queries: all of them, or their number.
+ResultSet stored_queries(const SqlServer& server, const Select& select);
+
 /// Answers CALL …; an unknown procedure is a complaint.
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint);
 
