@@ -123,6 +123,22 @@ std::optional<LocalItem> read_fact(std::string_view statement, ListReader& reade
                    .unknown = !value && word.starts_with("@@")};
 }
 
+/// `CONVERT_TZ(…) IS [NOT] NULL`, by which Django asks for tables of time zones: there are none.
+std::optional<LocalItem> read_zone_test(std::string_view statement, ListReader& reader) {
+  const auto begin = reader.current.at;
+  reader.advance();
+  if (!reader.take_sign('(')) return std::nullopt;
+  while (!reader.at_end() && !reader.current.is_sign(')')) reader.advance();
+  if (!reader.take_sign(')') || !reader.take_word("is")) return std::nullopt;
+  const bool negated = reader.take_word("not");
+  const auto end = reader.current.end();
+  if (!reader.take_word("null")) return std::nullopt;
+  return LocalItem{
+      .column = {.name = std::string(statement.substr(begin, end - begin)), .type = "uint"},
+      .value = negated ? "0" : "1",
+      .is_fact = true};
+}
+
 bool is_alias(const SqlToken& token) {
   if (token.kind == TokenKind::quoted || token.kind == TokenKind::name) return true;
   return token.kind == TokenKind::word && !token.is_word("limit") && !token.is_word("from") &&
@@ -135,7 +151,9 @@ std::optional<LocalItem> read_item(std::string_view statement, ListReader& reade
   if (!is_word && reader.current.kind != TokenKind::quoted) return std::nullopt;
   const char first = reader.current.text.front();
   const bool is_literal = !is_word || first == '.' || (first >= '0' && first <= '9');
-  auto item = is_literal ? read_literal(reader) : read_fact(statement, reader, facts);
+  auto item = is_literal                             ? read_literal(reader)
+              : reader.current.is_word("convert_tz") ? read_zone_test(statement, reader)
+                                                     : read_fact(statement, reader, facts);
   if (!item) return std::nullopt;
   const bool has_as = reader.take_word("as");
   if (is_alias(reader.current)) {

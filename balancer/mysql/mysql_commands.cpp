@@ -16,6 +16,7 @@ enum Command : unsigned char {
   kQuery = 0x03,
   kFieldList = 0x04,
   kStatistics = 0x09,
+  kProcessKill = 0x0c,
   kPing = 0x0e,
   kChangeUser = 0x11,
   kPrepare = 0x16,
@@ -27,25 +28,26 @@ enum Command : unsigned char {
   kResetConnection = 0x1f,
 };
 
-constexpr std::size_t kMostPrepared = 16'382;  // default of MySQL for a whole server
-constexpr std::size_t kMostOfName = 128;
+constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
 constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
+
+const MysqlError kKilled{1317, "70100", "Query execution was interrupted"};
+const MysqlError kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"};
 
 }  // namespace
 
 Task<bool> MysqlSession::answer_command() {
-  std::string_view payload;
-  auto join = [&] { payload = join_mysql(in_, framing_); };
+  std::string_view command_bytes;
+  auto join = [&] { command_bytes = payload(); };
   const auto joined = co_await run_work(framing_.packets == 1 ? 0 : in_.size(), join);
   if (joined != CommandOutcome::answered) co_return false;
-  framing_.size -= (framing_.packets - 1) * kMysqlHeader;
-  worker_.counters.add(Count::bytes_in, payload.size());
-  if (payload.empty()) {
+  worker_.counters.add(Count::bytes_in, command_bytes.size());
+  if (command_bytes.empty()) {
     const auto outcome = co_await refuse(1047, "08S01", "an empty command");
     co_return outcome != CommandOutcome::broken;
   }
-  const auto command = static_cast<unsigned char>(payload.front());
-  const auto rest = payload.substr(1);
+  const auto command = static_cast<unsigned char>(command_bytes.front());
+  const auto rest = command_bytes.substr(1);
   auto outcome = CommandOutcome::answered;
   switch (command) {
     case kQuit:
@@ -70,6 +72,12 @@ Task<bool> MysqlSession::answer_command() {
     case kClosePrepared:  // has no answer
       forget_prepared(MysqlFields(rest).integer(4));
       break;
+    case kChangeUser:
+      outcome = co_await change_user(rest);
+      break;
+    case kProcessKill:
+      outcome = co_await process_kill(MysqlFields(rest).integer(4));
+      break;
     default:
       outcome = co_await simple_command(command, rest);
   }
@@ -89,17 +97,17 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
     case kPing:
       write_mysql_ok(packets, {.status = state_.status()});
       break;
-    case kChangeUser:
-      change_user(rest);
-      [[fallthrough]];
     case kResetConnection:
       reset_session();
       write_mysql_ok(packets);
       break;
     case kResetPrepared:
-      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
+      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4))) {
         prepared->got_long_data = false;
-      write_mysql_ok(packets, {.status = state_.status()});
+        write_mysql_ok(packets, {.status = state_.status()});
+      } else {
+        write_mysql_error(packets, kUnknownPrepared);
+      }
       break;
     case kSetOption: {
       const auto option = MysqlFields(rest).integer(2);
@@ -218,7 +226,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) 
   auto* const prepared = find_prepared(fields.integer(4));
   auto outcome = CommandOutcome::answered;
   if (prepared == nullptr) {
-    outcome = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
+    outcome = co_await refuse(kUnknownPrepared);
     co_return outcome;
   }
   const auto size = prepared->text.size() + fields.rest().size();
@@ -259,12 +267,56 @@ void MysqlSession::forget_prepared(std::uint64_t id) {
   memory_.prepared.charge(&memory_, prepared_size_);
 }
 
-/// Any user is welcome. What cannot be read changes no name.
-void MysqlSession::change_user(std::string_view rest) {
-  const auto said = read_mysql_change_user(rest, capabilities_);
-  if (!said) return;
-  user_ = said->user.substr(0, kMostOfName);
-  state_.database = said->database.substr(0, MysqlSessionState::kLongestName);
+Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view rest) {
+  auto login = read_mysql_change_user(rest, capabilities_);
+  if (!login) {
+    co_await refuse(1043, "08S01", "the command to change the user cannot be read");
+    co_return CommandOutcome::broken;  // as MySQL: who the client is now would not be clear
+  }
+  drop_payload();
+  reset_session();
+  const bool sent = co_await authenticate(*std::move(login));
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::process_kill(std::uint64_t id) {
+  const auto error = co_await kill_other(id, false);
+  auto outcome = CommandOutcome::answered;
+  if (error) {
+    outcome = co_await refuse(*error);
+    co_return outcome;
+  }
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence_);
+  write_mysql_ok(packets, {.status = state_.status()});
+  const bool sent = co_await send_all(*out);
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
+}
+
+/// Ends a connection of the same user and address, or its statement. Returns why not.
+Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool statement_only) {
+  if (id == id_) {
+    if (!statement_only) ending_ = killed_ = true;
+    co_return kKilled;
+  }
+  Kill kill{.connection = id,
+            .statement_only = statement_only,
+            .owner = Kill::Owner{.user = user_, .address = client_}};
+  const auto outcome = co_await kill_connection(worker_, std::move(kill),
+                                                Loop::now() + settings().request_timeout.value);
+  if (!outcome) co_return mysql_error(504, "the search for the connection took too long");
+  if (*outcome == KillOutcome::unknown)
+    co_return MysqlError{1094, "HY000", fmt::format("Unknown thread id: {}", id)};
+  if (*outcome == KillOutcome::denied)
+    co_return MysqlError{1095, "HY000", fmt::format("You are not owner of thread {}", id)};
+  co_return std::nullopt;
+}
+
+/// After a query whose answer is not sent: its client has left, or it was killed.
+Task<MysqlSession::CommandOutcome> MysqlSession::end_unanswered() {
+  if (!statement_killed_ || !open()) co_return CommandOutcome::broken;
+  const auto outcome = co_await refuse(kKilled);
+  co_return outcome;
 }
 
 void MysqlSession::reset_session() {

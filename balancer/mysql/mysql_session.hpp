@@ -42,6 +42,7 @@ class MysqlSession final : public Stream, public Client {
   void start();
   void drain() override;
   void abandon() override;
+  KillOutcome kill(const Kill& kill) override;
 
  private:
   struct DisconnectWatch;
@@ -84,6 +85,9 @@ class MysqlSession final : public Stream, public Client {
   static Background run(boost::intrusive_ptr<MysqlSession> self);
   Task<void> serve();
   // Reading and writing.
+  std::string_view payload();
+  void drop_payload();
+  void log_cut(const MysqlError& error);
   Task<bool> receive(std::uint8_t sequence, Phase first);
   Task<bool> read_more(std::size_t whole);
   Task<bool> send_all(std::string& out);
@@ -95,7 +99,8 @@ class MysqlSession final : public Stream, public Client {
   // The handshake.
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
-  Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);
+  Task<bool> authenticate(MysqlLogin login);
+  std::string new_salt();
   // Commands.
   Task<bool> answer_command();
   Task<CommandOutcome> simple_command(unsigned char command, std::string_view rest);
@@ -124,7 +129,10 @@ class MysqlSession final : public Stream, public Client {
   MysqlPrepared* find_prepared(std::uint64_t id);
   std::uint32_t keep_prepared(MysqlPrepared prepared);
   void forget_prepared(std::uint64_t id);
-  void change_user(std::string_view rest);
+  Task<CommandOutcome> change_user(std::string_view rest);
+  Task<std::optional<MysqlError>> kill_other(std::uint64_t id, bool statement_only);
+  Task<CommandOutcome> process_kill(std::uint64_t id);
+  Task<CommandOutcome> end_unanswered();
   void reset_session();
 
   void memory_denied(MemoryDenial why);
@@ -165,6 +173,8 @@ class MysqlSession final : public Stream, public Client {
   std::uint64_t low_admissions_ = 0;
   bool timed_out_ = false;
   bool ending_ = false;
+  bool statement_killed_ = false;
+  bool killed_ = false;            ///< the connection
   bool final_error_sent_ = false;  ///< the error that ends the connection
 };
 

@@ -70,6 +70,7 @@ const RequestHead& head_of_statements() {
 struct MysqlSession::QueryScope {
   QueryScope(MysqlSession& of, Query& query) : session(of) {
     session.query_ = &query;
+    session.statement_killed_ = false;
     session.watch_ = std::make_unique<DisconnectWatch>(session);
   }
   QueryScope(const QueryScope&) = delete;
@@ -167,6 +168,13 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
   if (auto* const rows = std::get_if<ResultSet>(&local.answer)) sets.front() = std::move(*rows);
   std::uint16_t warnings = 0;
   if (const auto* const session = std::get_if<SessionStatement>(&local.answer)) {
+    if (session->is == SessionStatement::Is::kill) {
+      const auto error = co_await kill_other(session->connection, session->statement_only);
+      if (error) {
+        outcome = co_await refuse(*error);
+        co_return outcome;
+      }
+    }
     const auto done = state_.carry_out(*session, facts());
     if (!done) {
       outcome = co_await refuse(done.error());
@@ -225,12 +233,19 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   std::string whole;
   MemoryReservation memory;
   RestLog log(query, answer);
-  if (query.client_left || !open()) co_return CommandOutcome::broken;
   auto outcome = CommandOutcome::answered;
+  if (query.client_left || !open()) {
+    if (is_change(statement.sql.kind)) state_.note_change();
+    outcome = co_await end_unanswered();
+    co_return outcome;
+  }
   if (answer.rest) {
     const auto length = answer.length();
     const bool complete = co_await complete_reply(query, answer, whole, memory);
-    if (query.client_left || !open()) co_return CommandOutcome::broken;
+    if (query.client_left || !open()) {
+      outcome = co_await end_unanswered();
+      co_return outcome;
+    }
     if (!complete) {
       log.broke_off("its answer broke off");
       if (memory_.denied()) {
@@ -299,7 +314,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& s
   auto outcome = co_await run_work(json.size(), read);
   if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);
   const bool changes = results && is_change(statement.sql.kind);
-  if (changes && (results->failed() || results->affected() > 0)) state_.note_change();
+  if (changes && (results->error() != nullptr || results->affected() > 0)) state_.note_change();
   co_return outcome;
 }
 
@@ -319,7 +334,9 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& resu
   }
   sequence_ = packets.sequence();
   if (!results.warning().empty()) state_.warning = {.text = results.warning()};
-  co_return results.failed() ? CommandOutcome::failed : CommandOutcome::answered;
+  if (results.error() == nullptr) co_return CommandOutcome::answered;
+  log_cut(*results.error());
+  co_return CommandOutcome::failed;
 }
 
 }  // namespace karmad

@@ -132,8 +132,8 @@ MysqlResults::MysqlResults(std::string_view json, const Options& options) : opti
 }
 
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
-  if (sets() == 0 && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
-  while (!failed_ && set_ < sets()) {
+  if (sets() == 0 && !error_) fail(out, {.text = "the answer of a mirror cannot be read"});
+  while (!error_ && set_ < sets()) {
     if (!in_rows_ && !begin_set(out)) continue;
     if (!write_row(out, enough) || out.out().size() >= enough) return true;
     switch (next_row()) {
@@ -300,8 +300,7 @@ void MysqlResults::end_set(MysqlWriter& out) {
 }
 
 void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
-  failed_ = true;
-  write_mysql_error(out, error);
+  write_mysql_error(out, error_.emplace(std::move(error)));
 }
 
 /// All sets answer one statement: each has its number of warnings.

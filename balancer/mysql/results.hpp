@@ -54,8 +54,8 @@ class MysqlResults {
   /// Appends packets until `out` has `enough` bytes, also within a row; `out` must be the same each
   /// time. False: all are written.
   bool next(MysqlWriter& out, std::size_t enough);
-  /// Whether an error packet was written, which is then the last one.
-  bool failed() const { return failed_; }
+  /// The error of the last packet that was written; null: none was.
+  const MysqlError* error() const { return error_ ? &*error_ : nullptr; }
   /// The warning of the last result set that had one.
   const std::string& warning() const { return warning_; }
   /// Rows that the sets without columns have changed, as far as they are written.
@@ -91,7 +91,7 @@ class MysqlResults {
   std::string finite_;                 ///< the JSON without `inf` and `nan`; empty: it had none
   std::size_t set_ = 0;
   bool readable_ = false;
-  bool failed_ = false;
+  std::optional<MysqlError> error_;
   bool in_rows_ = false;
   std::vector<RawColumn> columns_;  ///< of the current set, without hidden ones
   std::vector<MysqlType> types_;    ///< of these columns

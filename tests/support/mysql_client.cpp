@@ -47,8 +47,8 @@ constexpr int kLong64 = 8;
 
 }  // namespace
 
-MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+void MysqlClient::connect(int port) {
+  socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval longest{.tv_sec = 5, .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   sockaddr_in to{};
@@ -57,14 +57,23 @@ MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin)
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   welcome_.error = -1;
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return;
-  const auto greeting = packet();
-  if (greeting.empty()) return;
-  if (greeting[0] != 10) {
-    welcome_ = {.error = static_cast<int>(number(std::string_view(greeting).substr(1, 2))),
-                .text = greeting.substr(9)};
+  greeting_ = packet();
+}
+
+MysqlClient::MysqlClient(int port, std::string_view bytes) {
+  connect(port);
+  send(bytes);
+}
+
+MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin) {
+  connect(port);
+  if (greeting_.empty()) return;
+  if (greeting_[0] != 10) {
+    welcome_ = {.error = static_cast<int>(number(std::string_view(greeting_).substr(1, 2))),
+                .text = greeting_.substr(9)};
     return;
   }
-  version_ = greeting.c_str() + 1;
+  version_ = greeting_.c_str() + 1;
   constexpr std::uint32_t kUsual = 1U << 9 | 1U << 15 | 1U << 17 | 1U << 19;
   capabilities_ = kUsual | more;
   send_packet(little(capabilities_, 4) + little(1 << 24, 4) + little(45, 1) +
@@ -94,7 +103,11 @@ bool MysqlClient::send(std::string_view bytes) {
 }
 
 void MysqlClient::send_packet(std::string_view payload, std::uint8_t sequence) {
-  send(little(payload.size(), 3) + static_cast<char>(sequence) + std::string(payload));
+  send(packet_of(payload, sequence));
+}
+
+std::string MysqlClient::packet_of(std::string_view payload, std::uint8_t sequence) {
+  return little(payload.size(), 3) + static_cast<char>(sequence) + std::string(payload);
 }
 
 std::string MysqlClient::read(std::size_t size) {
@@ -107,10 +120,16 @@ std::string MysqlClient::read(std::size_t size) {
   return out;
 }
 
-std::string MysqlClient::packet() {
+std::string MysqlClient::next_packet() {
   const auto header = read(4);
   if (header.empty()) return {};
-  return read(static_cast<std::size_t>(number(std::string_view(header).substr(0, 3))));
+  return header.back() +
+         read(static_cast<std::size_t>(number(std::string_view(header).substr(0, 3))));
+}
+
+std::string MysqlClient::packet() {
+  const auto packet = next_packet();
+  return packet.empty() ? packet : packet.substr(1);
 }
 
 bool MysqlClient::closed() {
