@@ -65,9 +65,11 @@ struct WordCount {
 class Index {
  public:
   Index(const std::vector<Document>& corpus, Part part);
-  /// All documents of a corpus that `holds` wants, in its order.
-  Index(const std::vector<Document>& corpus, std::function<bool(const Document&)> holds,
-        std::uint64_t salt = 0);
+  /// The documents of a corpus that `holds` wants, in its order.
+  static Index chosen(const std::vector<Document>& corpus,
+                      const std::function<bool(const Document&)>& holds) {
+    return {corpus, holds, 0};
+  }
   explicit Index(const std::vector<Document>& corpus) : Index(corpus, Part{}) {}
 
   /// The documents of this part, in the order of the corpus: the catalogue ascends by id.
@@ -90,6 +92,8 @@ class Index {
   const Entry* find(std::string_view word) const;
 
  private:
+  Index(const std::vector<Document>& corpus, const std::function<bool(const Document&)>& holds,
+        std::uint64_t salt);
   void add_words(std::uint32_t position);
   void remove_words(std::uint32_t position);
   /// Adds `by`, 1 or -1, to all positions from `first` on.

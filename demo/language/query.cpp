@@ -54,14 +54,12 @@ class Evaluation {
     const auto* entry = index_.find(word);
     if (entry == nullptr) return out;
     for (const auto& posting : entry->postings) {
-      double count = 0;
-      for (const auto& spot : posting.spots) {
-        if (!fields.has(spot.field)) continue;
-        ++count;
-        if (!first || spot.position == 0) out.hits[posting.document].push_back({spot, place});
-      }
+      for (const auto& spot : posting.spots)
+        if (fields.has(spot.field) && (!first || spot.position == 0))
+          out.hits[posting.document].push_back({spot, place});
       if (out.hits[posting.document].empty()) continue;
       out.found[posting.document] = 1;
+      const auto count = static_cast<double>(posting.spots.size());  // in all fields
       out.rarity[posting.document] = count / (count + 1.2) * entry->idf / words_;
     }
     return out;
@@ -93,6 +91,11 @@ class Evaluation {
     if (query.kind == Phrase::Kind::quorum)
       return some(query.words, query.fields, std::max(query.number, 1U));
     auto out = some(query.words, query.fields, std::max<std::size_t>(query.words.size(), 1));
+    if (query.kind == Phrase::Kind::before && !query.words.empty()) {
+      // Only the first word tells how rare the phrase is.
+      out.rarity = word(query.words[0], query.fields, false).rarity;
+      --in_query_;
+    }
     for (std::size_t i = 0; i < out.found.size(); ++i) {
       if (out.found[i] == 0) continue;
       std::ranges::stable_sort(out.hits[i], {}, &WordHit::spot);
@@ -237,8 +240,12 @@ PartMatch Evaluation::part(const Condition& condition) {
       out.found[i] = condition.test(documents[i]);
       continue;
     }
-    const auto values = values_of(documents[i], condition.column);
+    auto values = values_of(documents[i], condition.column);
     const bool json = condition.column.type == Type::json;
+    // A null in JSON is compared with numbers as 0.
+    if (json && values.empty() && compares_numbers(condition))
+      if (const auto* node = member_at(documents[i], condition.column); node != nullptr && node->IsNull())
+        values.emplace_back(std::int64_t{0});
     const auto fits = [&](const Value& value) {
       return holds(condition, json && compares_numbers(condition) ? numeric(value) : value);
     };

@@ -101,7 +101,7 @@ class SelectReader {
     const bool wide = key.kind == Expression::Kind::column && key.column.type == Type::multi64;
     for (auto& item : out_.select.items)
       if (item.expression.kind == Expression::Kind::function && item.expression.name == "groupby")
-        item.expression.type = wide                              ? CellType::bigint
+        item.expression.type = wide || key.type == CellType::real ? CellType::bigint
                                : key.type == CellType::multi     ? CellType::whole
                                : key.type == CellType::member    ? CellType::text
                                                                  : std::max(key.type, CellType::whole);

@@ -56,11 +56,13 @@ std::int64_t number_of_key(const Literal& literal, CellType type) {
   if (const auto* whole = std::get_if<std::int64_t>(&literal);
       whole != nullptr && type != CellType::member)
     return *whole;
-  std::uint64_t hash = kHashStart + literal.index();
+  const auto* real = std::get_if<double>(&literal);
+  if (real != nullptr && type == CellType::real)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(*real));
+  std::uint64_t hash = type == CellType::member ? kHashStart : kHashStart + literal.index();
   auto text = plain_text(to_cell(view(literal)));
   if (type != CellType::member) text = lower_case(text);
-  if (const auto* real = std::get_if<double>(&literal))
-    text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
+  if (real != nullptr) text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kHashFactor;
   return static_cast<std::int64_t>(hash);
 }
@@ -72,9 +74,7 @@ std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<E
   for (std::size_t i = 0; i < key.size(); ++i) {
     const auto* text = std::get_if<std::string>(&key[i]);
     if (key[i].index() == 0 || (text != nullptr && text->empty())) continue;
-    auto number = number_of_key(key[i], by[i].type);
-    if (const auto* real = std::get_if<double>(&key[i]); real != nullptr && by[i].type == CellType::real)
-      number = std::bit_cast<std::uint32_t>(static_cast<float>(*real));
+    const auto number = number_of_key(key[i], by[i].type);
     for (int byte = 0; byte < 64; byte += 8)
       hash = (hash ^ (static_cast<std::uint64_t>(number) >> byte & 255U)) * kHashFactor;
   }
@@ -133,7 +133,7 @@ std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
   return out;
 }
 
-/// Strings of a column are one group without regard to case; in JSON "5" and 5 are two.
+/// Strings of a column are one group without regard to case; in JSON "5" and 5 are one.
 struct GroupOrder {
   const std::vector<Expression>* keys;
   bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
