@@ -103,10 +103,10 @@ bool condition(const Expression& expression, const Row& row) {
     rest.push_back(evaluate(expression.arguments[i], row));
   const auto left = evaluate(is_quantifier(subject) ? subject.arguments[0] : subject, row);
   const auto* tags = std::get_if<Tags>(&left);
-  const bool json = subject.type == CellType::member &&
-                    std::ranges::none_of(rest, [](const Cell& cell) {
-                      return std::holds_alternative<std::string>(cell);
-                    });
+  const bool json =
+      subject.type == CellType::member && std::ranges::none_of(rest, [](const Cell& cell) {
+        return std::holds_alternative<std::string>(cell);
+      });
   if (tags != nullptr) return holds_for_list(expression, subject, *tags, rest);
   const bool null = json && subject.kind == Expression::Kind::column && row.index != nullptr &&
                     is_null(member_at(row.index->documents()[row.hit.document], subject.column));
@@ -118,7 +118,8 @@ bool condition(const Expression& expression, const Row& row) {
 Cell narrow_cell(const Expression& expression, const Row& row) {
   const auto cell = evaluate(expression, row);
   if (expression.type == CellType::member)
-    return std::int64_t{static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
+    return std::int64_t{
+        static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
   const auto* whole = std::get_if<std::int64_t>(&cell);
   if (whole == nullptr || expression.type > CellType::whole) return cell;
   return std::int64_t{static_cast<std::int32_t>(*whole)};
@@ -207,8 +208,8 @@ Cell row_function(const Expression& expression, const Row& row) {
   }
   if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
   if (name.ends_with(" for")) return in_list(expression, row);
-  const bool narrow = name == "interval" || name == "min" || name == "max" || name == "least" ||
-                      name == "greatest";
+  const bool narrow =
+      name == "interval" || name == "min" || name == "max" || name == "least" || name == "greatest";
   std::vector<Cell> cells;
   for (const auto& argument : expression.arguments)
     cells.push_back(narrow && expression.type == CellType::whole ? narrow_cell(argument, row)

@@ -67,7 +67,8 @@ std::int64_t number_of_key(const Literal& literal, CellType type) {
   return static_cast<std::int64_t>(hash);
 }
 
-/// The value of GROUPBY(): of several keys a hash, for numbers and empty texts that of the search server.
+/// The value of GROUPBY(): of several keys a hash, for numbers and empty texts that of the search
+/// server.
 std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<Expression>& by) {
   if (key.size() == 1) return number_of_key(key[0], by[0].type);
   std::uint64_t hash = kHashStart;
@@ -303,8 +304,7 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto count = count_of(index, words[i]);
     out.push_back({fmt::format("keyword[{}]", i), words[i]});
-    out.push_back({fmt::format("docs[{}]", i),
-                   fmt::to_string(count.documents)});
+    out.push_back({fmt::format("docs[{}]", i), fmt::to_string(count.documents)});
     out.push_back({fmt::format("hits[{}]", i), fmt::to_string(count.hits)});
   }
   return out;

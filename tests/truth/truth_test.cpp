@@ -1,5 +1,5 @@
-// The demo agent answers as a search server answered that was recorded, and karmad over two of them as one
-// server with all documents. KARMAD_TRUTH=1 prints each difference.
+// The demo agent answers as a search server answered that was recorded, and karmad over two of them
+// as one server with all documents. KARMAD_TRUTH=1 prints each difference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ std::vector<bool> right_answers(const std::vector<Case>& cases, const char* serv
     }
     const bool asked = only == nullptr || (*only)[out.size()];
     const auto answer = asked ? client.request("POST", one.path, one.body) : Response{};
-    const auto differs = !asked ? std::string("not asked")
+    const auto differs = !asked    ? std::string("not asked")
                          : !answer ? std::string("no answer")
                                    : difference(one, server, answer->status, answer->body);
     if (prints && asked && !differs.empty())
