@@ -108,8 +108,7 @@ std::optional<Membership> read_membership(const Arguments& arguments) {
 }
 
 /// Runs until a signal ends it.
-int serve(const Arguments& arguments, Part part, std::optional<Index> loaded,
-          Membership membership,
+int serve(const Arguments& arguments, Part part, std::optional<Index> loaded, Membership membership,
           const Server::Options& options) {
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
   auto index = loaded ? *std::move(loaded) : Index{invent_corpus(arguments.documents), part};

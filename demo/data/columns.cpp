@@ -36,14 +36,14 @@ const std::vector<Column> kCatalogue{
 
 /// All columns that a loaded file may have.
 const std::vector<Column> kLoadable{
-    {"id", &D::id, Type::bigint, {}},         {"title", &D::title, Type::text, {}},
-    {"body", &D::body, Type::text, {}},       {"n", &D::n, Type::uint, {}},
-    {"big", &D::big, Type::bigint, {}},       {"price", &D::cost, Type::real, {}},
-    {"tiny", &D::tiny, Type::real, {}},       {"ok", &D::ok, Type::boolean, {}},
-    {"ts", &D::ts, Type::timestamp, {}},      {"brand", &D::brand, Type::string, {}},
-    {"city", &D::city, Type::string, {}},     {"sku", &D::sku, Type::string, {}},
-    {"tags", &D::tags, Type::multi, {}},      {"mtags", &D::mtags, Type::multi64, {}},
-    {"meta", &D::meta, Type::json, {}},       {"lat", &D::lat, Type::real, {}},
+    {"id", &D::id, Type::bigint, {}},     {"title", &D::title, Type::text, {}},
+    {"body", &D::body, Type::text, {}},   {"n", &D::n, Type::uint, {}},
+    {"big", &D::big, Type::bigint, {}},   {"price", &D::cost, Type::real, {}},
+    {"tiny", &D::tiny, Type::real, {}},   {"ok", &D::ok, Type::boolean, {}},
+    {"ts", &D::ts, Type::timestamp, {}},  {"brand", &D::brand, Type::string, {}},
+    {"city", &D::city, Type::string, {}}, {"sku", &D::sku, Type::string, {}},
+    {"tags", &D::tags, Type::multi, {}},  {"mtags", &D::mtags, Type::multi64, {}},
+    {"meta", &D::meta, Type::json, {}},   {"lat", &D::lat, Type::real, {}},
     {"lon", &D::lon, Type::real, {}},
 };
 
@@ -78,7 +78,8 @@ int rank(const Value& value) {
   return value.index() == 0 ? 0 : value.index() == 3 ? 2 : 1;
 }
 
-/// A JSON value as answers show it, without booleans, which all sort alike. `buffer` holds the text.
+/// A JSON value as answers show it, without booleans, which all sort alike. `buffer` holds the
+/// text.
 std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
   auto* end = buffer.data();

@@ -44,8 +44,8 @@ struct Column {
   bool is_multi() const { return type == Type::multi || type == Type::multi64; }
 };
 
-/// The columns of a loaded file, a choice of those that the demo agent knows. Once, at the start; else the
-/// table has those of the catalogue.
+/// The columns of a loaded file, a choice of those that the demo agent knows. Once, at the start;
+/// else the table has those of the catalogue.
 void choose_columns(std::span<const std::string> names);
 /// The table's columns in the order of answers, `id` first.
 std::span<const Column> all_columns();
@@ -87,8 +87,8 @@ std::string embedding_text(const Document& document);
 void append_json(std::string& out, const Value& value);
 /// Appends a value of a JSON column.
 void append_json(std::string& out, const rapidjson::Value& value);
-/// The value of a JSON column's member "size.w" or "arr[0]", all of it with an empty path; null without
-/// one.
+/// The value of a JSON column's member "size.w" or "arr[0]", all of it with an empty path; null
+/// without one.
 const rapidjson::Value* member_at(const Document& document, const Column& column);
 /// Appends all values of a document's column as JSON.
 void append_json(std::string& out, const Document& document, const Column& column);

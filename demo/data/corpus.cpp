@@ -113,8 +113,7 @@ void add_numbers(Document& out, std::string meta) {
     meta += fmt::format(R"(,"flag":{})", flag == 1);
   const auto wide = 5 + dice.below(1200);
   const auto high = dice.below(4000);
-  meta += fmt::format(R"(,"size":{{"w":{},"h":{:.2f}}}}})", wide,
-                      static_cast<double>(high) / 100);
+  meta += fmt::format(R"(,"size":{{"w":{},"h":{:.2f}}}}})", wide, static_cast<double>(high) / 100);
   out.meta = read_meta(meta);
   out.stock = static_cast<std::int64_t>(dice.next() >> 1);
   if (dice.below(2) == 0) out.stock = static_cast<std::int64_t>(dice.below(100)) - 20;

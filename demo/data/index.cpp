@@ -41,7 +41,7 @@ Index::Index(const std::vector<Document>& corpus, Part part)
           },
           part.number * 1024 + part.of + part.spread) {}
 
-Index::Index(const std::vector<Document>& corpus, std::function<bool(const Document&)> holds,
+Index::Index(const std::vector<Document>& corpus, const std::function<bool(const Document&)>& holds,
              std::uint64_t salt)
     : salt_(salt), corpus_size_(corpus.size()) {
   std::map<std::string, std::size_t> frequencies;

@@ -59,15 +59,17 @@ struct WordCount {
   std::size_t hits = 0;
 };
 
-/// An inverted index over one part of a corpus. Word frequencies are those of the whole corpus at the
-/// start, so that a document has the same score in a part as in the whole corpus, also after changes.
-/// The caller locks it.
+/// An inverted index over one part of a corpus. Word frequencies are those of the whole corpus at
+/// the start, so that a document has the same score in a part as in the whole corpus, also after
+/// changes. The caller locks it.
 class Index {
  public:
   Index(const std::vector<Document>& corpus, Part part);
-  /// All documents of a corpus that `holds` wants, in its order.
-  Index(const std::vector<Document>& corpus, std::function<bool(const Document&)> holds,
-        std::uint64_t salt = 0);
+  /// The documents of a corpus that `holds` wants, in its order.
+  static Index chosen(const std::vector<Document>& corpus,
+                      const std::function<bool(const Document&)>& holds) {
+    return {corpus, holds, 0};
+  }
   explicit Index(const std::vector<Document>& corpus) : Index(corpus, Part{}) {}
 
   /// The documents of this part, in the order of the corpus: the catalogue ascends by id.
@@ -82,14 +84,16 @@ class Index {
   std::uint64_t choose_id();
   /// A number that differs between parts: the seed of orders that differ between parts.
   std::uint64_t salt() const { return salt_; }
-  /// Whether searches without an order stop when they have found their page, as the search server does. A
-  /// catalogue is always searched wholly, so that its totals are exact.
+  /// Whether searches without an order stop when they have found their page, as the search server
+  /// does. A catalogue is always searched wholly, so that its totals are exact.
   bool stops_early() const { return stops_early_; }
   void stop_early() { stops_early_ = true; }
   /// The postings of a word in lower case; null if the whole corpus has none.
   const Entry* find(std::string_view word) const;
 
  private:
+  Index(const std::vector<Document>& corpus, const std::function<bool(const Document&)>& holds,
+        std::uint64_t salt);
   void add_words(std::uint32_t position);
   void remove_words(std::uint32_t position);
   /// Adds `by`, 1 or -1, to all positions from `first` on.

@@ -91,9 +91,12 @@ std::string folded(std::string_view text, bool upper) {
     auto point = (first & 0x1FU) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3FU);
     // Latin, Greek and Cyrillic have their capitals at a fixed distance.
     const auto shift = [&](unsigned begin, unsigned end, unsigned by) {
-      if (upper && point >= begin + by && point <= end + by) point -= by;
-      else if (!upper && point >= begin && point <= end) point += by;
-      else return false;
+      if (upper && point >= begin + by && point <= end + by)
+        point -= by;
+      else if (!upper && point >= begin && point <= end)
+        point += by;
+      else
+        return false;
       return true;
     };
     if (point != 0xD7 && point != 0xF7 && !shift(0xC0, 0xDE, 0x20) && !shift(0x391, 0x3A9, 0x20) &&

@@ -72,8 +72,7 @@ Meta with_member(const Meta& meta, std::string_view path, const Literal& literal
         at->AddMember(copy(step), json_of(literal, memory), memory);
       return out;
     }
-    if (found == at->MemberEnd())
-      at->AddMember(copy(step), Json(rapidjson::kObjectType), memory);
+    if (found == at->MemberEnd()) at->AddMember(copy(step), Json(rapidjson::kObjectType), memory);
     at = &(*at)[key];
     if (!at->IsObject()) at->SetObject();
     path.remove_prefix(dot + 1);
@@ -206,7 +205,8 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
     auto part = change;
     if (change.kind == Kind::update) {
       const auto& document = index.documents()[*index.position_of(id)];
-      if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) != 0)
+      if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) !=
+          0)
         out.warning = why;
       if (part.given.empty()) continue;
     }

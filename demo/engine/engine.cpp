@@ -114,8 +114,8 @@ void Engine::add_query_table(const std::string& name) {
 }
 
 SqlServer Engine::server(const Membership& membership, Index* changing) const {
-  return {catalogue_->index, catalogue_->empty, empty_table_, query_table_, tables_, hidden_column_,
-          membership, catalogue_->queries, changing};
+  return {catalogue_->index, catalogue_->empty, empty_table_,        query_table_, tables_,
+          hidden_column_,    membership,        catalogue_->queries, changing};
 }
 
 HttpAnswer Engine::update(const HttpRequest& request, const Membership& membership) const {
@@ -160,8 +160,7 @@ HttpAnswer Engine::autocomplete(std::string_view body) const {
   call.arguments = {{Literal{member("query")}}, {Literal{member("table")}}};
   Complaint complaint;
   const std::shared_lock reading(catalogue_->lock);
-  const auto results = run_script(
-      server(Membership{}), {&call, 1}, complaint);
+  const auto results = run_script(server(Membership{}), {&call, 1}, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
   return {200, write_raw(results), {}};
 }

@@ -44,7 +44,7 @@ std::optional<Index> load_documents(const std::string& path, std::uint64_t shard
     if (complaint) return std::nullopt;
     if (whole_frequencies || holds(document)) documents.push_back(std::move(document));
   }
-  Index out{documents, holds};
+  auto out = Index::chosen(documents, holds);
   out.stop_early();
   return out;
 }

@@ -31,9 +31,8 @@ int compare_hits(const Index& index, const std::vector<SortKey>& keys,
 }
 
 bool sorts_by_id(const std::vector<SortKey>& keys) {
-  return std::ranges::any_of(keys, [](const SortKey& key) {
-    return key.by == SortKey::By::column && key.column.is_id();
-  });
+  return std::ranges::any_of(
+      keys, [](const SortKey& key) { return key.by == SortKey::By::column && key.column.is_id(); });
 }
 
 bool scores_wanted(const SearchRequest& request) {

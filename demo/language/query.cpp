@@ -54,14 +54,12 @@ class Evaluation {
     const auto* entry = index_.find(word);
     if (entry == nullptr) return out;
     for (const auto& posting : entry->postings) {
-      double count = 0;
-      for (const auto& spot : posting.spots) {
-        if (!fields.has(spot.field)) continue;
-        ++count;
-        if (!first || spot.position == 0) out.hits[posting.document].push_back({spot, place});
-      }
+      for (const auto& spot : posting.spots)
+        if (fields.has(spot.field) && (!first || spot.position == 0))
+          out.hits[posting.document].push_back({spot, place});
       if (out.hits[posting.document].empty()) continue;
       out.found[posting.document] = 1;
+      const auto count = static_cast<double>(posting.spots.size());  // in all fields
       out.rarity[posting.document] = count / (count + 1.2) * entry->idf / words_;
     }
     return out;
@@ -69,7 +67,7 @@ class Evaluation {
 
   /// Documents that `wanted` of the words are in.
   PartMatch some(const std::vector<std::string>& words, Fields fields, std::size_t wanted,
-            bool first = false) {
+                 bool first = false) {
     PartMatch out(index_);
     std::vector<std::size_t> held(out.found.size());
     for (const auto& text : words) {
@@ -93,6 +91,11 @@ class Evaluation {
     if (query.kind == Phrase::Kind::quorum)
       return some(query.words, query.fields, std::max(query.number, 1U));
     auto out = some(query.words, query.fields, std::max<std::size_t>(query.words.size(), 1));
+    if (query.kind == Phrase::Kind::before && !query.words.empty()) {
+      // Only the first word tells how rare the phrase is.
+      out.rarity = word(query.words[0], query.fields, false).rarity;
+      --in_query_;
+    }
     for (std::size_t i = 0; i < out.found.size(); ++i) {
       if (out.found[i] == 0) continue;
       std::ranges::stable_sort(out.hits[i], {}, &WordHit::spot);
@@ -118,8 +121,8 @@ class Evaluation {
         if (hit.spot.field != last.spot.field || hit.spot == last.spot) continue;
         const auto gap = hit.spot.position - last.spot.position;
         const bool is_next = hit.in_query == first + chosen.size();
-        const bool is_new = std::ranges::find(chosen, hit.in_query, &WordHit::in_query) ==
-                            chosen.end();
+        const bool is_new =
+            std::ranges::find(chosen, hit.in_query, &WordHit::in_query) == chosen.end();
         const auto span = hit.spot.position - hits[begin].spot.position;
         const bool fits = query.kind == Phrase::Kind::exact    ? is_next && gap == 1
                           : query.kind == Phrase::Kind::before ? is_next
@@ -182,11 +185,11 @@ class Evaluation {
   std::uint32_t in_query_ = 0;
 };
 
-/// 1000 for each word of the longest run of hits that stand like the words of the query, in each field.
+/// 1000 for each word of the longest run of hits that stand like the words of the query, in each
+/// field.
 std::int64_t runs_of(std::vector<WordHit> hits) {
-  std::ranges::stable_sort(hits, {}, [](const WordHit& hit) {
-    return std::tuple(hit.spot, hit.in_query);
-  });
+  std::ranges::stable_sort(hits, {},
+                           [](const WordHit& hit) { return std::tuple(hit.spot, hit.in_query); });
   std::array<std::int64_t, kFields.size()> longest{};
   std::int64_t run = 0;
   const WordHit* last = nullptr;
@@ -237,8 +240,13 @@ PartMatch Evaluation::part(const Condition& condition) {
       out.found[i] = condition.test(documents[i]);
       continue;
     }
-    const auto values = values_of(documents[i], condition.column);
+    auto values = values_of(documents[i], condition.column);
     const bool json = condition.column.type == Type::json;
+    // A null in JSON is compared with numbers as 0.
+    if (json && values.empty() && compares_numbers(condition))
+      if (const auto* node = member_at(documents[i], condition.column);
+          node != nullptr && node->IsNull())
+        values.emplace_back(std::int64_t{0});
     const auto fits = [&](const Value& value) {
       return holds(condition, json && compares_numbers(condition) ? numeric(value) : value);
     };
@@ -293,8 +301,8 @@ Matches evaluate(const Index& index, const Query& query) {
   Matches out{std::move(all.found), std::vector<std::int64_t>(all.rarity.size(), 1)};
   for (std::size_t i = 0; ranked && i < out.found.size(); ++i)
     if (out.found[i] != 0)
-      out.weight[i] = runs_of(std::move(all.hits[i])) +
-                      static_cast<std::int64_t>((all.rarity[i] + 0.5) * 1000);
+      out.weight[i] =
+          runs_of(std::move(all.hits[i])) + static_cast<std::int64_t>((all.rarity[i] + 0.5) * 1000);
   return out;
 }
 

@@ -52,13 +52,13 @@ struct Condition {
   std::optional<Bound> low, high;
   std::shared_ptr<const std::regex> pattern;  ///< that a text must match
   std::function<bool(const Document&)> test;  ///< instead of all others
-  bool never = false;  ///< finds nothing, whatever is combined with it
+  bool never = false;                         ///< finds nothing, whatever is combined with it
 };
 
 struct Query;
 
-/// All of `must` and `filter`, none of `must_not`, and any of `should` if there is nothing else: then what is
-/// found of `should` only ranks.
+/// All of `must` and `filter`, none of `must_not`, and any of `should` if there is nothing else:
+/// then what is found of `should` only ranks.
 struct Combination {
   std::vector<Query> must, filter, should, must_not;
 };
@@ -67,9 +67,9 @@ struct Query {
   std::variant<Everything, Words, Phrase, Condition, Combination> is;
 };
 
-/// For each document of an index: whether it was found, and its weight: 1 where nothing ranks, else 1000
-/// for each field and word of the longest run of query words there, and about 500 for how rare its words
-/// are.
+/// For each document of an index: whether it was found, and its weight: 1 where nothing ranks, else
+/// 1000 for each field and word of the longest run of query words there, and about 500 for how rare
+/// its words are.
 struct Matches {
   std::vector<std::uint8_t> found;
   std::vector<std::int64_t> weight;
@@ -83,8 +83,8 @@ double metres_between(double lat1, double lon1, double lat2, double lon2);
 /// Whether anything in the query gives a score.
 bool ranks(const Query& query);
 
-/// The words that a found document can contain: those outside of `must_not`, and without `filters` also
-/// outside of `filter`.
+/// The words that a found document can contain: those outside of `must_not`, and without `filters`
+/// also outside of `filter`.
 void collect_words(const Query& query, std::vector<std::string>& out, bool filters = true);
 
 }  // namespace karmad

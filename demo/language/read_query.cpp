@@ -192,8 +192,7 @@ Query read_geo_distance(const Json& json, Reading& reading) {
     reading.complaint.say(400, "\"geo_distance\" needs a distance, an anchor and a source");
     return {};
   }
-  const auto most =
-      distance->IsNumber() ? distance->GetDouble() : metres_of(text_of(*distance));
+  const auto most = distance->IsNumber() ? distance->GetDouble() : metres_of(text_of(*distance));
   Condition out;
   out.test = [place = *place, most](const Document& document) {
     constexpr double kRadians = std::numbers::pi / 180;
@@ -208,8 +207,8 @@ Query read_geo_distance(const Json& json, Reading& reading) {
   return {std::move(out)};
 }
 
-/// What may stand together: filters and words of a query only in `must` and `filter`. Filters in `should` demand
-/// one of them where there are no other filters, and mean nothing else.
+/// What may stand together: filters and words of a query only in `must` and `filter`. Filters in
+/// `should` demand one of them where there are no other filters, and mean nothing else.
 void settle(Combination& query, Reading& reading) {
   const auto refuse = [&](std::string_view why) {
     reading.complaint.say(500, fmt::format("table {}: query error: {}", reading.table, why));
@@ -223,8 +222,8 @@ void settle(Combination& query, Reading& reading) {
   if (words_in(query.must_not) != 0 && words_in(query.must) + words_in(query.filter) == 0)
     refuse(wished == 0 ? "query is non-computable (single NOT operator)"
                        : "query is non-computable (NOT is not allowed within MAYBE)");
-  const auto filters = std::ssize(query.must) + std::ssize(query.filter) -
-                       words_in(query.must) - words_in(query.filter);
+  const auto filters = std::ssize(query.must) + std::ssize(query.filter) - words_in(query.must) -
+                       words_in(query.filter);
   if (wished == 0 && !query.should.empty()) {
     Combination one_of;
     one_of.should = std::exchange(query.should, {});

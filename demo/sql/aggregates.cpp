@@ -98,8 +98,7 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
       out += fmt::format("{}{:.15g}", out.empty() ? "[" : ",", percentile(numbers, percent));
     return out + "]";
   }
-  if (name == "avg")
-    return count == 0 ? Cell{} : sum_of_floats(cells) / static_cast<double>(count);
+  if (name == "avg") return count == 0 ? Cell{} : sum_of_floats(cells) / static_cast<double>(count);
   if (cells.empty()) return {};
   const auto less = [&](const Cell& a, const Cell& b) { return cell_order(a, b, type) < 0; };
   return name == "min" ? *std::ranges::min_element(cells, less)

@@ -178,7 +178,8 @@ ResultSet stored_queries(const SqlServer& server, const Select& select) {
   if (ranks(select.match)) return text_rows({""}, rows);
   if (found != server.queries.end())
     for (const auto& [id, query] : found->second)
-      rows.push_back({fmt::to_string(id), query.text.empty() ? query.json : query.text, query.tags, ""});
+      rows.push_back(
+          {fmt::to_string(id), query.text.empty() ? query.json : query.text, query.tags, ""});
   if (!select.groups()) return with_ids(text_rows({"id", "query", "tags", "filters"}, rows));
   return with_ids(text_rows({select.items[0].name}, {{fmt::to_string(rows.size())}}));
 }

@@ -79,6 +79,23 @@ bool is_quantifier(const Expression& expression) {
          (expression.name == "any" || expression.name == "all");
 }
 
+/// A null in JSON, which is compared with numbers as 0.
+bool is_null(const rapidjson::Value* node) {
+  return node != nullptr && node->IsNull();
+}
+
+/// Any value of a list, or all of them.
+bool holds_for_list(const Expression& expression, const Expression& subject, const Tags& tags,
+                    const std::vector<Cell>& rest) {
+  const bool differs = expression.name == "!=" && !is_quantifier(subject);
+  const auto fits = [&](std::int64_t tag) {
+    return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
+  };
+  if (is_quantifier(subject) && subject.name == "all")
+    return !tags.empty() && std::ranges::all_of(tags, fits);
+  return std::ranges::any_of(tags, fits) != differs;
+}
+
 bool condition(const Expression& expression, const Row& row) {
   const auto& subject = expression.arguments[0];
   std::vector<Cell> rest;
@@ -86,26 +103,23 @@ bool condition(const Expression& expression, const Row& row) {
     rest.push_back(evaluate(expression.arguments[i], row));
   const auto left = evaluate(is_quantifier(subject) ? subject.arguments[0] : subject, row);
   const auto* tags = std::get_if<Tags>(&left);
-  const bool json = subject.type == CellType::member &&
-                    std::ranges::none_of(rest, [](const Cell& cell) {
-                      return std::holds_alternative<std::string>(cell);
-                    });
-  if (tags == nullptr)
-    return holds_for(expression.name, json ? numeric(to_value(left)) : to_value(left), rest);
-  const bool differs = expression.name == "!=" && !is_quantifier(subject);
-  const auto fits = [&](std::int64_t tag) {
-    return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
-  };
-  if (is_quantifier(subject) && subject.name == "all")
-    return !tags->empty() && std::ranges::all_of(*tags, fits);
-  return std::ranges::any_of(*tags, fits) != differs;
+  const bool json =
+      subject.type == CellType::member && std::ranges::none_of(rest, [](const Cell& cell) {
+        return std::holds_alternative<std::string>(cell);
+      });
+  if (tags != nullptr) return holds_for_list(expression, subject, *tags, rest);
+  const bool null = json && subject.kind == Expression::Kind::column && row.index != nullptr &&
+                    is_null(member_at(row.index->documents()[row.hit.document], subject.column));
+  const auto value = null ? Value{std::int64_t{0}} : to_value(left);
+  return holds_for(expression.name, json ? numeric(value) : value, rest);
 }
 
 /// Expressions of 32 bits take numbers of 32 bits as signed ones, those of JSON as none.
 Cell narrow_cell(const Expression& expression, const Row& row) {
   const auto cell = evaluate(expression, row);
   if (expression.type == CellType::member)
-    return std::int64_t{static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
+    return std::int64_t{
+        static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
   const auto* whole = std::get_if<std::int64_t>(&cell);
   if (whole == nullptr || expression.type > CellType::whole) return cell;
   return std::int64_t{static_cast<std::int32_t>(*whole)};
@@ -181,7 +195,10 @@ Cell row_function(const Expression& expression, const Row& row) {
   if (name == "groupby") {
     if (row.group == nullptr) return {};
     const auto* which = std::get_if<std::int64_t>(&expression.literal);
-    if (which == nullptr && row.group->key.size() > 1) return row.group->number;
+    const auto& key = row.group->key;
+    const bool is_float = key.size() == 1 && std::holds_alternative<double>(key[0]) &&
+                          expression.type == CellType::bigint;
+    if (which == nullptr && (key.size() > 1 || is_float)) return row.group->number;
     const auto place = which == nullptr ? 0 : static_cast<std::size_t>(*which);
     if (place >= row.group->key.size()) return {};
     const auto cell = to_cell(view(row.group->key[place]));
@@ -191,8 +208,8 @@ Cell row_function(const Expression& expression, const Row& row) {
   }
   if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
   if (name.ends_with(" for")) return in_list(expression, row);
-  const bool narrow = name == "interval" || name == "min" || name == "max" || name == "least" ||
-                      name == "greatest";
+  const bool narrow =
+      name == "interval" || name == "min" || name == "max" || name == "least" || name == "greatest";
   std::vector<Cell> cells;
   for (const auto& argument : expression.arguments)
     cells.push_back(narrow && expression.type == CellType::whole ? narrow_cell(argument, row)

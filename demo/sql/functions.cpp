@@ -8,8 +8,8 @@
 #include <cmath>
 #include <ctime>
 #include <iterator>
-#include <sstream>
 #include <numbers>
+#include <sstream>
 
 #include "demo/data/text.hpp"
 #include "demo/language/dates.hpp"
@@ -24,6 +24,11 @@ using Cells = std::span<const Cell>;
 std::int64_t whole_of_cell(const Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
   return static_cast<std::int64_t>(number_of_cell(cell));
+}
+
+/// A text as a number.
+Cell read_number(const Cell& cell) {
+  return to_cell(numeric(to_value(cell)));
 }
 
 Cell keep_whole(const Cell& cell, double (*real)(double)) {
@@ -96,7 +101,8 @@ Cell part_of_time(const Cell& cell, std::size_t begin, std::size_t size) {
 
 std::string formatted(const Cell& cell, const std::string& format) {
   try {
-    return fmt::format(fmt::runtime(format), fmt::gmtime(static_cast<std::time_t>(whole_of_cell(cell))));
+    return fmt::format(fmt::runtime(format),
+                       fmt::gmtime(static_cast<std::time_t>(whole_of_cell(cell))));
   } catch (const fmt::format_error&) {
     return {};
   }
@@ -132,8 +138,8 @@ Cell joined_numbers(Cells all) {
   return out;
 }
 
-/// Whether a point is in a polygon, a text of the numbers of its corners: it is, where a ray from it crosses the
-/// sides an odd number of times.
+/// Whether a point is in a polygon, a text of the numbers of its corners: it is, where a ray from
+/// it crosses the sides an odd number of times.
 Cell contains(Cells all) {
   std::istringstream text(plain_text(all[0]));
   const std::vector<double> at{std::istream_iterator<double>(text), {}};
@@ -171,11 +177,13 @@ Cell range_of(Cells all) {
 Cell histogram_of(Cells all) {
   const auto step = number_of<double>(option_of(all[1], "hist_interval")).value_or(1);
   const auto offset = number_of<double>(option_of(all[1], "hist_offset")).value_or(0);
-  return static_cast<std::int64_t>(std::floor((number_of_cell(all[0]) - offset) / step) * step + offset);
+  return static_cast<std::int64_t>(std::floor((number_of_cell(all[0]) - offset) / step) * step +
+                                   offset);
 }
 
 Cell date_histogram_of(Cells all) {
-  return start_of(read_step(option_of(all[1], "calendar_interval")).calendar, whole_of_cell(all[0]));
+  return start_of(read_step(option_of(all[1], "calendar_interval")).calendar,
+                  whole_of_cell(all[0]));
 }
 
 enum class Gives : std::uint8_t { whole, bigint, real, exact, text, widest, integral };
@@ -234,8 +242,10 @@ const SqlFunction kFunctions[] = {
     {"greatest", 1, kMany, Gives::widest, [](Cells all) { return extreme(all, true); }},
     {"geodist", 4, 6, Gives::real, geodist},
     {"length", 1, 1, Gives::whole, length_of},
-    {"bigint", 1, 1, Gives::bigint, [](Cells all) -> Cell { return whole_of_cell(all[0]); }},
-    {"integer", 1, 1, Gives::bigint, [](Cells all) -> Cell { return whole_of_cell(all[0]); }},
+    {"bigint", 1, 1, Gives::bigint,
+     [](Cells all) -> Cell { return whole_of_cell(read_number(all[0])); }},
+    {"integer", 1, 1, Gives::bigint,
+     [](Cells all) -> Cell { return whole_of_cell(read_number(all[0])); }},
     {"sint", 1, 1, Gives::bigint,
      [](Cells all) -> Cell {
        return std::int64_t{static_cast<std::int32_t>(whole_of_cell(all[0]))};
@@ -244,7 +254,8 @@ const SqlFunction kFunctions[] = {
      [](Cells all) -> Cell {
        return std::int64_t{static_cast<std::uint32_t>(whole_of_cell(all[0]))};
      }},
-    {"double", 1, 1, Gives::real, [](Cells all) -> Cell { return number_of_cell(all[0]); }},
+    {"double", 1, 1, Gives::real,
+     [](Cells all) -> Cell { return number_of_cell(read_number(all[0])); }},
     {"float", 1, 1, Gives::real, [](Cells all) -> Cell { return number_of_cell(all[0]); }},
     {"to_string", 1, 1, Gives::text, [](Cells all) -> Cell { return plain_text(all[0]); }},
     {"concat", 1, kMany, Gives::text,
@@ -253,8 +264,10 @@ const SqlFunction kFunctions[] = {
        for (const auto& cell : all) out += plain_text(cell);
        return out;
      }},
-    {"lower", 1, 1, Gives::text, [](Cells all) -> Cell { return folded(plain_text(all[0]), false); }},
-    {"upper", 1, 1, Gives::text, [](Cells all) -> Cell { return folded(plain_text(all[0]), true); }},
+    {"lower", 1, 1, Gives::text,
+     [](Cells all) -> Cell { return folded(plain_text(all[0]), false); }},
+    {"upper", 1, 1, Gives::text,
+     [](Cells all) -> Cell { return folded(plain_text(all[0]), true); }},
     {"levenshtein", 2, 3, Gives::whole,
      [](Cells all) -> Cell {
        return static_cast<std::int64_t>(edit_distance(plain_text(all[0]), plain_text(all[1])));

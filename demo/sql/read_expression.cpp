@@ -321,8 +321,9 @@ class ExpressionReader {
                            "DOUBLE() conversion functions",
                            scope_.table, argument.name));
     else if (type > CellType::exact)
-      cursor_.complaint().say(500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'",
-                                               scope_.table, argument.name));
+      cursor_.complaint().say(
+          500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'", scope_.table,
+                           argument.name));
   }
 
   void finish(std::string name, std::size_t begin, Expression& out) {
@@ -341,10 +342,10 @@ class ExpressionReader {
       out.type = *found;
       if (name == "regex") check_pattern(out);
     } else if (!cursor_.complaint()) {
-      cursor_.complaint().say(500, fmt::format("table {}: parse error: P09: syntax error, unexpected "
-                                               "'(', expecting $end near '{}'",
-                                               scope_.table,
-                                               cursor_.text_from(begin).substr(name.size() + 1)));
+      cursor_.complaint().say(
+          500, fmt::format("table {}: parse error: P09: syntax error, unexpected "
+                           "'(', expecting $end near '{}'",
+                           scope_.table, cursor_.text_from(begin).substr(name.size() + 1)));
     }
     out.name = std::move(name);
   }

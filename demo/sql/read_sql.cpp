@@ -50,7 +50,8 @@ class SelectReader {
       if (!cursor_.at_word("from", ahead)) continue;
       out_.select.table = cursor_.peek(ahead + 1).text;
       const auto alias = ahead + (cursor_.at_word("as", ahead + 2) ? 3 : 2);
-      if (cursor_.peek(alias).kind == SqlToken::Kind::name && !is_reserved(cursor_.peek(alias).text))
+      if (cursor_.peek(alias).kind == SqlToken::Kind::name &&
+          !is_reserved(cursor_.peek(alias).text))
         table_alias_ = cursor_.peek(alias).text;
       return;
     }
@@ -81,8 +82,8 @@ class SelectReader {
     auto names = scope();
     names.aliases = before;
     out.expression = read_expression(cursor_, names);
-    const bool is_text = out.expression.kind == Expression::Kind::literal &&
-                         out.expression.type == CellType::text;
+    const bool is_text =
+        out.expression.kind == Expression::Kind::literal && out.expression.type == CellType::text;
     if (is_text && !out_.select.table.empty()) cursor_.wrong();
     out.name = lower_case(cursor_.text_from(begin));
     const auto& next = cursor_.peek();
@@ -101,10 +102,10 @@ class SelectReader {
     const bool wide = key.kind == Expression::Kind::column && key.column.type == Type::multi64;
     for (auto& item : out_.select.items)
       if (item.expression.kind == Expression::Kind::function && item.expression.name == "groupby")
-        item.expression.type = wide                              ? CellType::bigint
-                               : key.type == CellType::multi     ? CellType::whole
-                               : key.type == CellType::member    ? CellType::text
-                                                                 : std::max(key.type, CellType::whole);
+        item.expression.type = wide || key.type == CellType::real ? CellType::bigint
+                               : key.type == CellType::multi      ? CellType::whole
+                               : key.type == CellType::member     ? CellType::text
+                                                              : std::max(key.type, CellType::whole);
   }
 
   void read_tables() {
@@ -388,7 +389,8 @@ class StatementReader {
   }
 
   void read_show() {
-    if (cursor_.at_word("variables", 1) && !cursor_.take_word("session")) cursor_.take_word("global");
+    if (cursor_.at_word("variables", 1) && !cursor_.take_word("session"))
+      cursor_.take_word("global");
     if (cursor_.take_word("tables")) {
       out_.kind = Statement::Kind::show_tables;
     } else if (cursor_.take_word("status")) {

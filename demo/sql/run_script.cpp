@@ -90,8 +90,7 @@ class ScriptRun {
 
   const SqlServer& server_;
   Complaint& complaint_;
-  MetaRows meta_{
-      {"total", "0"}, {"total_found", "0"}, {"total_relation", "eq"}, {"time", "0.000"}};
+  MetaRows meta_{{"total", "0"}, {"total_found", "0"}, {"total_relation", "eq"}, {"time", "0.000"}};
   std::string scroll_;
   std::vector<ResultSet> out_;
 };

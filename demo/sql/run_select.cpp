@@ -56,25 +56,26 @@ std::int64_t number_of_key(const Literal& literal, CellType type) {
   if (const auto* whole = std::get_if<std::int64_t>(&literal);
       whole != nullptr && type != CellType::member)
     return *whole;
-  std::uint64_t hash = kHashStart + literal.index();
+  const auto* real = std::get_if<double>(&literal);
+  if (real != nullptr && type == CellType::real)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(*real));
+  std::uint64_t hash = type == CellType::member ? kHashStart : kHashStart + literal.index();
   auto text = plain_text(to_cell(view(literal)));
   if (type != CellType::member) text = lower_case(text);
-  if (const auto* real = std::get_if<double>(&literal))
-    text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
+  if (real != nullptr) text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kHashFactor;
   return static_cast<std::int64_t>(hash);
 }
 
-/// The value of GROUPBY(): of several keys a hash, for numbers and empty texts that of the search server.
+/// The value of GROUPBY(): of several keys a hash, for numbers and empty texts that of the search
+/// server.
 std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<Expression>& by) {
   if (key.size() == 1) return number_of_key(key[0], by[0].type);
   std::uint64_t hash = kHashStart;
   for (std::size_t i = 0; i < key.size(); ++i) {
     const auto* text = std::get_if<std::string>(&key[i]);
     if (key[i].index() == 0 || (text != nullptr && text->empty())) continue;
-    auto number = number_of_key(key[i], by[i].type);
-    if (const auto* real = std::get_if<double>(&key[i]); real != nullptr && by[i].type == CellType::real)
-      number = std::bit_cast<std::uint32_t>(static_cast<float>(*real));
+    const auto number = number_of_key(key[i], by[i].type);
     for (int byte = 0; byte < 64; byte += 8)
       hash = (hash ^ (static_cast<std::uint64_t>(number) >> byte & 255U)) * kHashFactor;
   }
@@ -133,7 +134,7 @@ std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
   return out;
 }
 
-/// Strings of a column are one group without regard to case; in JSON "5" and 5 are two.
+/// Strings of a column are one group without regard to case; in JSON "5" and 5 are one.
 struct GroupOrder {
   const std::vector<Expression>* keys;
   bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
@@ -303,8 +304,7 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto count = count_of(index, words[i]);
     out.push_back({fmt::format("keyword[{}]", i), words[i]});
-    out.push_back({fmt::format("docs[{}]", i),
-                   fmt::to_string(count.documents)});
+    out.push_back({fmt::format("docs[{}]", i), fmt::to_string(count.documents)});
     out.push_back({fmt::format("hits[{}]", i), fmt::to_string(count.hits)});
   }
   return out;

@@ -133,8 +133,7 @@ ResultSet other_show(const SqlServer& server, const Statement& statement) {
                                                   {"max_allowed_packet", "134217728"},
                                                   {"timezone", "UTC"},
                                                   {"pseudo_sharding", "1"}});
-  if (what == "threads")
-    return threads();
+  if (what == "threads") return threads();
   if (what == "settings")
     return text_rows({"Setting_name", "Value"},
                      {{"configuration_file", "demo"}, {"searchd.threads", "2"}});

@@ -14,9 +14,9 @@ namespace karmad {
 /// What statements may see of the server.
 struct SqlServer {
   const Index& index;
-  const Index& empty;               ///< of `empty_table`
-  std::string_view empty_table;     ///< has no documents; empty: there is none
-  std::string_view query_table;     ///< has only stored queries; empty: there is none
+  const Index& empty;            ///< of `empty_table`
+  std::string_view empty_table;  ///< has no documents; empty: there is none
+  std::string_view query_table;  ///< has only stored queries; empty: there is none
   std::span<const std::string> tables;
   std::string_view hidden_column;  ///< DESC does not show it
   const Membership& membership;

@@ -150,8 +150,9 @@ TEST(SqlStatements, FacetsAreResultSetsOfTheirOwn) {
 TEST(SqlStatements, MaxMatchesBoundsWhatCanBePagedTo) {
   EXPECT_EQ(rows("select id from products order by id asc limit 3,5 option max_matches=4"),
             "{\"id\":4}\n--\n");
-  EXPECT_EQ(post(whole_shop(), "/sql", "select id from products limit 9,5 option max_matches=4").body,
-            R"x({"error":"offset out of bounds (offset=9, max_matches=4)"})x");
+  EXPECT_EQ(
+      post(whole_shop(), "/sql", "select id from products limit 9,5 option max_matches=4").body,
+      R"x({"error":"offset out of bounds (offset=9, max_matches=4)"})x");
 }
 
 TEST(SqlStatements, ChangesAreWhatTheyFind) {
@@ -162,9 +163,10 @@ TEST(SqlStatements, ChangesAreWhatTheyFind) {
   EXPECT_EQ(change("insert into products (id,title,price,tags,meta) values "
                    "(900,'a zork',7,(3,4),'{\"n\":3}'), (901,'zork',8,(),'{}')"),
             R"([{"total":2,"error":"","warning":""}])");
-  EXPECT_EQ(change("update products set price=9, meta.n=5 where match('zork') and id>900"),
-            R"x([{"total":1,"error":"","warning":"1 attribute(s) can not be updated (not found or )x"
-            R"x(incompatible types)"}])x");
+  EXPECT_EQ(
+      change("update products set price=9, meta.n=5 where match('zork') and id>900"),
+      R"x([{"total":1,"error":"","warning":"1 attribute(s) can not be updated (not found or )x"
+      R"x(incompatible types)"}])x");
   EXPECT_EQ(rows_of(engine,
                     "select id, price, meta from products where match('zork') order by id "
                     "asc"),

@@ -122,7 +122,8 @@ bool same_set(const Json& a, const Json& b, const Freedom& freedom) {
   return left.empty();
 }
 
-/// Rows of a page that was cut out of rows without an order: as many, and alike in what they are sorted by.
+/// Rows of a page that was cut out of rows without an order: as many, and alike in what they are
+/// sorted by.
 bool same_page(const Json& a, const Json& b, const Freedom& freedom) {
   for (const auto& key : freedom.keys) {
     const auto shown = [&](const Json& row) { return row.HasMember(key.c_str()); };
@@ -172,12 +173,13 @@ Freedom freedom_of(const std::string& part, bool is_facet) {
   out.cut = out.cut || is_facet || match_in(part, R"(\bGROUP\b|\bLIMIT\b)").empty();
   if (!match_in(part, "max_matches=").empty()) out.cut = true;
   if (const auto order = match_in(
-          part, R"((?:^|[^P]) ?\bORDER BY ((?:(?! LIMIT | OPTION | HAVING | ORDER BY ).)*)(?: LIMIT | OPTION | HAVING |;|$))");
+          part,
+          R"((?:^|[^P]) ?\bORDER BY ((?:(?! LIMIT | OPTION | HAVING | ORDER BY ).)*)(?: LIMIT | OPTION | HAVING |;|$))");
       !order.empty()) {
     const auto text = order[1].str();
     const std::regex key(R"(([\w.]+(?:\([^)]*\))?)[^,]*,?)");
-    for (auto at = std::sregex_iterator(text.begin(), text.end(), key); at != std::sregex_iterator();
-         ++at)
+    for (auto at = std::sregex_iterator(text.begin(), text.end(), key);
+         at != std::sregex_iterator(); ++at)
       out.keys.push_back(folded((*at)[1].str()));
   }
   return out;
@@ -256,7 +258,8 @@ std::string raw_differs(const Case& one, const Json& came, const Json& wanted) {
   return {};
 }
 
-/// Buckets without an order of their own, or ordered only by their counts. `spec` is null for a FACET.
+/// Buckets without an order of their own, or ordered only by their counts. `spec` is null for a
+/// FACET.
 bool same_buckets(const Json& came, const Json& wanted, const Json& spec) {
   if (!came.IsObject() || !came.HasMember("buckets") || !came["buckets"].IsArray()) return false;
   const auto& left = came["buckets"];
@@ -265,7 +268,8 @@ bool same_buckets(const Json& came, const Json& wanted, const Json& spec) {
     return false;
   if (spec.IsObject() && spec.HasMember("composite")) return true;
   const bool facet = !spec.IsObject();
-  const bool by_count = facet || (spec.HasMember("sort") && text_of(spec["sort"]) == R"x([{"count(*)":"desc"}])x");
+  const bool by_count =
+      facet || (spec.HasMember("sort") && text_of(spec["sort"]) == R"x([{"count(*)":"desc"}])x");
   if (!facet && (!spec.HasMember("terms") || (spec.HasMember("sort") && !by_count))) return false;
   for (rapidjson::SizeType i = 0; i < left.Size(); ++i) {
     if (by_count && !same(left[i]["doc_count"], right[i]["doc_count"])) return false;
@@ -291,13 +295,15 @@ std::string aggregations_differ(const Json& came, const Json& wanted, const Json
 
 /// Hits of a search without a total order: the same ones have the same members.
 std::string loose_hits_differ(const Json& came, const Json& wanted, bool cut) {
-  if (came.Size() != wanted.Size()) return fmt::format("{} hits, not {}", came.Size(), wanted.Size());
+  if (came.Size() != wanted.Size())
+    return fmt::format("{} hits, not {}", came.Size(), wanted.Size());
   for (const auto& hit : came.GetArray()) {
     bool found = cut;
     for (const auto& other : wanted.GetArray()) {
       if (hit["_id"] != other["_id"]) continue;
       found = true;
-      if (!same(hit, other)) return fmt::format("hit {}\n      not {}", text_of(hit), text_of(other));
+      if (!same(hit, other))
+        return fmt::format("hit {}\n      not {}", text_of(hit), text_of(other));
     }
     if (!found) return "another hit " + text_of(hit);
   }

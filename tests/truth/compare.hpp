@@ -17,8 +17,8 @@ struct Case {
 /// The cases of a file in tests/truth.
 std::vector<Case> read_cases(const std::string& file);
 
-/// How an answer differs from what `server` ("all", "shard1", "shard2") answered; empty where it means the
-/// same. README.md says what that is.
+/// How an answer differs from what `server` ("all", "shard1", "shard2") answered; empty where it
+/// means the same. README.md says what that is.
 std::string difference(const Case& one, const char* server, int status, const std::string& body);
 
 }  // namespace karmad::test
