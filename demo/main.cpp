@@ -9,6 +9,7 @@
 
 #include "demo/data/corpus.hpp"
 #include "demo/data/text.hpp"
+#include "demo/engine/load.hpp"
 #include "demo/server.hpp"
 
 namespace {
@@ -29,6 +30,11 @@ struct Arguments {
   std::uint64_t seed = 1;
   std::uint64_t spread = 0;
   std::string hidden_column;
+  std::string load;
+  std::uint64_t load_shard = 0;
+  bool load_frequencies = false;
+  std::string empty;
+  std::string queries;
   bool fixed = false;
   std::optional<int> clock;
 };
@@ -102,12 +108,14 @@ std::optional<Membership> read_membership(const Arguments& arguments) {
 }
 
 /// Runs until a signal ends it.
-int serve(const Arguments& arguments, Part part, Membership membership,
+int serve(const Arguments& arguments, Part part, std::optional<Index> loaded, Membership membership,
           const Server::Options& options) {
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
-  const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables,
-                      arguments.hidden_column,
-                      arguments.fixed ? Engine::Updates::counted : Engine::Updates::applied};
+  auto index = loaded ? *std::move(loaded) : Index{invent_corpus(arguments.documents), part};
+  Engine engine{std::move(index), arguments.tables, arguments.hidden_column,
+                arguments.fixed ? Engine::Updates::counted : Engine::Updates::applied};
+  if (!arguments.empty.empty()) engine.add_empty_table(arguments.empty);
+  if (!arguments.queries.empty()) engine.add_query_table(arguments.queries);
   Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
                               arguments.shard, engine.index().documents().size()),
                   arguments.seed, std::move(membership)};
@@ -164,6 +172,13 @@ int main(int count, char** values) {
   app.add_option("--documents", arguments.documents, "size of the whole catalogue")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
+  app.add_option("--load", arguments.load, "a file of documents, in place of the catalogue");
+  app.add_option("--load-shard", arguments.load_shard, "only those of this shard; 0: all")
+      ->capture_default_str();
+  app.add_flag("--load-frequencies", arguments.load_frequencies,
+               "ranks by the words of the whole file, not of the shard");
+  app.add_option("--empty", arguments.empty, "a further table, without documents");
+  app.add_option("--queries", arguments.queries, "a further table, with stored queries only");
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--hide-column", arguments.hidden_column,
                  "a column that DESC does not show, as if its schema were another");
@@ -198,8 +213,14 @@ int main(int count, char** values) {
       return usage("--control must be ADDRESS:PORT, such as 127.0.0.1:9421, not '" +
                    arguments.control + "'");
   }
+  std::optional<Index> loaded;
+  if (!arguments.load.empty()) {
+    loaded = load_documents(arguments.load, arguments.load_shard, arguments.load_frequencies);
+    if (!loaded)
+      return usage("--load must be a JSON list of documents, '" + arguments.load + "' is none");
+  }
   try {
-    return serve(arguments, *part, *membership, options);
+    return serve(arguments, *part, std::move(loaded), *membership, options);
   } catch (const boost::system::system_error& error) {
     fmt::print(stderr, "karmad-demo-agent: cannot listen on {} (--listen, --control): {}\n",
                arguments.listen, error.code().message());

@@ -8,6 +8,9 @@ demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)
 # promtool, and a browser for the dashboard; prometheus also starts a server
 ci_packages=(prometheus chromium)
+# clients of the MySQL protocol for .ci/clients; nodejs and npm beside them, unless they come from elsewhere
+client_packages=(mariadb-client python3-pymysql python3-sqlalchemy python3-django php-cli php-mysql libdbd-mysql-perl
+  libdbd-mariadb-perl ruby-mysql2 libmariadb-java default-jdk-headless curl)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)

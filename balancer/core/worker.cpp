@@ -86,6 +86,14 @@ void Worker::unregister_session(Client& client) {
   finish_if_empty();
 }
 
+KillOutcome Worker::kill(const Kill& kill) {
+  for (auto* client : clients_) {
+    const auto outcome = client->kill(kill);
+    if (outcome != KillOutcome::unknown) return outcome;  // the list may have changed
+  }
+  return KillOutcome::unknown;
+}
+
 void Worker::drain(Micros linger) {
   if (draining_) return;
   draining_ = retiring_ = true;

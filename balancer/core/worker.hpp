@@ -9,6 +9,7 @@
 #include "balancer/core/attempt_results.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
+#include "balancer/core/kill.hpp"
 #include "balancer/core/process.hpp"
 #include "balancer/explain/explain_ring.hpp"
 #include "balancer/topology/topology.hpp"
@@ -23,6 +24,8 @@ class Client {
   virtual void drain() = 0;
   /// Closes the connection at once.
   virtual void abandon() = 0;
+  /// Does what KILL asks for if it is about this connection.
+  virtual KillOutcome kill(const Kill&) { return KillOutcome::unknown; }
 
  protected:
   ~Client() = default;
@@ -67,6 +70,8 @@ class Worker {
 
   void register_session(Client& client);
   void unregister_session(Client& client);
+  /// Ends a statement or a connection of this worker.
+  KillOutcome kill(const Kill& kill);
   /// From now on every answer ends its connection; new connections are still accepted.
   void retire() { retiring_ = true; }
   /// Accepts no new connections; every session ends after its next answer. A session that gets no
@@ -90,6 +95,7 @@ class Worker {
   ExplainRing explained_on_request;  ///< the last ones whose clients asked for an explanation
   LineRate retry_lines{10};          ///< limits lines on retries in the log
   LineRate protocol_lines{1};        ///< those on clients that speak another protocol
+  LineRate error_lines{10};          ///< those with texts that are too long for clients
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }

@@ -15,22 +15,6 @@ constexpr std::string_view kPrefix = "/admin/";
 constexpr std::string_view kConfigPath = "/admin/config";
 constexpr std::size_t kLongestCall = 64 << 10;
 
-/// Why the client may not make calls; nothing if it may.
-std::optional<Answer> refuse_caller(Query& query) {
-  const auto& settings = query.topology->settings;
-  if (!query.on_admin_port && !settings.admin_on_query_port.value)
-    return bad_request(query, 403,
-                       "admin calls are accepted only where karmad listens with :admin (or with "
-                       "admin_on_query_port = 1)");
-  if (!settings.admin_token.empty()) {
-    if (!has_token(query)) return token_missing(query);
-  } else if (!query.head.find("Origin").empty()) {
-    // Any web page that is open in a browser on this host could send it.
-    return bad_request(query, 403, "calls of web pages need a token (admin_token_file)");
-  }
-  return std::nullopt;
-}
-
 Answer answer_of(AdminResult result) {
   Answer answer;
   answer.status = result.status;
@@ -99,7 +83,7 @@ bool is_admin_call(const Query& query) {
 
 Task<Answer> answer_admin_call(Query& query) {
   query.operation = query.request.path.substr(1);
-  if (auto refused = refuse_caller(query)) return completed_task(*std::move(refused));
+  if (auto refused = refuse_operator(query)) return completed_task(*std::move(refused));
   if (query.worker.monitoring.desk == nullptr)
     return completed_task(bad_request(query, 503, "this process takes no admin calls"));
   const auto path = query.request.path;

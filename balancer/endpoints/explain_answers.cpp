@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "agent/transport/http/url_encoding.hpp"
+#include "balancer/core/ask_workers.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/selection/explain_now.hpp"
 #include "balancer/status/explanation_json.hpp"
@@ -37,19 +38,6 @@ std::expected<ExplainParameters, std::string> explain_parameters(std::string_vie
   return parameters;
 }
 
-/// A search through the records of all workers, one after the other.
-struct RecordSearch {
-  explicit RecordSearch(Loop& loop) : asked_by(loop) {}
-  Loop& asked_by;
-  AsyncEvent ended;
-  std::string found;
-  bool done = false;
-
-  void end() {
-    if (!std::exchange(done, true)) ended.notify();
-  }
-};
-
 std::string explanation_in(const Worker& worker, std::string_view id) {
   std::string text;
   for (const auto* ring : {&worker.explained_on_request, &worker.explained})
@@ -60,19 +48,16 @@ std::string explanation_in(const Worker& worker, std::string_view id) {
   return text;
 }
 
-/// Runs on each worker in turn; the last one, or the one with the record, returns to the first.
-void search_from(const std::shared_ptr<RecordSearch>& search,
-                 std::span<const std::unique_ptr<Worker>> workers, std::string id) {
-  if (workers.empty()) {
-    search->asked_by.post([search] { search->end(); });
-    return;
+/// A search through the records of all workers, one after the other.
+struct RecordSearch {
+  std::string id;
+  std::string found;
+
+  bool operator()(Worker& worker) {
+    found = explanation_in(worker, id);
+    return !found.empty();
   }
-  workers.front()->post([search, workers, id = std::move(id)]() mutable {
-    search->found = explanation_in(*workers.front(), id);
-    search_from(search, search->found.empty() ? workers.subspan(1) : workers.last(0),
-                std::move(id));
-  });
-}
+};
 
 }  // namespace
 
@@ -101,18 +86,14 @@ Answer explain_table(Query& query) {
 
 Task<Answer> explain_request(Query& query) {
   const auto id = url_decoded(query.request.path.substr(kExplainPath.size() + 1));
-  const auto search = std::make_shared<RecordSearch>(query.worker.loop);
+  const auto search = std::make_shared<RecordSearch>(RecordSearch{.id = id, .found = {}});
   query.waited = true;
-  search_from(search, query.worker.all, id);
   {
     QueryStop when_over(query);
     Stop& stop = when_over;
     stop.arm(query.deadline, StopReason::deadline);
-    const Stop::Guard guard(stop, search.get(),
-                            [](void* target) { static_cast<RecordSearch*>(target)->end(); });
-    if (!search->done && !stop.requested()) co_await search->ended;
-    stop.disarm();
-    if (stop.requested()) co_return refusal(504, "the search for the request took too long");
+    const bool searched = co_await ask_workers(query.worker, stop, search);
+    if (!searched) co_return refusal(504, "the search for the request took too long");
   }
   if (search->found.empty())
     co_return wrong_request(

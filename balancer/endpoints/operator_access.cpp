@@ -44,6 +44,21 @@ std::optional<Answer> refuse_reader(Query& query) {
   return token_missing(query);
 }
 
+std::optional<Answer> refuse_operator(Query& query) {
+  const auto& settings = query.topology->settings;
+  if (!query.on_admin_port && !settings.admin_on_query_port.value)
+    return bad_request(query, 403,
+                       "admin calls are accepted only where karmad listens with :admin (or with "
+                       "admin_on_query_port = 1)");
+  if (!settings.admin_token.empty()) {
+    if (!has_token(query)) return token_missing(query);
+  } else if (!query.head.find("Origin").empty()) {
+    // Any web page that is open in a browser on this host could send it.
+    return bad_request(query, 403, "calls of web pages need a token (admin_token_file)");
+  }
+  return std::nullopt;
+}
+
 Answer no_queries_here(Query& query) {
   return bad_request(query, 404,
                      "queries are not answered here: this listener is for the operator (:admin)");

@@ -15,6 +15,9 @@ Answer token_missing(Query& query);
 /// is needed by all but clients on this host.
 std::optional<Answer> refuse_reader(Query& query);
 
+/// The answer to a client that may not make calls of an operator; nothing: it may.
+std::optional<Answer> refuse_operator(Query& query);
+
 /// 404: queries are not answered on the admin listeners.
 Answer no_queries_here(Query& query);
 

@@ -105,8 +105,14 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
   if (query.takes_rows) form = StatusForm::rows;
   switch (statement.is) {
     case Is::nothing:
+    case Is::set:
+    case Is::begin:
+    case Is::commit:
+    case Is::rollback:
+    case Is::undo:
     case Is::use:
       return completed_task(rows_answer({}, form));
+    case Is::kill:
     case Is::databases:
     case Is::collations:
     case Is::charsets:

@@ -27,12 +27,25 @@ Task<Answer> status_statement(Query& query, const StatusStatement& statement, St
   return statement_answer(query, statement, form);
 }
 
+/// KILL of an operator; clients of MySQL have theirs.
+Task<Answer> answer_kill(Query& query, const SessionStatement& statement, StatusForm form) {
+  if (auto refused = refuse_operator(query)) co_return *std::move(refused);
+  query.waited = true;
+  const auto outcome = co_await kill_connection(
+      query.worker,
+      {.connection = statement.connection, .statement_only = statement.statement_only},
+      query.deadline);
+  if (!outcome) co_return refusal(504, "the search for the connection took too long");
+  if (*outcome == KillOutcome::unknown)
+    co_return bad_request(query, 404, fmt::format("unknown connection {}", statement.connection));
+  co_return rows_answer({}, form);
+}
+
 /// Answers the one statement of `query.request`.
 Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& statement = *query.request.statement;
   const bool of_mirrors = statement.is_of_mirrors();
-  if (query.on_admin_port && (of_mirrors || statement.kind == StatementKind::session))
-    return completed_task(no_queries_here(query));
+  if (query.on_admin_port && of_mirrors) return completed_task(no_queries_here(query));
   if (of_mirrors) {
     query.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.
@@ -44,8 +57,10 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
   if (const auto* ours = std::get_if<StatusStatement>(&*read))
     return status_statement(query, *ours, form_at(served));
-  return answer_session(query, served, scatter, std::get<SessionStatement>(*std::move(read)),
-                        form_at(served));
+  auto session = std::get<SessionStatement>(*std::move(read));
+  if (session.is == SessionStatement::Is::kill) return answer_kill(query, session, form_at(served));
+  if (query.on_admin_port) return completed_task(no_queries_here(query));
+  return answer_session(query, served, scatter, std::move(session), form_at(served));
 }
 
 /// Adds an answer to those before it: an array to an array, or a table to tables.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "config/text/source_text.hpp"
 
@@ -66,8 +67,17 @@ struct LocalItem {
   LocalColumn column;
   std::string value;
   bool is_fact = false;  ///< about the connection; otherwise a literal
+  bool is_null = false;
   bool unknown = false;  ///< a variable without a value; its name is that of the column
 };
+
+/// As the search server names it.
+std::string_view type_of_number(std::string_view text) {
+  if (text.find('.') != text.npos) return "float";
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() ? "uint" : "long long";
+}
 
 /// A number of digits and a point, or a text in quotes without escapes.
 std::optional<LocalItem> read_literal(ListReader& reader) {
@@ -84,7 +94,7 @@ std::optional<LocalItem> read_literal(ListReader& reader) {
   const bool is_number = token.text.find_first_not_of("0123456789.") == token.text.npos &&
                          token.text.find_first_of(kDigits) != token.text.npos;
   if (!is_number) return std::nullopt;
-  item.column.type = token.text.find('.') == token.text.npos ? "long long" : "decimal";
+  item.column.type = type_of_number(token.text);
   return item;
 }
 
@@ -96,8 +106,7 @@ std::optional<LocalItem> read_fact(std::string_view statement, ListReader& reade
   auto end = begin + word.size();
   reader.advance();
   std::optional<std::string> value;
-  const bool is_variable = word.starts_with("@@");
-  if (is_variable) {
+  if (word.starts_with('@')) {
     value = value_of_variable(word, facts);
   } else {
     value = value_of_function(word, facts);
@@ -106,10 +115,28 @@ std::optional<LocalItem> read_fact(std::string_view statement, ListReader& reade
     if (has_brackets && !reader.take_sign(')')) return std::nullopt;
     if (!value || (!has_brackets && word != "current_user")) return std::nullopt;
   }
-  return LocalItem{.column = {.name = std::string(statement.substr(begin, end - begin))},
+  return LocalItem{.column = {.name = std::string(statement.substr(begin, end - begin)),
+                              .type = word == "connection_id" ? "long long" : "string"},
                    .value = value.value_or(std::string()),
                    .is_fact = true,
-                   .unknown = !value};
+                   .is_null = !value,
+                   .unknown = !value && word.starts_with("@@")};
+}
+
+/// `CONVERT_TZ(…) IS [NOT] NULL`, by which Django asks for tables of time zones: there are none.
+std::optional<LocalItem> read_zone_test(std::string_view statement, ListReader& reader) {
+  const auto begin = reader.current.at;
+  reader.advance();
+  if (!reader.take_sign('(')) return std::nullopt;
+  while (!reader.at_end() && !reader.current.is_sign(')')) reader.advance();
+  if (!reader.take_sign(')') || !reader.take_word("is")) return std::nullopt;
+  const bool negated = reader.take_word("not");
+  const auto end = reader.current.end();
+  if (!reader.take_word("null")) return std::nullopt;
+  return LocalItem{
+      .column = {.name = std::string(statement.substr(begin, end - begin)), .type = "uint"},
+      .value = negated ? "0" : "1",
+      .is_fact = true};
 }
 
 bool is_alias(const SqlToken& token) {
@@ -124,7 +151,9 @@ std::optional<LocalItem> read_item(std::string_view statement, ListReader& reade
   if (!is_word && reader.current.kind != TokenKind::quoted) return std::nullopt;
   const char first = reader.current.text.front();
   const bool is_literal = !is_word || first == '.' || (first >= '0' && first <= '9');
-  auto item = is_literal ? read_literal(reader) : read_fact(statement, reader, facts);
+  auto item = is_literal                             ? read_literal(reader)
+              : reader.current.is_word("convert_tz") ? read_zone_test(statement, reader)
+                                                     : read_fact(statement, reader, facts);
   if (!item) return std::nullopt;
   const bool has_as = reader.take_word("as");
   if (is_alias(reader.current)) {
@@ -145,13 +174,13 @@ std::optional<MysqlLocalAnswer> refuse_mixed_facts(const SqlSelect& select,
     const auto token = reader.current;
     reader.advance();
     if (token.kind != TokenKind::word) continue;
-    has_facts |= token.text.starts_with("@@") ||
+    has_facts |= token.text.starts_with('@') ||
                  (reader.current.is_sign('(') && value_of_function(lower(token.text), facts));
   }
   if (!has_facts || !select.table.empty()) return std::nullopt;
   return MysqlLocalAnswer{
       MysqlError{1064, "42000",
-                 "a SELECT without FROM that has @@variables, VERSION(), DATABASE(), USER(), "
+                 "a SELECT without FROM that has variables, VERSION(), DATABASE(), USER(), "
                  "CONNECTION_ID() or LAST_INSERT_ID() in its list may have nothing else there but "
                  "plain numbers and texts in quotes"}};
 }
@@ -166,12 +195,14 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, const
   ListReader reader(select.items);
   std::vector<LocalColumn> columns;
   MysqlRow values;
+  std::vector<std::size_t> nulls;
   bool has_facts = false;
   std::optional<std::string> unknown;
   do {
     auto item = columns.size() == kMostItems ? std::nullopt : read_item(statement, reader, facts);
     if (!item) return refuse_mixed_facts(select, facts);
     has_facts |= item->is_fact;
+    if (item->is_null) nulls.push_back(columns.size());
     if (item->unknown && !unknown) unknown = item->column.name.substr(2);
     columns.push_back(std::move(item->column));
     values.push_back(std::move(item->value));
@@ -182,32 +213,42 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, const
   if (unknown)
     return MysqlLocalAnswer{
         MysqlError{1193, "HY000", fmt::format("Unknown system variable '{}'", *unknown)}};
-  return rows_answer(columns, {values});
+  auto answer = rows_answer(columns, {values});
+  for (const auto column : nulls) std::get<ResultSet>(answer.answer).cells[column] = "null";
+  return answer;
 }
 
-std::optional<MysqlLocalAnswer> answer_session_locally(const SessionStatement& statement,
+std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statement,
                                                        const MysqlConnectionFacts& facts) {
   using Is = SessionStatement::Is;
   switch (statement.is) {
     case Is::nothing:
       return MysqlLocalAnswer{MysqlLocalAnswer::Ok{}};
+    case Is::set:
+    case Is::begin:
+    case Is::commit:
+    case Is::rollback:
+    case Is::undo:
     case Is::use:
-      if (statement.text.empty())
-        return MysqlLocalAnswer{MysqlError{1064, "42000", "syntax error: USE needs a name"}};
-      return MysqlLocalAnswer{MysqlLocalAnswer::UseDatabase{statement.text}};
+    case Is::kill:
+      return MysqlLocalAnswer{std::move(statement)};
     case Is::databases:
-      return rows_answer({{"Databases"}}, {{"Manticore"}});
+      return rows_answer({{"Database"}}, {{"information_schema"}, {"Manticore"}});
     case Is::collations:
       return rows_answer(
-          {{"Collation"}, {"Charset"}, {"Id"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
-          {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
+          {{"Collation"}, {"Charset"}, {"Id", "long long"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
+          {{"utf8_general_ci", "utf8", "33", "Yes", "Yes", "1"},
+           {"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
     case Is::charsets:
       return rows_answer({{"Charset"}, {"Description"}, {"Default collation"}, {"Maxlen"}},
-                         {{"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
+                         {{"utf8", "UTF-8 Unicode", "utf8_general_ci", "3"},
+                          {"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
     case Is::warnings: {
       std::vector<MysqlRow> rows;
-      if (!facts.warning.empty()) rows.push_back({"warning", "1000", std::string(facts.warning)});
-      return rows_answer({{"Level"}, {"Code"}, {"Message"}}, rows);
+      if (facts.warning != nullptr)
+        rows.push_back({std::string(facts.warning->level), fmt::format("{}", facts.warning->code),
+                        facts.warning->text});
+      return rows_answer({{"Level"}, {"Code", "uint"}, {"Message"}}, rows);
     }
     default:
       return std::nullopt;
@@ -227,8 +268,8 @@ std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
   auto read = read_statement(statement.text, statement.kind);
   if (!read && statement.kind == StatementKind::select) return std::nullopt;  // refused later
   if (!read) return MysqlLocalAnswer{MysqlError{1064, "42000", std::move(read.error().reason)}};
-  if (const auto* const session = std::get_if<SessionStatement>(&*read))
-    return answer_session_locally(*session, facts);
+  if (auto* const session = std::get_if<SessionStatement>(&*read))
+    return answer_session_locally(std::move(*session), facts);
   statement.read = std::make_shared<const SqlStatement>(*std::move(read));
   return select_locally(statement.text, std::get<SqlSelect>(*statement.read), facts);
 }

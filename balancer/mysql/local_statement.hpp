@@ -12,16 +12,14 @@
 
 namespace karmad {
 
-/// The answer to a statement about the connection itself.
+/// The answer to a statement about the connection itself: rows, an error, or OK. A
+/// SessionStatement is to be carried out first.
 struct MysqlLocalAnswer {
   struct Ok {};
-  struct UseDatabase {
-    std::string name;
-  };
-  std::variant<Ok, UseDatabase, MysqlError, ResultSet> answer;
+  std::variant<Ok, SessionStatement, MysqlError, ResultSet> answer;
 };
 
-/// Answers what clients ask a connection: `SET NAMES`, `SELECT @@variables`, `SELECT VERSION()`,
+/// Answers what clients ask a connection: `SET`, `SELECT @@variables`, `SELECT VERSION()`, `BEGIN`,
 /// `USE`, `SHOW DATABASES` … Nothing: the statement is not about the connection; then a SELECT has
 /// been read (StatementText::read) if it can be.
 std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,

@@ -11,14 +11,7 @@ namespace {
 
 using namespace mysql_capability;
 
-constexpr std::string_view kNativePassword = "mysql_native_password";
-constexpr std::uint16_t kAutocommit = 2;
-constexpr std::uint16_t kMoreResults = 8;
 constexpr std::size_t kSaltStart = 8;  // the rest of the salt is further behind
-
-std::uint16_t status_flags(MysqlMore more) {
-  return more == MysqlMore::yes ? kAutocommit | kMoreResults : kAutocommit;
-}
 
 /// OK, or with the mark 0xfe what replaces EOF for newer clients.
 void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
@@ -26,7 +19,7 @@ void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
   out.integer(mark, 1);
   out.length(ok.affected);
   out.length(ok.last_insert_id);
-  out.integer(status_flags(ok.more), 2);
+  out.integer(ok.status, 2);
   out.integer(ok.warnings, 2);
   out.end();
 }
@@ -35,12 +28,15 @@ void write_eof(MysqlWriter& out, const MysqlOk& ok) {
   out.begin();
   out.integer(0xfe, 1);
   out.integer(ok.warnings, 2);
-  out.integer(status_flags(ok.more), 2);
+  out.integer(ok.status, 2);
   out.end();
 }
 
-/// Clients have a buffer of 512 bytes for it, and cut the rest off or break off.
-constexpr std::size_t kLongestErrorText = 500;
+/// Of a client without long data of authentication.
+std::string_view authentication_in(MysqlFields& fields, std::uint32_t capabilities) {
+  const bool has_length = (capabilities & kSecureConnection) != 0;
+  return has_length ? fields.bytes(fields.integer(1)) : fields.text_to_zero();
+}
 
 bool mentions_part(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
@@ -49,7 +45,6 @@ bool mentions_part(std::string_view text, std::string_view part) {
 }  // namespace
 
 MysqlError mysql_error(int status, std::string text) {
-  text.resize(shortened_utf8(text, kLongestErrorText).size());
   if (status == 429 || status == 503) return {1040, "08004", std::move(text)};
   if (status == 504) return {3024, "HY000", std::move(text)};
   if (status == 403) return {1227, "42000", std::move(text)};
@@ -64,45 +59,52 @@ MysqlError mysql_error(int status, std::string text) {
   return {1105, "HY000", std::move(text)};
 }
 
+MysqlLogin::Proof proof_in(std::string_view authentication) {
+  if (authentication.empty()) return MysqlLogin::Proof::none;
+  const bool is_zero = authentication == std::string_view("\0", 1);
+  return is_zero ? MysqlLogin::Proof::nothing : MysqlLogin::Proof::password;
+}
+
 std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload) {
   const auto bad = [](std::string text) {
     return std::unexpected(MysqlError{1043, "08S01", std::move(text)});
   };
   MysqlFields fields(payload);
   MysqlHandshake said;
+  auto& login = said.login;
   const auto capabilities = static_cast<std::uint32_t>(fields.integer(4));
   if ((capabilities & kProtocol41) == 0) return bad("a client of MySQL 4.0 or older");
   if ((capabilities & kTls) != 0)
     return bad("karmad has no TLS; connect without it (--skip-ssl, ssl-mode = DISABLED)");
   fields.integer(4);  // its longest packet
   fields.bytes(1 + 23);
-  said.user = fields.text_to_zero();
-  const auto auth = (capabilities & kLongAuthData) != 0       ? fields.text()
-                    : (capabilities & kSecureConnection) != 0 ? fields.bytes(fields.integer(1))
-                                                              : fields.text_to_zero();
-  said.has_password = !auth.empty() && auth != std::string_view("\0", 1);
+  login.user = fields.text_to_zero();
+  const bool has_long_data = (capabilities & kLongAuthData) != 0;
+  login.proof = proof_in(has_long_data ? fields.text() : authentication_in(fields, capabilities));
   if (!fields.ok()) return bad("the answer to the greeting cannot be read");
   // Some clients leave out what follows although they promise it.
   if ((capabilities & kConnectWithDatabase) != 0 && !fields.rest().empty())
-    said.database = fields.text_to_zero();
+    login.database = fields.text_to_zero();
   if ((capabilities & kPluginAuth) != 0 && !fields.rest().empty())
-    said.plugin = fields.text_to_zero();
+    login.plugin = fields.text_to_zero();
   if (!fields.ok()) return bad("the answer to the greeting cannot be read");
   said.capabilities = capabilities & kMysqlOffered;
   return said;
 }
 
-std::optional<MysqlChangeUser> read_mysql_change_user(std::string_view payload,
-                                                      std::uint32_t capabilities) {
+std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
+                                                 std::uint32_t capabilities) {
+  constexpr std::size_t kCharset = 2;
   MysqlFields fields(payload);
-  MysqlChangeUser said{.user = std::string(fields.text_to_zero()), .database = {}};
-  if ((capabilities & kSecureConnection) != 0)
-    fields.bytes(fields.integer(1));
-  else
-    fields.text_to_zero();
-  if (!fields.rest().empty()) said.database = fields.text_to_zero();
+  MysqlLogin login;
+  login.user = fields.text_to_zero();
+  login.proof = proof_in(authentication_in(fields, capabilities));
+  if (!fields.rest().empty()) login.database = fields.text_to_zero();
+  if (!fields.rest().empty()) fields.bytes(kCharset);
+  if ((capabilities & kPluginAuth) != 0 && !fields.rest().empty())
+    login.plugin = fields.text_to_zero();
   if (!fields.ok()) return std::nullopt;
-  return said;
+  return login;
 }
 
 void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt) {
@@ -113,7 +115,7 @@ void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::strin
   out.text_and_zero(salt.substr(0, kSaltStart));
   out.integer(kMysqlOffered & 0xffff, 2);
   out.integer(kMysqlUtf8, 1);
-  out.integer(kAutocommit, 2);
+  out.integer(mysql_status::kAutocommit, 2);
   out.integer(kMysqlOffered >> 16, 2);
   out.integer(kMysqlSalt + 1, 1);
   out.zeros(10);
@@ -122,10 +124,10 @@ void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::strin
   out.end();
 }
 
-void write_mysql_auth_switch(MysqlWriter& out, std::string_view salt) {
+void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::string_view salt) {
   out.begin();
   out.integer(0xfe, 1);
-  out.text_and_zero(kNativePassword);
+  out.text_and_zero(plugin);
   out.text_and_zero(salt);
   out.end();
 }
@@ -142,13 +144,12 @@ void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok) {
 }
 
 void write_mysql_error(MysqlWriter& out, const MysqlError& error) {
-  constexpr std::size_t kLongestText = 4096;
   out.begin();
   out.integer(0xff, 1);
   out.integer(error.code, 2);
   out.bytes("#");
   out.bytes(error.state);
-  out.bytes(std::string_view(error.text).substr(0, kLongestText));
+  out.bytes(shortened_utf8(error.text, kLongestMysqlErrorText));
   out.end();
 }
 
@@ -157,8 +158,8 @@ void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk
   write_eof(out, ok);
 }
 
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities) {
-  if ((capabilities & kDeprecateEof) == 0) write_eof(out, {});
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok) {
+  if ((capabilities & kDeprecateEof) == 0) write_eof(out, ok);
 }
 
 void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {

@@ -54,49 +54,77 @@ struct MysqlError {
   std::string text;
 };
 
+/// A row of SHOW WARNINGS.
+struct MysqlWarning {
+  std::string_view level = "warning";
+  std::uint16_t code = 1000;
+  std::string text;
+};
+
+/// Clients have a buffer of 512 bytes for the text of an error, and its end; PHP loses the place of
+/// the next packet behind an error that is longer than its buffer of 4096 bytes.
+inline constexpr std::size_t kLongestMysqlErrorText = 511;
+
 /// The error for an answer of the pipeline: by its HTTP status and its text.
 MysqlError mysql_error(int status, std::string text);
+
+/// Who a client says to be. Any user with any password is welcome.
+struct MysqlLogin {
+  /// What it proves its password with.
+  enum class Proof : std::uint8_t {
+    none,      ///< it waits for a salt
+    nothing,   ///< it has no password
+    password,  ///< of one
+  };
+  std::string user;
+  std::string database;
+  std::string plugin;  ///< of authentication; empty: that of the greeting
+  Proof proof = Proof::none;
+};
+MysqlLogin::Proof proof_in(std::string_view authentication);
 
 /// What a client says in its answer to the greeting.
 struct MysqlHandshake {
   std::uint32_t capabilities = 0;  ///< those that both sides have
-  std::string user;
-  std::string database;
-  std::string plugin;         ///< of authentication; empty: that of the greeting
-  bool has_password = false;  ///< any is accepted
+  MysqlLogin login;
 };
 std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload);
 
 /// Who a client is from now on (COM_CHANGE_USER); nothing: it cannot be read.
-struct MysqlChangeUser {
-  std::string user;
-  std::string database;
-};
-std::optional<MysqlChangeUser> read_mysql_change_user(std::string_view payload,
-                                                      std::uint32_t capabilities);
+std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
+                                                 std::uint32_t capabilities);
+
+inline constexpr std::string_view kNativePassword = "mysql_native_password";
+inline constexpr std::string_view kCachingSha2Password = "caching_sha2_password";
 
 /// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero.
 void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt);
-/// Asks for authentication with mysql_native_password.
-void write_mysql_auth_switch(MysqlWriter& out, std::string_view salt);
+/// Asks for authentication with that plugin.
+void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::string_view salt);
 /// Tells a client of caching_sha2_password that its password is known.
 void write_mysql_fast_auth(MysqlWriter& out);
 
-/// Whether further results of the same request follow.
-enum class MysqlMore : std::uint8_t { no, yes };
+/// Flags of the state of a connection.
+namespace mysql_status {
+inline constexpr std::uint16_t kInTransaction = 1;
+inline constexpr std::uint16_t kAutocommit = 2;
+inline constexpr std::uint16_t kMoreResults = 8;  ///< further results of the same request follow
+}  // namespace mysql_status
 
 struct MysqlOk {
   std::uint64_t affected = 0;
-  MysqlMore more = MysqlMore::no;
+  std::uint16_t status = mysql_status::kAutocommit;
   std::uint16_t warnings = 0;
   std::uint64_t last_insert_id = 0;
 };
 void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {});
+/// At most kLongestMysqlErrorText bytes of its text.
 void write_mysql_error(MysqlWriter& out, const MysqlError& error);
 /// Ends a list of rows, or of what else has no number of elements.
 void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok = {});
 /// Ends a list of columns or parameters; nothing for clients that do without.
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities);
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities,
+                                const MysqlOk& ok = {});
 
 enum class MysqlType : std::uint8_t {
   old_decimal = 0,

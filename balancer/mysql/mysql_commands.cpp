@@ -16,6 +16,7 @@ enum Command : unsigned char {
   kQuery = 0x03,
   kFieldList = 0x04,
   kStatistics = 0x09,
+  kProcessKill = 0x0c,
   kPing = 0x0e,
   kChangeUser = 0x11,
   kPrepare = 0x16,
@@ -27,25 +28,26 @@ enum Command : unsigned char {
   kResetConnection = 0x1f,
 };
 
-constexpr std::size_t kMostPrepared = 16'382;  // default of MySQL for a whole server
-constexpr std::size_t kMostOfName = 128;
+constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
 constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
+
+const MysqlError kKilled{1317, "70100", "Query execution was interrupted"};
+const MysqlError kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"};
 
 }  // namespace
 
 Task<bool> MysqlSession::answer_command() {
-  std::string_view payload;
-  auto join = [&] { payload = join_mysql(in_, framing_); };
+  std::string_view command_bytes;
+  auto join = [&] { command_bytes = payload(); };
   const auto joined = co_await run_work(framing_.packets == 1 ? 0 : in_.size(), join);
   if (joined != CommandOutcome::answered) co_return false;
-  framing_.size -= (framing_.packets - 1) * kMysqlHeader;
-  worker_.counters.add(Count::bytes_in, payload.size());
-  if (payload.empty()) {
+  worker_.counters.add(Count::bytes_in, command_bytes.size());
+  if (command_bytes.empty()) {
     const auto outcome = co_await refuse(1047, "08S01", "an empty command");
     co_return outcome != CommandOutcome::broken;
   }
-  const auto command = static_cast<unsigned char>(payload.front());
-  const auto rest = payload.substr(1);
+  const auto command = static_cast<unsigned char>(command_bytes.front());
+  const auto rest = command_bytes.substr(1);
   auto outcome = CommandOutcome::answered;
   switch (command) {
     case kQuit:
@@ -70,6 +72,12 @@ Task<bool> MysqlSession::answer_command() {
     case kClosePrepared:  // has no answer
       forget_prepared(MysqlFields(rest).integer(4));
       break;
+    case kChangeUser:
+      outcome = co_await change_user(rest);
+      break;
+    case kProcessKill:
+      outcome = co_await process_kill(MysqlFields(rest).integer(4));
+      break;
     default:
       outcome = co_await simple_command(command, rest);
   }
@@ -83,33 +91,33 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
   MysqlWriter packets(*out, sequence_);
   switch (command) {
     case kInitDatabase:
-      database_ = rest.substr(0, kMostOfName);
-      write_mysql_ok(packets);
+      state_.database = rest.substr(0, MysqlSessionState::kLongestName);
+      write_mysql_ok(packets, {.status = state_.status()});
       break;
     case kPing:
-      write_mysql_ok(packets);
+      write_mysql_ok(packets, {.status = state_.status()});
       break;
-    case kChangeUser:
-      change_user(rest);
-      [[fallthrough]];
     case kResetConnection:
       reset_session();
       write_mysql_ok(packets);
       break;
     case kResetPrepared:
-      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
+      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4))) {
         prepared->got_long_data = false;
-      write_mysql_ok(packets);
+        write_mysql_ok(packets, {.status = state_.status()});
+      } else {
+        write_mysql_error(packets, kUnknownPrepared);
+      }
       break;
     case kSetOption: {
       const auto option = MysqlFields(rest).integer(2);
       if (option == 0) capabilities_ |= mysql_capability::kMultiStatements;
       if (option == 1) capabilities_ &= ~mysql_capability::kMultiStatements;
-      write_mysql_end(packets, capabilities_);
+      write_mysql_end(packets, capabilities_, {.status = state_.status()});
       break;
     }
     case kFieldList:  // of no table are columns known
-      write_mysql_end(packets, capabilities_);
+      write_mysql_end(packets, capabilities_, {.status = state_.status()});
       break;
     case kStatistics:
       packets.begin();
@@ -149,7 +157,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
     worker_.counters.add(Count::mysql_queries);
     Statement statement;
     statement.sql.text = (*statements)[i];
-    if (i + 1 < statements->size()) statement.more = MysqlMore::yes;
+    statement.has_more = i + 1 < statements->size();
     outcome = co_await run_statement(statement);
     if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_query_errors);
   }
@@ -199,7 +207,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) 
   packets.integer(0, 2);  // warnings
   packets.end();
   for (std::size_t i = 0; i < parameters; ++i) write_mysql_column(packets, {.name = "?"});
-  if (parameters != 0) write_mysql_end_of_columns(packets, capabilities_);
+  if (parameters != 0)
+    write_mysql_end_of_columns(packets, capabilities_, {.status = state_.status()});
   const bool sent = co_await send_all(*out);
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
@@ -217,7 +226,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) 
   auto* const prepared = find_prepared(fields.integer(4));
   auto outcome = CommandOutcome::answered;
   if (prepared == nullptr) {
-    outcome = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
+    outcome = co_await refuse(kUnknownPrepared);
     co_return outcome;
   }
   const auto size = prepared->text.size() + fields.rest().size();
@@ -258,20 +267,65 @@ void MysqlSession::forget_prepared(std::uint64_t id) {
   memory_.prepared.charge(&memory_, prepared_size_);
 }
 
-/// Any user is welcome. What cannot be read changes no name.
-void MysqlSession::change_user(std::string_view rest) {
-  const auto said = read_mysql_change_user(rest, capabilities_);
-  if (!said) return;
-  user_ = said->user.substr(0, kMostOfName);
-  database_ = said->database.substr(0, kMostOfName);
+Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view rest) {
+  auto login = read_mysql_change_user(rest, capabilities_);
+  if (!login) {
+    co_await refuse(1043, "08S01", "the command to change the user cannot be read");
+    co_return CommandOutcome::broken;  // as MySQL: who the client is now would not be clear
+  }
+  drop_payload();
+  reset_session();
+  const bool sent = co_await authenticate(*std::move(login));
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::process_kill(std::uint64_t id) {
+  const auto error = co_await kill_other(id, false);
+  auto outcome = CommandOutcome::answered;
+  if (error) {
+    outcome = co_await refuse(*error);
+    co_return outcome;
+  }
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence_);
+  write_mysql_ok(packets, {.status = state_.status()});
+  const bool sent = co_await send_all(*out);
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
+}
+
+/// Ends a connection of the same user and address, or its statement. Returns why not.
+Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool statement_only) {
+  if (id == id_) {
+    if (!statement_only) ending_ = killed_ = true;
+    co_return kKilled;
+  }
+  Kill kill{.connection = id,
+            .statement_only = statement_only,
+            .owner = Kill::Owner{.user = user_, .address = client_}};
+  const auto outcome = co_await kill_connection(worker_, std::move(kill),
+                                                Loop::now() + settings().request_timeout.value);
+  if (!outcome) co_return mysql_error(504, "the search for the connection took too long");
+  if (*outcome == KillOutcome::unknown)
+    co_return MysqlError{1094, "HY000", fmt::format("Unknown thread id: {}", id)};
+  if (*outcome == KillOutcome::denied)
+    co_return MysqlError{1095, "HY000", fmt::format("You are not owner of thread {}", id)};
+  co_return std::nullopt;
+}
+
+/// After a query whose answer is not sent: its client has left, or it was killed.
+Task<MysqlSession::CommandOutcome> MysqlSession::end_unanswered() {
+  if (!statement_killed_ || !open()) co_return CommandOutcome::broken;
+  const auto outcome = co_await refuse(kKilled);
+  co_return outcome;
 }
 
 void MysqlSession::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
   memory_.prepared.release();
-  warning_.clear();
-  last_insert_id_ = 0;
+  auto database = std::move(state_.database);
+  state_ = MysqlSessionState();
+  state_.database = std::move(database);
   sql_session_.reset();
 }
 

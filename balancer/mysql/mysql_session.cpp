@@ -1,12 +1,16 @@
 #include "balancer/mysql/mysql_session.hpp"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "agent/json/json_text.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {
@@ -59,6 +63,24 @@ void MysqlSession::abandon() {
   if (query_ == nullptr) return;
   query_->client_left = true;
   query_->stop();
+}
+
+KillOutcome MysqlSession::kill(const Kill& kill) {
+  if (kill.connection != id_) return KillOutcome::unknown;
+  if (kill.owner && *kill.owner != Kill::Owner{user_, client_}) return KillOutcome::denied;
+  const boost::intrusive_ptr<MysqlSession> self(this);
+  if (!kill.statement_only) ending_ = killed_ = true;
+  if (phase_ == Phase::writing) {
+    if (killed_) break_off();
+  } else if (query_ != nullptr) {
+    // From here on as if the client had left, but that it gets an error.
+    statement_killed_ = true;
+    query_->client_left = true;
+    query_->stop();
+  } else if (killed_ && phase_ != Phase::answering) {
+    cancel();
+  }
+  return KillOutcome::done;
 }
 
 /// Ends the connection so that the client does not take a part of an answer for the whole.
@@ -119,6 +141,14 @@ void MysqlSession::start_phase(Phase phase, Micros longest) {
   worker_.loop.arm(clock_, due_);
 }
 
+/// The time without a command after which the connection ends.
+Micros MysqlSession::longest_idle() const {
+  const auto longest = settings().client_timeout.value;
+  const auto wanted = state_.variables.number("wait_timeout");
+  const auto most = static_cast<std::uint64_t>(longest / std::chrono::seconds(1));
+  return wanted && *wanted <= most ? Micros(std::chrono::seconds(*wanted)) : longest;
+}
+
 void MysqlSession::take_settings() {
   if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
 }
@@ -137,14 +167,14 @@ Background MysqlSession::run(boost::intrusive_ptr<MysqlSession> self) {
 Task<void> MysqlSession::serve() {
   if (!co_await shake_hands()) co_return;
   worker_.counters.add(Count::mysql_connections);
-  while (open() && (!ending_ || !in_.empty())) {
+  while (open() && !killed_ && (!ending_ || !in_.empty())) {
     take_settings();
     const bool received = co_await receive(0, Phase::idle);
     if (!received) break;
     take_settings();  // a reload may have come while the connection was idle
     const bool continues = co_await answer_command();
     memory_.release_command();
-    in_.erase(0, std::min(in_.size(), framing_.size));
+    drop_payload();
     if (in_.empty()) worker_.loop.buffers.give(std::exchange(in_, {}));
     if (!continues) co_return;
     if (worker_.retiring()) ending_ = true;
@@ -161,10 +191,13 @@ Task<void> MysqlSession::send_final_error() {
     co_await send_error(1159, "08S01", "the rest of a command did not come within network_timeout",
                         1);
   } else if (timed_out_) {
-    co_await send_error(4031, "HY000", "the connection was idle for longer than client_timeout", 1);
+    co_await send_error(
+        4031, "HY000", "the connection was idle for longer than client_timeout or wait_timeout", 1);
   } else if (memory_.denied()) {
     sequence_ = 1;
     co_await refuse_for_memory();
+  } else if (killed_) {
+    co_await send_error(1927, "70100", "Connection was killed", 1);
   } else if (ending_) {
     co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
   }
@@ -192,6 +225,20 @@ Task<void> MysqlSession::linger() {
   }
 }
 
+/// The payload that has arrived, without the headers of its packets; until drop_payload().
+std::string_view MysqlSession::payload() {
+  const auto joined = join_mysql(in_, framing_);
+  framing_.size -= (framing_.packets - 1) * kMysqlHeader;
+  framing_.packets = 1;
+  return joined;
+}
+
+/// Leaves what the client has sent behind it.
+void MysqlSession::drop_payload() {
+  in_.erase(0, std::min(in_.size(), framing_.size));
+  framing_ = {};
+}
+
 /// Reads until a whole payload has arrived. `first`: the phase until its first byte. False: the
 /// connection ends.
 Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
@@ -216,8 +263,7 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
       co_return false;
     }
     if (in_.empty()) {
-      start_phase(first, first == Phase::idle ? settings().client_timeout.value
-                                              : settings().network_timeout.value);
+      start_phase(first, first == Phase::idle ? longest_idle() : settings().network_timeout.value);
     } else if (phase_ != Phase::reading || in_.size() >= due) {
       due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
@@ -235,7 +281,8 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
   if (whole - in_.size() <= Buffers::kSmall) {
     start_read();
     got = co_await read();
-    if (got.error == asio::error::operation_aborted && !timed_out_ && open() && has_bytes()) {
+    const bool goes_on = !timed_out_ && !killed_ && open();
+    if (got.error == asio::error::operation_aborted && goes_on && has_bytes()) {
       start_read();  // drain() came together with a command
       got = co_await read();
     }
@@ -308,9 +355,22 @@ Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, 
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence);
   const MysqlError error{code, state, std::move(text)};
+  log_cut(error);
   write_mysql_error(packets, error);
   const bool sent = co_await send_all(*out);
   co_return sent;
+}
+
+/// Writes an error that is too long for clients to the log.
+void MysqlSession::log_cut(const MysqlError& error) {
+  constexpr std::size_t kMostLogged = 64 << 10;
+  if (error.text.size() <= kLongestMysqlErrorText) return;
+  const auto left_out = worker_.error_lines.may_write(Loop::now());
+  if (!left_out) return;
+  spdlog::warn("{} got the beginning of this text with error {}: {}{}",
+               client_.empty() ? "a client" : fmt::format("client {}", client_), error.code,
+               without_controls(clean_utf8(shortened_utf8(error.text, kMostLogged))),
+               *left_out == 0 ? "" : fmt::format(" ({} more were not logged)", *left_out));
 }
 
 /// Ends a connection that begins with another protocol. False, as receive().
@@ -322,48 +382,54 @@ Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
   co_return false;
 }
 
-Task<bool> MysqlSession::shake_hands() {
+std::string MysqlSession::new_salt() {
   std::string salt(kMysqlSalt, ' ');
   for (auto& byte : salt) byte = static_cast<char>('!' + worker_.loop.random.below('~' - '!'));
+  return salt;
+}
+
+Task<bool> MysqlSession::shake_hands() {
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out);
-  write_mysql_greeting(packets, id_, salt);
+  write_mysql_greeting(packets, id_, new_salt());
   bool sent = co_await send_all(*out);
   if (!sent) co_return false;
   const bool received = co_await receive(kHandshakeAnswer, Phase::reading);
   if (!received) co_return false;
-  const auto payload = join_mysql(in_, framing_);
-  auto said = read_mysql_handshake(payload);
-  in_.clear();
+  auto said = read_mysql_handshake(payload());
+  drop_payload();
   if (!said) {
     const auto& error = said.error();
     co_await send_error(error.code, error.state, error.text, sequence_);
     co_return false;
   }
   capabilities_ = said->capabilities;
-  user_ = said->user.substr(0, 128);
-  database_ = said->database.substr(0, 128);
-  sent = co_await authenticate(*said, salt);
+  sent = co_await authenticate(std::move(said->login));
   co_return sent;
 }
 
-/// Any user with any password is welcome; each client ends its own way of authentication.
-Task<bool> MysqlSession::authenticate(const MysqlHandshake& said, std::string_view salt) {
+/// Any user with any password is welcome; each client ends its own way of authentication. A client
+/// of caching_sha2_password that has sent nothing waits for a salt.
+Task<bool> MysqlSession::authenticate(MysqlLogin login) {
+  user_ = login.user.substr(0, MysqlSessionState::kLongestName);
+  state_.database = login.database.substr(0, MysqlSessionState::kLongestName);
   Buffer out(worker_.loop.buffers);
-  if (said.plugin == "caching_sha2_password") {
-    if (said.has_password) {
-      MysqlWriter packets(*out, sequence_++);
-      write_mysql_fast_auth(packets);
-    }
-  } else if (!said.plugin.empty() && said.plugin != "mysql_native_password") {
+  const bool is_sha2 = login.plugin == kCachingSha2Password;
+  const bool is_native = login.plugin.empty() || login.plugin == kNativePassword;
+  if (is_sha2 ? login.proof == MysqlLogin::Proof::none : !is_native) {
     MysqlWriter packets(*out, sequence_);
-    write_mysql_auth_switch(packets, salt);
+    write_mysql_auth_switch(packets, is_sha2 ? kCachingSha2Password : kNativePassword, new_salt());
     const bool asked = co_await send_all(*out);
     if (!asked) co_return false;
     const bool received =
         co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
     if (!received) co_return false;
-    in_.clear();
+    login.proof = proof_in(payload());
+    drop_payload();
+  }
+  if (is_sha2 && login.proof == MysqlLogin::Proof::password) {
+    MysqlWriter packets(*out, sequence_++);
+    write_mysql_fast_auth(packets);
   }
   MysqlWriter packets(*out, sequence_);
   write_mysql_ok(packets);

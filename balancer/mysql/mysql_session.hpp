@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "balancer/mysql/packets.hpp"
 #include "balancer/mysql/prepared.hpp"
 #include "balancer/mysql/results.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 namespace karmad {
 
@@ -40,6 +42,7 @@ class MysqlSession final : public Stream, public Client {
   void start();
   void drain() override;
   void abandon() override;
+  KillOutcome kill(const Kill& kill) override;
 
  private:
   struct DisconnectWatch;
@@ -61,7 +64,8 @@ class MysqlSession final : public Stream, public Client {
   struct Statement {
     StatementText sql;
     MysqlForm form = MysqlForm::text;
-    MysqlMore more = MysqlMore::no;
+    bool has_more = false;  ///< further statements of the same command follow
+    std::size_t most_rows = std::numeric_limits<std::size_t>::max();
   };
 
   /// The memory of the current command and of the prepared statements.
@@ -81,6 +85,9 @@ class MysqlSession final : public Stream, public Client {
   static Background run(boost::intrusive_ptr<MysqlSession> self);
   Task<void> serve();
   // Reading and writing.
+  std::string_view payload();
+  void drop_payload();
+  void log_cut(const MysqlError& error);
   Task<bool> receive(std::uint8_t sequence, Phase first);
   Task<bool> read_more(std::size_t whole);
   Task<bool> send_all(std::string& out);
@@ -92,7 +99,8 @@ class MysqlSession final : public Stream, public Client {
   // The handshake.
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
-  Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);
+  Task<bool> authenticate(MysqlLogin login);
+  std::string new_salt();
   // Commands.
   Task<bool> answer_command();
   Task<CommandOutcome> simple_command(unsigned char command, std::string_view rest);
@@ -103,13 +111,13 @@ class MysqlSession final : public Stream, public Client {
   template <class Work>
   Task<CommandOutcome> run_work(std::size_t bytes, Work& work);
   Task<CommandOutcome> run_statement(Statement& statement);
+  Task<CommandOutcome> refuse_change();
   Task<CommandOutcome> run_locally(const Statement& statement, MysqlLocalAnswer local);
   Task<CommandOutcome> pass_statement(const Statement& statement);
   Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
-  MysqlResults::Options options_for(const Statement& statement,
-                                    std::uint64_t last_insert_id = 0) const;
+  MysqlResults::Options options_for(const Statement& statement) const;
   Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
                                     std::uint64_t last_insert_id);
   Task<CommandOutcome> send_results(MysqlResults& results);
@@ -121,7 +129,10 @@ class MysqlSession final : public Stream, public Client {
   MysqlPrepared* find_prepared(std::uint64_t id);
   std::uint32_t keep_prepared(MysqlPrepared prepared);
   void forget_prepared(std::uint64_t id);
-  void change_user(std::string_view rest);
+  Task<CommandOutcome> change_user(std::string_view rest);
+  Task<std::optional<MysqlError>> kill_other(std::uint64_t id, bool statement_only);
+  Task<CommandOutcome> process_kill(std::uint64_t id);
+  Task<CommandOutcome> end_unanswered();
   void reset_session();
 
   void memory_denied(MemoryDenial why);
@@ -130,6 +141,7 @@ class MysqlSession final : public Stream, public Client {
   void on_client_left();
   void on_clock();
   void start_phase(Phase phase, Micros longest);
+  Micros longest_idle() const;
   void take_settings();
   bool has_bytes();
   const InstanceSettings& settings() const { return settings_->settings; }
@@ -142,9 +154,7 @@ class MysqlSession final : public Stream, public Client {
   const std::uint32_t id_;
   std::uint32_t capabilities_ = 0;
   std::string user_;
-  std::string database_;
-  std::string warning_;                      ///< of the last statement
-  std::uint64_t last_insert_id_ = 0;         ///< of the last INSERT or REPLACE; 0: not known
+  MysqlSessionState state_;
   std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
   std::map<std::uint32_t, MysqlPrepared> prepared_;
   std::size_t prepared_size_ = 0;
@@ -163,6 +173,8 @@ class MysqlSession final : public Stream, public Client {
   std::uint64_t low_admissions_ = 0;
   bool timed_out_ = false;
   bool ending_ = false;
+  bool statement_killed_ = false;
+  bool killed_ = false;            ///< the connection
   bool final_error_sent_ = false;  ///< the error that ends the connection
 };
 

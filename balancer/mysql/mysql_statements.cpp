@@ -25,6 +25,24 @@ MysqlResultKind result_kind(StatementKind kind) {
   }
 }
 
+/// False for a SELECT whose rows have no LIMIT of their own; those of its facets do not count.
+bool has_limit(const StatementText& statement) {
+  if (statement.kind != StatementKind::select) return true;
+  SqlTokens tokens(statement.text);
+  int depth = 0;
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    if (token.is_sign('(')) ++depth;
+    if (token.is_sign(')')) --depth;
+    if (depth == 0 && token.is_word("facet")) return false;
+    if (depth == 0 && token.is_word("limit")) return true;
+  }
+  return false;
+}
+
+bool is_change(StatementKind kind) {
+  return kind == StatementKind::insert || kind == StatementKind::change;
+}
+
 /// Whether a listener with `_readonly` takes it.
 bool only_reads(StatementKind kind) {
   using enum StatementKind;
@@ -52,6 +70,7 @@ const RequestHead& head_of_statements() {
 struct MysqlSession::QueryScope {
   QueryScope(MysqlSession& of, Query& query) : session(of) {
     session.query_ = &query;
+    session.statement_killed_ = false;
     session.watch_ = std::make_unique<DisconnectWatch>(session);
   }
   QueryScope(const QueryScope&) = delete;
@@ -67,9 +86,10 @@ MysqlConnectionFacts MysqlSession::facts() const {
   return {.id = id_,
           .user = user_,
           .host = client_,
-          .database = database_,
-          .warning = warning_,
-          .last_insert_id = last_insert_id_,
+          .database = state_.database,
+          .warning = state_.warning ? &*state_.warning : nullptr,
+          .variables = &state_.variables,
+          .last_insert_id = state_.last_insert_id,
           .max_packet_size = settings().max_packet_size.value,
           .idle_seconds = static_cast<std::uint64_t>(
               std::chrono::duration_cast<std::chrono::seconds>(settings().client_timeout.value)
@@ -112,6 +132,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
     statement.sql.kind = kind_of_statement(statement.sql.text);
     statement.sql.place.encoded = statement.sql.text;
     local = answer_locally(statement.sql, facts());
+    const auto most = state_.variables.number("sql_select_limit");
+    if (most && !local && !has_limit(statement.sql)) statement.most_rows = *most;
   };
   auto outcome = co_await run_work(statement.sql.text.size(), read);
   if (outcome != CommandOutcome::answered) co_return outcome;
@@ -119,14 +141,20 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
     outcome = co_await run_locally(statement, *std::move(local));
   } else if (statement.sql.kind == StatementKind::empty) {
     outcome = co_await refuse(1065, "42000", "Query was empty");
-  } else if (read_only_ && !only_reads(statement.sql.kind)) {
-    outcome = co_await refuse(
-        1290, "HY000", "this listener has _readonly: statements that change data are refused");
+  } else if ((read_only_ || state_.read_only()) && !only_reads(statement.sql.kind)) {
+    outcome = co_await refuse_change();
   } else {
-    warning_.clear();
+    state_.warning.reset();
     outcome = co_await pass_statement(statement);
   }
   co_return outcome;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse_change() {
+  if (read_only_)
+    return refuse(1290, "HY000",
+                  "this listener has _readonly: statements that change data are refused");
+  return refuse(1792, "25006", "Cannot execute statement in a READ ONLY transaction");
 }
 
 Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& statement,
@@ -136,11 +164,27 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
     outcome = co_await refuse(*error);
     co_return outcome;
   }
-  if (auto* const use = std::get_if<MysqlLocalAnswer::UseDatabase>(&local.answer))
-    database_ = use->name.substr(0, 128);
   std::vector<ResultSet> sets(1);  // without columns: OK
   if (auto* const rows = std::get_if<ResultSet>(&local.answer)) sets.front() = std::move(*rows);
-  MysqlResults results(std::move(sets), options_for(statement));
+  std::uint16_t warnings = 0;
+  if (const auto* const session = std::get_if<SessionStatement>(&local.answer)) {
+    if (session->is == SessionStatement::Is::kill) {
+      const auto error = co_await kill_other(session->connection, session->statement_only);
+      if (error) {
+        outcome = co_await refuse(*error);
+        co_return outcome;
+      }
+    }
+    const auto done = state_.carry_out(*session, facts());
+    if (!done) {
+      outcome = co_await refuse(done.error());
+      co_return outcome;
+    }
+    warnings = *done;
+  }
+  auto options = options_for(statement);
+  options.warnings = warnings;
+  MysqlResults results(std::move(sets), options);
   outcome = co_await send_results(results);
   co_return outcome;
 }
@@ -189,12 +233,19 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   std::string whole;
   MemoryReservation memory;
   RestLog log(query, answer);
-  if (query.client_left || !open()) co_return CommandOutcome::broken;
   auto outcome = CommandOutcome::answered;
+  if (query.client_left || !open()) {
+    if (is_change(statement.sql.kind)) state_.note_change();
+    outcome = co_await end_unanswered();
+    co_return outcome;
+  }
   if (answer.rest) {
     const auto length = answer.length();
     const bool complete = co_await complete_reply(query, answer, whole, memory);
-    if (query.client_left || !open()) co_return CommandOutcome::broken;
+    if (query.client_left || !open()) {
+      outcome = co_await end_unanswered();
+      co_return outcome;
+    }
     if (!complete) {
       log.broke_off("its answer broke off");
       if (memory_.denied()) {
@@ -208,12 +259,13 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   }
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
+    if (answer.status >= 500 && is_change(statement.sql.kind)) state_.note_change();
     outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
   } else if (answer.rows != nullptr) {
     MysqlResults results(std::move(answer.rows->sets), options_for(statement));
     outcome = co_await send_results(results);
   } else {
-    if (statement.sql.kind == StatementKind::insert) last_insert_id_ = query.last_insert_id;
+    if (statement.sql.kind == StatementKind::insert) state_.last_insert_id = query.last_insert_id;
     outcome = co_await read_results(statement, body, query.last_insert_id);
   }
   worker_.loop.buffers.give(std::move(answer.body));
@@ -242,12 +294,12 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
   co_return true;
 }
 
-MysqlResults::Options MysqlSession::options_for(const Statement& statement,
-                                                std::uint64_t last_insert_id) const {
+MysqlResults::Options MysqlSession::options_for(const Statement& statement) const {
   return {.form = statement.form,
           .capabilities = capabilities_,
-          .more = statement.more,
-          .last_insert_id = last_insert_id,
+          .status = state_.status(),
+          .has_more = statement.has_more,
+          .most_rows = statement.most_rows,
           .kind = result_kind(statement.sql.kind)};
 }
 
@@ -256,9 +308,13 @@ Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& s
                                                               std::string_view json,
                                                               std::uint64_t last_insert_id) {
   std::optional<MysqlResults> results;
-  auto read = [&] { results.emplace(json, options_for(statement, last_insert_id)); };
+  auto options = options_for(statement);
+  options.last_insert_id = last_insert_id;
+  auto read = [&] { results.emplace(json, options); };
   auto outcome = co_await run_work(json.size(), read);
   if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);
+  const bool changes = results && is_change(statement.sql.kind);
+  if (changes && (results->error() != nullptr || results->affected() > 0)) state_.note_change();
   co_return outcome;
 }
 
@@ -277,8 +333,10 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& resu
     }
   }
   sequence_ = packets.sequence();
-  if (!results.warning().empty()) warning_ = results.warning();
-  co_return results.failed() ? CommandOutcome::failed : CommandOutcome::answered;
+  if (!results.warning().empty()) state_.warning = {.text = results.warning()};
+  if (results.error() == nullptr) co_return CommandOutcome::answered;
+  log_cut(*results.error());
+  co_return CommandOutcome::failed;
 }
 
 }  // namespace karmad

@@ -133,8 +133,8 @@ MysqlResults::MysqlResults(std::string_view json, const Options& options) : opti
 }
 
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
-  if (sets() == 0 && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
-  while (!failed_ && set_ < sets()) {
+  if (sets() == 0 && !error_) fail(out, {.text = "the answer of a mirror cannot be read"});
+  while (!error_ && set_ < sets()) {
     if (!in_rows_ && !begin_set(out)) continue;
     if (!write_row(out, enough) || out.out().size() >= enough) return true;
     switch (next_row()) {
@@ -180,11 +180,12 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
     const auto& set = made_[set_];
     for (std::size_t c = 0; c < set.columns.size(); ++c)
       if (set.shows(c)) columns_.push_back(set.columns[c]);
-    made_rows_ = 0;
   }
+  begun_rows_ = 0;
   if (columns_.empty()) {
     auto ok = end_of_set();
     ok.affected = readable_ ? read_.set(0, set_).total.value_or(0) : 0;
+    affected_ += ok.affected;
     ok.last_insert_id = options_.last_insert_id;
     write_mysql_ok(out, ok);
     ++set_;
@@ -202,7 +203,7 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
                              .is_unsigned = is_unsigned,
                              .any_decimals = options_.form == MysqlForm::binary});
   }
-  write_mysql_end_of_columns(out, options_.capabilities);
+  write_mysql_end_of_columns(out, options_.capabilities, {.status = options_.status});
   values_.resize(columns_.size());
   sent_.clear();
   begun_values_ = 0;
@@ -212,10 +213,12 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
 
 /// Reads the values of the next row.
 RawRows::Step MysqlResults::next_row() {
+  if (set_ == 0 && begun_rows_ == options_.most_rows) return RawRows::Step::end;
+  const auto number = begun_rows_++;
   if (readable_) return rows_.next(columns_, values_.data());
   const auto& set = made_[set_];
-  if (made_rows_ == set.count) return RawRows::Step::end;
-  const auto row = set.row(made_rows_++);
+  if (number == set.count) return RawRows::Step::end;
+  const auto row = set.row(number);
   values_.clear();
   for (std::size_t c = 0; c < row.size(); ++c)
     if (set.shows(c)) values_.push_back(row[c]);
@@ -298,15 +301,15 @@ void MysqlResults::end_set(MysqlWriter& out) {
 }
 
 void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
-  failed_ = true;
-  write_mysql_error(out, error);
+  write_mysql_error(out, error_.emplace(std::move(error)));
 }
 
 /// All sets answer one statement: each has its number of warnings.
 MysqlOk MysqlResults::end_of_set() const {
   const bool last = set_ + 1 == sets();
-  return {.more = last ? options_.more : MysqlMore::yes,
-          .warnings = static_cast<std::uint16_t>(warning_.empty() ? 0 : 1)};
+  const auto more = last && !options_.has_more ? std::uint16_t{} : mysql_status::kMoreResults;
+  return {.status = static_cast<std::uint16_t>(options_.status | more),
+          .warnings = warning_.empty() ? options_.warnings : std::uint16_t{1}};
 }
 
 }  // namespace karmad

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +37,12 @@ class MysqlResults {
   struct Options {
     MysqlForm form = MysqlForm::text;
     std::uint32_t capabilities = 0;
-    MysqlMore more = MysqlMore::no;    ///< further results follow these
+    std::uint16_t status = mysql_status::kAutocommit;
+    bool has_more = false;             ///< further results follow these
+    std::uint16_t warnings = 0;        ///< of sets without a warning in them
     std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
+    /// Of the first set (sql_select_limit).
+    std::size_t most_rows = std::numeric_limits<std::size_t>::max();
     MysqlResultKind kind = MysqlResultKind::any;
   };
   /// Reads the whole of `json`, which must outlive it: long work if it is long. The values `inf`,
@@ -49,10 +54,12 @@ class MysqlResults {
   /// Appends packets until `out` has `enough` bytes, also within a row; `out` must be the same each
   /// time. False: all are written.
   bool next(MysqlWriter& out, std::size_t enough);
-  /// Whether an error packet was written, which is then the last one.
-  bool failed() const { return failed_; }
+  /// The error of the last packet that was written; null: none was.
+  const MysqlError* error() const { return error_ ? &*error_ : nullptr; }
   /// The warning of the last result set that had one.
   const std::string& warning() const { return warning_; }
+  /// Rows that the sets without columns have changed, as far as they are written.
+  std::uint64_t affected() const { return affected_; }
   /// Bytes of the copy of `json`.
   std::size_t copied() const { return finite_.capacity(); }
 
@@ -84,12 +91,13 @@ class MysqlResults {
   std::string finite_;                 ///< the JSON without `inf` and `nan`; empty: it had none
   std::size_t set_ = 0;
   bool readable_ = false;
-  bool failed_ = false;
+  std::optional<MysqlError> error_;
   bool in_rows_ = false;
-  std::vector<RawColumn> columns_;        ///< of the current set, without hidden ones
-  std::vector<MysqlType> types_;          ///< of these columns
-  RawRowsByName rows_;                    ///< of the current set, if it is read
-  std::size_t made_rows_ = 0;             ///< of the current set that have begun
+  std::vector<RawColumn> columns_;  ///< of the current set, without hidden ones
+  std::vector<MysqlType> types_;    ///< of these columns
+  RawRowsByName rows_;              ///< of the current set, if it is read
+  std::size_t begun_rows_ = 0;      ///< of the current set
+  std::uint64_t affected_ = 0;
   std::vector<std::string_view> values_;  ///< of the current row; empty: NULL
   std::vector<SentValue> sent_;
   std::size_t begun_values_ = 0;  ///< of the current row

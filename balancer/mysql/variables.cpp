@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
-#include "balancer/mysql/messages.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
+#include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -26,6 +29,8 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"collation_connection", "utf8mb4_general_ci"},
     MysqlVariable{"collation_database", "utf8mb4_general_ci"},
     MysqlVariable{"collation_server", "utf8mb4_general_ci"},
+    MysqlVariable{"default_storage_engine", ""},
+    MysqlVariable{"foreign_key_checks", "1"},
     MysqlVariable{"have_ssl", "DISABLED"},
     MysqlVariable{"init_connect", ""},
     MysqlVariable{"license", "Apache-2.0"},
@@ -38,38 +43,397 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"query_cache_type", "OFF"},
     MysqlVariable{"sql_auto_is_null", "0"},
     MysqlVariable{"sql_mode", ""},
+    MysqlVariable{"sql_safe_updates", "0"},
+    MysqlVariable{"sql_select_limit", "18446744073709551615"},
     MysqlVariable{"system_time_zone", "UTC"},
     MysqlVariable{"time_zone", "SYSTEM"},
     MysqlVariable{"transaction_isolation", "READ-COMMITTED"},
-    MysqlVariable{"tx_isolation", "READ-COMMITTED"},
+    MysqlVariable{"transaction_read_only", "0"},
+    MysqlVariable{"unique_checks", "1"},
     MysqlVariable{"version", kMysqlVersion},
     MysqlVariable{"version_comment", "karmad " KARMAD_VERSION},
 };
 
-/// The name without `@@` and its scope.
-std::string_view plain_variable(std::string_view name) {
-  for (const std::string_view prefix : {"@@", ".", "session.", "global.", "local."})
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+/// The name of today of a variable that has an older one too.
+std::string_view current_name(std::string_view name) {
+  if (name == "tx_isolation") return "transaction_isolation";
+  if (name == "tx_read_only") return "transaction_read_only";
   return name;
+}
+
+const MysqlVariable* known_variable(std::string_view name) {
+  const auto* const found = std::ranges::find(kMysqlVariables, name, &MysqlVariable::name);
+  return found == kMysqlVariables.end() ? nullptr : found;
+}
+
+/// The value of a variable that is the connection's or karmad's, whatever SET says.
+std::optional<std::string> fact_of_variable(std::string_view name,
+                                            const MysqlConnectionFacts& facts) {
+  if (name == "max_allowed_packet") return fmt::format("{}", facts.max_packet_size);
+  if (name == "warning_count") return facts.warning == nullptr ? "0" : "1";
+  if (name == "last_insert_id" || name == "identity")
+    return fmt::format("{}", facts.last_insert_id);
+  if (name == "pseudo_thread_id") return fmt::format("{}", facts.id);
+  if (name == "read_only") return facts.read_only ? "1" : "0";
+  constexpr std::array<std::string_view, 4> kFixed{"version", "version_comment", "license",
+                                                   "protocol_version"};
+  if (std::ranges::find(kFixed, name) == kFixed.end()) return std::nullopt;
+  return std::string(known_variable(name)->value);
+}
+
+/// The value that a variable has without SET.
+std::optional<std::string> initial_value(std::string_view name, const MysqlConnectionFacts& facts) {
+  if (auto fact = fact_of_variable(name, facts)) return fact;
+  if (name == "wait_timeout" || name == "interactive_timeout")
+    return fmt::format("{}", facts.idle_seconds);
+  if (name == "transaction_read_only" && facts.read_only) return "1";
+  const auto* const known = known_variable(name);
+  if (known == nullptr) return std::nullopt;
+  return std::string(known->value);
+}
+
+// ---- expressions of SET
+
+/// What an expression gives, as far as it is understood.
+struct SetValue {
+  enum class Kind : std::uint8_t { text, word, null, by_default, unknown };
+  Kind kind = Kind::unknown;
+  std::string text{};
+};
+
+/// Evaluates texts, numbers, words, variables and CONCAT() of these.
+class SetExpression {
+ public:
+  using Kind = SetValue::Kind;
+  SetExpression(std::string_view text, const MysqlConnectionFacts& facts)
+      : tokens_(text), facts_(facts) {
+    step();
+  }
+
+  SetValue value() {
+    auto value = operand(0);
+    return now_.kind == SqlToken::Kind::end ? std::move(value) : SetValue{};
+  }
+
+ private:
+  static constexpr int kDeepest = 16;
+
+  void step() { now_ = tokens_.next(); }
+  bool take_sign(char sign) {
+    if (!now_.is_sign(sign)) return false;
+    step();
+    return true;
+  }
+
+  SetValue operand(int depth) {
+    if (depth == kDeepest) return {};
+    if (now_.kind == SqlToken::Kind::quoted) return quoted();
+    if (take_sign('(')) {
+      auto inner = operand(depth + 1);
+      return take_sign(')') ? std::move(inner) : SetValue{};
+    }
+    const bool negative = take_sign('-');
+    const auto token = now_;
+    if (token.kind != SqlToken::Kind::word) return {};
+    step();
+    const auto word = lower(token.text);
+    const bool is_number = word.find_first_not_of("0123456789.") == word.npos;
+    if (is_number) return {Kind::text, (negative ? "-" : "") + word};
+    if (negative) return {};
+    if (word == "concat" && take_sign('(')) return joined(depth + 1);
+    if (word.starts_with('@')) return variable(word);
+    if (word == "null") return {Kind::null};
+    if (word == "default") return {Kind::by_default};
+    return {Kind::word, std::string(token.text)};
+  }
+
+  /// CONCAT() of the operands up to the closing bracket.
+  SetValue joined(int depth) {
+    SetValue whole{Kind::text};
+    do {
+      const auto part = operand(depth);
+      if (part.kind == Kind::unknown || part.kind == Kind::by_default) return {};
+      if (part.kind == Kind::null) whole.kind = Kind::null;
+      whole.text += part.text;
+      if (whole.text.size() > MysqlVariables::kMostBytes) return {};
+    } while (take_sign(','));
+    return take_sign(')') ? std::move(whole) : SetValue{};
+  }
+
+  /// A text of one or several quoted ones that stand right beside each other.
+  SetValue quoted() {
+    SetValue value{Kind::text};
+    const char quote = now_.text.front();
+    auto end = now_.at;
+    for (bool first = true; now_.kind == SqlToken::Kind::quoted && now_.at == end; first = false) {
+      if (now_.text.front() != quote) return {};
+      if (!first) value.text += quote;
+      value.text += unescaped(now_.inner());
+      end = now_.end();
+      step();
+    }
+    return value;
+  }
+
+  static std::string unescaped(std::string_view inner) {
+    constexpr std::string_view kLetters = "nrt";
+    constexpr std::string_view kMeanings = "\n\r\t";
+    std::string out;
+    for (std::size_t c = 0; c < inner.size(); ++c) {
+      const bool escapes = inner[c] == '\\' && c + 1 < inner.size();
+      if (escapes) ++c;
+      const auto meaning = escapes ? kLetters.find(inner[c]) : kLetters.npos;
+      out += meaning == kLetters.npos ? inner[c] : kMeanings[meaning];
+    }
+    return out;
+  }
+
+  SetValue variable(const std::string& name) const {
+    if (auto value = value_of_variable(name, facts_)) return {Kind::text, *std::move(value)};
+    return {name.starts_with("@@") ? Kind::unknown : Kind::null};
+  }
+
+  SqlTokens tokens_;
+  SqlToken now_;
+  const MysqlConnectionFacts& facts_;
+};
+
+// ---- values that are checked
+
+/// `1` or `0` of a truth value; nothing: it is none.
+std::optional<std::string> truth_value(std::string_view value) {
+  const auto word = lower(value);
+  if (word == "1" || word == "on" || word == "true") return "1";
+  if (word == "0" || word == "off" || word == "false") return "0";
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+/// Whether texts in this character set are what the search server takes and gives.
+bool is_usable_charset(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kUsable{"utf8mb4", "utf8", "utf8mb3", "binary",
+                                                    "ascii"};
+  return std::ranges::find(kUsable, name) != kUsable.end();
+}
+
+MysqlError unknown_charset(std::string_view name) {
+  return {1115, "42000",
+          fmt::format("the character set '{}' is not supported: texts are UTF-8; use utf8mb4",
+                      shortened_utf8(name))};
+}
+
+MysqlError wrong_value(std::string_view name, std::string_view value) {
+  return {
+      1231, "42000",
+      fmt::format("Variable '{}' can't be set to the value of '{}'", name, shortened_utf8(value))};
+}
+
+bool is_charset_variable(std::string_view name) {
+  return name == "character_set_client" || name == "character_set_connection" ||
+         name == "character_set_results";
+}
+
+bool is_truth_variable(std::string_view name) {
+  return name == "autocommit" || name == "transaction_read_only";
+}
+bool is_number_variable(std::string_view name) {
+  return name == "sql_select_limit" || name == "wait_timeout";
+}
+bool has_effect(std::string_view name) {
+  return is_charset_variable(name) || name == "collation_connection" || is_truth_variable(name) ||
+         is_number_variable(name);
+}
+
+/// Why a variable with an effect may not have the value, which becomes the one that is kept.
+std::optional<MysqlError> refused_value(std::string_view name, std::string& value) {
+  if (is_charset_variable(name) || name == "collation_connection") {
+    value = lower(value);
+    const auto charset = std::string_view(value).substr(0, value.find('_'));
+    return is_usable_charset(charset) ? std::nullopt : std::optional(unknown_charset(charset));
+  }
+  if (is_truth_variable(name)) {
+    auto truth = truth_value(value);
+    if (!truth) return wrong_value(name, value);
+    value = *std::move(truth);
+  } else if (is_number_variable(name)) {
+    const auto number = whole_number(value);
+    if (!number) return wrong_value(name, value);
+    if (name == "wait_timeout" && *number == 0) value = "1";  // as MySQL
+  }
+  return std::nullopt;
+}
+
+/// Without the items that CONCAT(@@sql_mode, ',X') leaves empty.
+std::string without_empty_items(std::string_view list) {
+  std::string out;
+  while (!list.empty()) {
+    const auto item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+    if (!item.empty()) out.append(out.empty() ? "" : ",").append(item);
+  }
+  return out;
 }
 
 }  // namespace
 
+/// SET NAMES and SET CHARACTER SET: `charset [COLLATE collation]`.
+std::optional<MysqlError> MysqlVariables::set_names(Values& values, std::string_view expression) {
+  SqlTokens tokens(expression);
+  const auto first = tokens.next();
+  const auto charset = lower(first.inner());
+  const auto collate = tokens.next();
+  const auto collation = tokens.next();
+  const bool has_collation = collate.is_word("collate");
+  if (has_collation ? tokens.next().kind != SqlToken::Kind::end
+                    : collate.kind != SqlToken::Kind::end)
+    return MysqlError{1064, "42000", "syntax error: SET NAMES takes a character set and COLLATE"};
+  for (const auto* name :
+       {"character_set_client", "character_set_connection", "character_set_results"})
+    if (charset == "default") {
+      values.erase(name);
+    } else if (is_usable_charset(charset)) {
+      values[name] = charset;
+    } else {
+      return unknown_charset(charset);
+    }
+  values.erase("collation_connection");
+  if (charset == "default" || !has_collation) {
+    if (charset == "binary") values["collation_connection"] = charset;
+    if (charset != "binary" && charset != "default")
+      values["collation_connection"] = charset + "_general_ci";
+    return std::nullopt;
+  }
+  std::string name = lower(collation.inner());
+  auto refused = refused_value("collation_connection", name);
+  if (!refused) values["collation_connection"] = std::move(name);
+  return refused;
+}
+
+/// SET SESSION TRANSACTION: `ISOLATION LEVEL level`, `READ ONLY`, `READ WRITE`, with commas.
+std::optional<MysqlError> MysqlVariables::set_transaction(Values& values,
+                                                          std::string_view expression) {
+  std::vector<std::string> items(1);
+  SqlTokens tokens(expression);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    if (token.is_sign(',')) {
+      items.emplace_back();
+    } else {
+      items.back().append(items.back().empty() ? "" : " ").append(lower(token.text));
+    }
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kLevels{
+      {{"isolation level read uncommitted", "READ-UNCOMMITTED"},
+       {"isolation level read committed", "READ-COMMITTED"},
+       {"isolation level repeatable read", "REPEATABLE-READ"},
+       {"isolation level serializable", "SERIALIZABLE"}}};
+  for (const auto& item : items) {
+    const auto* const level =
+        std::ranges::find(kLevels, std::string_view(item), [](const auto& l) { return l.first; });
+    if (level != kLevels.end()) {
+      values["transaction_isolation"] = level->second;
+    } else if (item == "read only" || item == "read write") {
+      values["transaction_read_only"] = item == "read only" ? "1" : "0";
+    } else {
+      return MysqlError{1064, "42000",
+                        fmt::format("syntax error: SET TRANSACTION {}", shortened_utf8(item))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<MysqlError> MysqlVariables::assign(Values& values, const SessionSetting& setting,
+                                                 const MysqlConnectionFacts& facts) {
+  if (setting.name == "names") return set_names(values, setting.value);
+  if (setting.name == "transaction") return set_transaction(values, setting.value);
+  const auto name = std::string(current_name(setting.name));
+  if (name == "next_transaction" || fact_of_variable(name, facts)) return std::nullopt;
+  auto value = SetExpression(setting.value, facts).value();
+  const auto* const known = known_variable(name);
+  using Kind = SetValue::Kind;
+  switch (value.kind) {
+    case Kind::null:
+      // Results as they are; they are UTF-8.
+      if (has_effect(name) && name != "character_set_results") return wrong_value(name, "NULL");
+      [[fallthrough]];
+    case Kind::by_default:
+      values.erase(name);
+      return std::nullopt;
+    case Kind::unknown:
+      if (has_effect(name)) return wrong_value(name, setting.value);
+      return std::nullopt;
+    case Kind::word:
+      if (known != nullptr && (known->value == "0" || known->value == "1"))
+        value.text = truth_value(value.text).value_or(value.text);
+      break;
+    case Kind::text:
+      break;
+  }
+  if (auto refused = refused_value(name, value.text)) return refused;
+  if (name == "sql_mode") value.text = without_empty_items(value.text);
+  values[name] = std::move(value.text);
+  return std::nullopt;
+}
+
+std::optional<MysqlError> MysqlVariables::set(std::span<const SessionSetting> settings,
+                                              const MysqlConnectionFacts& facts) {
+  auto values = values_;
+  for (const auto& setting : settings)
+    if (auto refused = assign(values, setting, facts)) return refused;
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : values) bytes += name.size() + value.size();
+  if (bytes > kMostBytes)
+    return MysqlError{
+        1105, "HY000",
+        fmt::format("the variables of a connection have at most {} bytes", kMostBytes)};
+  values_ = std::move(values);
+  return std::nullopt;
+}
+
+const std::string* MysqlVariables::find(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+bool MysqlVariables::autocommit() const {
+  const auto* const value = find("autocommit");
+  return value == nullptr || *value == "1";
+}
+
+bool MysqlVariables::read_only() const {
+  const auto* const value = find("transaction_read_only");
+  return value != nullptr && *value == "1";
+}
+
+std::optional<std::uint64_t> MysqlVariables::number(std::string_view name) const {
+  const auto* const value = find(name);
+  return value == nullptr ? std::nullopt : whole_number(*value);
+}
+
 std::optional<std::string> value_of_variable(std::string_view name,
                                              const MysqlConnectionFacts& facts) {
-  name = plain_variable(name);
-  if (name == "max_allowed_packet") return fmt::format("{}", facts.max_packet_size);
-  if (name == "wait_timeout" || name == "interactive_timeout")
+  bool of_session = true;
+  if (name.starts_with("@@")) {
+    name.remove_prefix(2);
+    const auto scope = name.substr(0, name.find('.'));
+    of_session = scope != "global";
+    if (scope == "global" || scope == "session" || scope == "local")
+      name.remove_prefix(std::min(scope.size() + 1, name.size()));
+    name = current_name(name);
+  }
+  const auto* const set =
+      of_session && facts.variables != nullptr ? facts.variables->find(name) : nullptr;
+  if (set == nullptr) return name.starts_with('@') ? std::nullopt : initial_value(name, facts);
+  // The connection ends after client_timeout in any case.
+  if (name == "wait_timeout" && whole_number(*set).value_or(0) > facts.idle_seconds)
     return fmt::format("{}", facts.idle_seconds);
-  if (name == "read_only" || name == "tx_read_only" || name == "transaction_read_only")
-    return facts.read_only ? "1" : "0";
-  if (name == "warning_count") return facts.warning.empty() ? "0" : "1";
-  if (name == "last_insert_id" || name == "identity")
-    return fmt::format("{}", facts.last_insert_id);
-  if (name == "pseudo_thread_id") return fmt::format("{}", facts.id);
-  const auto* const found = std::ranges::find(kMysqlVariables, name, &MysqlVariable::name);
-  if (found == kMysqlVariables.end()) return std::nullopt;
-  return std::string(found->value);
+  return *set;
 }
 
 }  // namespace karmad

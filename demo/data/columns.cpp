@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <iterator>
+#include <type_traits>
 
 #include "demo/data/text.hpp"
 
@@ -13,34 +14,51 @@ namespace karmad {
 
 namespace {
 
-using Of = Column::Of;
+using D = Document;
 
-const std::array<Column, 15> kColumns{{
-    {"id", Of::id, Type::bigint, {}},
-    {"title", Of::title, Type::text, {}},
-    {"body", Of::body, Type::text, {}},
-    {"price", Of::price, Type::uint, {}},
-    {"rating", Of::rating, Type::real, {}},
-    {"brand", Of::brand, Type::string, {}},
-    {"seller", Of::seller, Type::string, {}},
-    {"tags", Of::tags, Type::multi, {}},
-    {"meta", Of::meta, Type::json, {}},
-    {"ts", Of::ts, Type::timestamp, {}},
-    {"stock", Of::stock, Type::bigint, {}},
-    {"weight", Of::weight, Type::real, {}},
-    {"lat", Of::lat, Type::real, {}},
-    {"lon", Of::lon, Type::real, {}},
-    {"embedding", Of::embedding, Type::vector, {}},
-}};
+const std::vector<Column> kCatalogue{
+    {"id", &D::id, Type::bigint, {}},
+    {"title", &D::title, Type::text, {}},
+    {"body", &D::body, Type::text, {}},
+    {"price", &D::price, Type::uint, {}},
+    {"rating", &D::rating, Type::real, {}},
+    {"brand", &D::brand, Type::string, {}},
+    {"seller", &D::seller, Type::string, {}},
+    {"tags", &D::tags, Type::multi, {}},
+    {"meta", &D::meta, Type::json, {}},
+    {"ts", &D::ts, Type::timestamp, {}},
+    {"stock", &D::stock, Type::bigint, {}},
+    {"weight", &D::weight, Type::real, {}},
+    {"lat", &D::lat, Type::real, {}},
+    {"lon", &D::lon, Type::real, {}},
+    {"embedding", &D::embedding, Type::vector, {}},
+};
 
-Value member_of(const Document& document, std::string_view key) {
-  for (const auto& member : document.meta) {
-    if (member.key != key) continue;
-    if (const auto* number = std::get_if<std::int64_t>(&member.value)) return *number;
-    if (const auto* real = std::get_if<double>(&member.value)) return *real;
-    if (const auto* is = std::get_if<bool>(&member.value)) return *is;
-    return std::string_view(std::get<std::string>(member.value));
-  }
+/// All columns that a loaded file may have.
+const std::vector<Column> kLoadable{
+    {"id", &D::id, Type::bigint, {}},     {"title", &D::title, Type::text, {}},
+    {"body", &D::body, Type::text, {}},   {"n", &D::n, Type::uint, {}},
+    {"big", &D::big, Type::bigint, {}},   {"price", &D::cost, Type::real, {}},
+    {"tiny", &D::tiny, Type::real, {}},   {"ok", &D::ok, Type::boolean, {}},
+    {"ts", &D::ts, Type::timestamp, {}},  {"brand", &D::brand, Type::string, {}},
+    {"city", &D::city, Type::string, {}}, {"sku", &D::sku, Type::string, {}},
+    {"tags", &D::tags, Type::multi, {}},  {"mtags", &D::mtags, Type::multi64, {}},
+    {"meta", &D::meta, Type::json, {}},   {"lat", &D::lat, Type::real, {}},
+    {"lon", &D::lon, Type::real, {}},
+};
+
+std::vector<Column>& chosen_columns() {
+  static std::vector<Column> columns = kCatalogue;
+  return columns;
+}
+
+/// The value of a JSON node as a scalar; of lists and objects their JSON, which `text` keeps.
+Value scalar(const rapidjson::Value* node) {
+  if (node == nullptr) return {};
+  if (node->IsInt64()) return node->GetInt64();
+  if (node->IsNumber()) return node->GetDouble();
+  if (node->IsBool()) return node->GetBool();
+  if (node->IsString()) return std::string_view(node->GetString(), node->GetStringLength());
   return {};
 }
 
@@ -60,7 +78,8 @@ int rank(const Value& value) {
   return value.index() == 0 ? 0 : value.index() == 3 ? 2 : 1;
 }
 
-/// The text by which a JSON value sorts; a number as answers show it. `buffer` holds the text.
+/// A JSON value as answers show it, without booleans, which all sort alike. `buffer` holds the
+/// text.
 std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
   auto* end = buffer.data();
@@ -71,10 +90,24 @@ std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
   return {buffer.data(), static_cast<std::size_t>(end - buffer.data())};
 }
 
+std::string_view shown_text(const Value& value, std::array<char, 512>& buffer) {
+  const auto* is = std::get_if<bool>(&value);
+  if (is == nullptr) return sort_text(value, buffer);
+  return *is ? "1" : "0";
+}
+
 }  // namespace
 
+void choose_columns(std::span<const std::string> names) {
+  auto& chosen = chosen_columns();
+  chosen.clear();
+  std::ranges::copy_if(kLoadable, std::back_inserter(chosen), [&](const Column& column) {
+    return column.is_id() || std::ranges::find(names, column.name) != names.end();
+  });
+}
+
 std::span<const Column> all_columns() {
-  return kColumns;
+  return chosen_columns();
 }
 
 std::string embedding_text(const Document& document) {
@@ -84,13 +117,43 @@ std::string embedding_text(const Document& document) {
 
 std::optional<Column> column_named(std::string_view name) {
   if (name.starts_with("meta.") && name.size() > 5)
-    return Column{std::string(name), Of::meta, Type::json, std::string(name.substr(5))};
+    return Column{std::string(name), &Document::meta, Type::json, std::string(name.substr(5))};
   if (name == "_id") name = "id";
-  const auto found = std::find_if(kColumns.begin(), kColumns.end(), [&](const Column& column) {
-    return collate(column.name, name) == 0;
-  });
-  if (found == kColumns.end()) return std::nullopt;
+  const auto columns = all_columns();
+  const auto found = std::ranges::find_if(
+      columns, [&](const Column& column) { return collate(column.name, name) == 0; });
+  if (found == columns.end()) return std::nullopt;
   return *found;
+}
+
+Meta read_meta(std::string_view text) {
+  auto out = std::make_shared<rapidjson::Document>();
+  out->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                  text.size());
+  return out->HasParseError() || !out->IsObject() ? nullptr : out;
+}
+
+const rapidjson::Value* member_at(const Document& document, const Column& column) {
+  const rapidjson::Value* at = (document.*std::get<Meta Document::*>(column.at)).get();
+  std::string_view path = column.member;
+  while (at != nullptr && !path.empty()) {
+    const auto end = path.find_first_of(".[", 1);
+    auto step = path.substr(0, end);
+    path = end == path.npos ? std::string_view{} : path.substr(end);
+    if (step.starts_with('.')) step.remove_prefix(1);
+    const auto place = step.starts_with('[') && step.ends_with(']')
+                           ? number_of<unsigned>(step.substr(1, step.size() - 2))
+                           : std::nullopt;
+    if (place) {
+      at = at->IsArray() && *place < at->Size() ? &(*at)[*place] : nullptr;
+      continue;
+    }
+    if (!at->IsObject()) return nullptr;
+    const auto found = at->FindMember(
+        rapidjson::Value(step.data(), static_cast<rapidjson::SizeType>(step.size())));
+    at = found == at->MemberEnd() ? nullptr : &found->value;
+  }
+  return at;
 }
 
 Value view(const Literal& literal) {
@@ -118,6 +181,13 @@ int compare(const Value& a, const Value& b) {
   return order(exact_number(a), exact_number(b));
 }
 
+Value numeric(const Value& value) {
+  const auto* text = std::get_if<std::string_view>(&value);
+  if (text == nullptr) return value;
+  if (const auto whole = number_of<std::int64_t>(*text)) return *whole;
+  return number_of<double>(*text).value_or(0);
+}
+
 int sort_order(const Column& column, const Value& a, const Value& b) {
   if (column.type != Type::json) return compare(a, b);
   std::array<char, 512> left;
@@ -127,54 +197,45 @@ int sort_order(const Column& column, const Value& a, const Value& b) {
 
 int group_order(const Column& column, const Value& a, const Value& b) {
   if (column.type != Type::json) return compare(a, b);
-  if (a.index() != b.index()) return order(a.index(), b.index());
-  if (const auto* text = std::get_if<std::string_view>(&a))
-    return order(*text, std::get<std::string_view>(b));
-  return compare(a, b);
+  if (rank(a) == 0 || rank(b) == 0) return order(rank(a), rank(b));
+  std::array<char, 512> left;
+  std::array<char, 512> right;
+  return order(shown_text(a, left), shown_text(b, right));
 }
 
 Value value_of(const Document& document, const Column& column) {
-  switch (column.of) {
-    case Of::id:
-      return static_cast<std::int64_t>(document.id);
-    case Of::title:
-      return std::string_view(document.title);
-    case Of::body:
-      return std::string_view(document.body);
-    case Of::price:
-      return std::int64_t{document.price};
-    case Of::rating:
-      return double{document.rating};
-    case Of::brand:
-      return std::string_view(document.brand);
-    case Of::seller:
-      return std::string_view(document.seller);
-    case Of::tags:
-      if (document.tags.empty()) return {};
-      return std::int64_t{document.tags.front()};
-    case Of::meta:
-      return member_of(document, column.member);
-    case Of::ts:
-      return std::int64_t{document.ts};
-    case Of::stock:
-      return document.stock;
-    case Of::weight:
-      return double{document.weight};
-    case Of::lat:
-      return double{document.lat};
-    case Of::lon:
-      return double{document.lon};
-    case Of::embedding:
-      return {};  // no single value
-  }
-  return {};
+  if (column.type == Type::json) return scalar(member_at(document, column));
+  return std::visit(
+      [&](auto place) -> Value {
+        const auto& value = document.*place;
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_integral_v<T>)
+          return static_cast<std::int64_t>(value);
+        else if constexpr (std::is_same_v<T, float>)
+          return double{value};
+        else if constexpr (std::is_same_v<T, std::string>)
+          return std::string_view(value);
+        else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+          return value.empty() ? Value{} : Value{value.front()};
+        else
+          return {};  // no single value
+      },
+      column.at);
 }
 
 std::vector<Value> values_of(const Document& document, const Column& column) {
-  if (column.of == Of::tags) {
-    std::vector<Value> out;
-    for (const auto tag : document.tags) out.emplace_back(std::int64_t{tag});
+  std::vector<Value> out;
+  if (const auto* list = std::get_if<std::vector<std::int64_t> Document::*>(&column.at)) {
+    const auto& values = document.**list;
+    out.assign(values.begin(), values.end());
     return out;
+  }
+  if (column.type == Type::json) {
+    const auto* node = member_at(document, column);
+    if (node != nullptr && node->IsArray()) {
+      for (const auto& item : node->GetArray()) out.push_back(scalar(&item));
+      return out;
+    }
   }
   auto value = value_of(document, column);
   if (rank(value) == 0) return {};
@@ -187,7 +248,7 @@ void append_json(std::string& out, const Value& value) {
   } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
     fmt::format_to(std::back_inserter(out), "{}", *whole);
   } else if (const auto* real = std::get_if<double>(&value)) {
-    fmt::format_to(std::back_inserter(out), "{:.6f}", *real);
+    out += float_text(*real);
   } else if (const auto* is = std::get_if<bool>(&value)) {
     out += *is ? "true" : "false";
   } else {
@@ -195,39 +256,38 @@ void append_json(std::string& out, const Value& value) {
   }
 }
 
-namespace {
-
-/// Writes the JSON column: "size.w" and "size.h" are members of "size".
-void append_meta(std::string& out, const Document& document) {
-  std::string_view open;
-  out += '{';
-  for (const auto& member : document.meta) {
-    std::string_view name = member.key;
-    const auto dot = name.find('.');
-    const auto within = dot == name.npos ? std::string_view{} : name.substr(0, dot);
-    if (within != open && !open.empty()) out += '}';
-    if (out.back() != '{') out += ',';
-    if (within != open && !within.empty()) {
-      append_quoted(out, within);
-      out += ":{";
+void append_json(std::string& out, const rapidjson::Value& value) {
+  if (value.IsObject()) {
+    out += '{';
+    for (const auto& member : value.GetObject()) {
+      if (out.back() != '{') out += ',';
+      append_quoted(out, {member.name.GetString(), member.name.GetStringLength()});
+      out += ':';
+      append_json(out, member.value);
     }
-    open = within;
-    append_quoted(out, dot == name.npos ? name : name.substr(dot + 1));
-    out += ':';
-    append_json(out, member_of(document, member.key));
+    out += '}';
+  } else if (value.IsArray()) {
+    out += '[';
+    for (const auto& item : value.GetArray()) {
+      if (out.back() != '[') out += ',';
+      append_json(out, item);
+    }
+    out += ']';
+  } else {
+    append_json(out, scalar(&value));
   }
-  out += open.empty() ? "}" : "}}";
 }
 
-}  // namespace
-
 void append_json(std::string& out, const Document& document, const Column& column) {
-  if (column.type == Type::multi) {
-    fmt::format_to(std::back_inserter(out), "[{}]", fmt::join(document.tags, ","));
+  if (const auto* list = std::get_if<std::vector<std::int64_t> Document::*>(&column.at)) {
+    fmt::format_to(std::back_inserter(out), "[{}]", fmt::join(document.**list, ","));
   } else if (column.type == Type::vector) {
     fmt::format_to(std::back_inserter(out), "[{}]", embedding_text(document));
-  } else if (column.type == Type::json && column.member.empty()) {
-    append_meta(out, document);
+  } else if (column.type == Type::json) {
+    const auto* node = member_at(document, column);
+    node == nullptr ? void(out += "null") : append_json(out, *node);
+  } else if (column.type == Type::boolean) {
+    append_json(out, Value{value_of(document, column) == Value{std::int64_t{1}}});
   } else {
     append_json(out, value_of(document, column));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,36 +13,43 @@
 
 namespace karmad {
 
-enum class Type : std::uint8_t { bigint, text, uint, real, string, multi, json, timestamp, vector };
+enum class Type : std::uint8_t {
+  bigint,
+  text,
+  uint,
+  boolean,
+  real,
+  string,
+  multi,
+  multi64,
+  json,
+  timestamp,
+  vector
+};
+
+/// Where a document keeps the value of a column.
+using Place = std::variant<std::uint64_t Document::*, std::string Document::*,
+                           std::uint32_t Document::*, std::uint8_t Document::*, float Document::*,
+                           std::int64_t Document::*, std::vector<std::int64_t> Document::*,
+                           Meta Document::*, std::array<float, 4> Document::*>;
 
 /// One column of the table, or one member of its JSON column ("meta.color").
 struct Column {
-  enum class Of : std::uint8_t {
-    id,
-    title,
-    body,
-    price,
-    rating,
-    brand,
-    seller,
-    tags,
-    meta,
-    ts,
-    stock,
-    weight,
-    lat,
-    lon,
-    embedding,
-  };
   std::string name;
-  Of of = Of::id;
+  Place at = &Document::id;
   Type type = Type::bigint;
-  std::string member;  ///< of the JSON column; empty: all of it
+  std::string member;  ///< of the JSON column, "size.w" or "arr[0]"; empty: all of it
+
+  bool is_id() const { return std::holds_alternative<std::uint64_t Document::*>(at); }
+  bool is_multi() const { return type == Type::multi || type == Type::multi64; }
 };
 
+/// The columns of a loaded file, a choice of those that the demo agent knows. Once, at the start;
+/// else the table has those of the catalogue.
+void choose_columns(std::span<const std::string> names);
 /// The table's columns in the order of answers, `id` first.
 std::span<const Column> all_columns();
-/// The column `name` of a request (case-insensitive), also "meta.color", and `tags` of "any(tags)".
+/// The column `name` of a request (case-insensitive), also "meta.color" and "meta.arr[0]".
 std::optional<Column> column_named(std::string_view name);
 
 /// A single value; nothing if a document has none. The text lives as long as its document.
@@ -56,11 +64,15 @@ Literal to_literal(const Value& value);
 /// Order: nothing, numbers, strings. Numbers compare exactly, strings by `collate`.
 int compare(const Value& a, const Value& b);
 
+/// A text of JSON as the number that it is compared with numbers by; other values as they are.
+Value numeric(const Value& value);
+
 /// The sort order of `column`: like `compare`, but JSON values sort as text (10, 11, 6); booleans
 /// and missing values are an empty text.
 int sort_order(const Column& column, const Value& a, const Value& b);
 /// Zero for values of the same group, otherwise any total order. String columns are grouped by
-/// `collate`; in JSON "Red" and "red" are two keys, and so are 5 and "5".
+/// `collate`; in JSON "Red" and "red" are two keys, but 5 and "5"
+/// are one.
 int group_order(const Column& column, const Value& a, const Value& b);
 
 /// The value of a column; the smallest one of a multi-valued column.
@@ -73,6 +85,11 @@ std::string embedding_text(const Document& document);
 
 /// Appends a value as JSON: floats with six decimals.
 void append_json(std::string& out, const Value& value);
+/// Appends a value of a JSON column.
+void append_json(std::string& out, const rapidjson::Value& value);
+/// The value of a JSON column's member "size.w" or "arr[0]", all of it with an empty path; null
+/// without one.
+const rapidjson::Value* member_at(const Document& document, const Column& column);
 /// Appends all values of a document's column as JSON.
 void append_json(std::string& out, const Document& document, const Column& column);
 

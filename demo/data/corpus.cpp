@@ -1,5 +1,7 @@
 #include "demo/data/corpus.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -7,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "demo/data/corpus_words.hpp"
 #include "demo/data/dice.hpp"
@@ -84,32 +87,34 @@ std::string body(Dice& dice) {
   return out;
 }
 
-std::vector<std::uint32_t> tags(Dice& dice) {
-  std::vector<std::uint32_t> out;
+std::vector<std::int64_t> tags(Dice& dice) {
+  std::vector<std::int64_t> out;
   for (auto count = dice.below(5); count > 0; --count)
-    out.push_back(static_cast<std::uint32_t>(1 + dice.below(12)));
+    out.push_back(static_cast<std::int64_t>(1 + dice.below(12)));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
-std::vector<MetaMember> meta(Dice& dice) {
-  std::vector<MetaMember> out;
-  out.push_back({"color", std::string(favour(dice, kColors))});
-  out.push_back({"n", static_cast<std::int64_t>(dice.below(10))});
-  if (dice.below(8) == 0) out.push_back({"note", std::string("12\" wide {approx.}")});
+/// The members of the JSON column, without the last bracket.
+std::string meta(Dice& dice) {
+  const std::string color(favour(dice, kColors));
+  auto out = fmt::format(R"({{"color":"{}","n":{})", color, dice.below(10));
+  if (dice.below(8) == 0) out += R"(,"note":"12\" wide {approx.}")";
   return out;
 }
 
 /// Later additions have their own random numbers, so that the rest of the catalogue is unchanged.
-void add_numbers(Document& out) {
+void add_numbers(Document& out, std::string meta) {
   Dice dice{out.id ^ 0x6b61726d6164ULL};
   constexpr std::int64_t kSizes[] = {6, 9, 10, 11, 50, 100, 250, 1000};
-  if (dice.below(8) != 0) out.meta.push_back({"s", favour(dice, kSizes)});
+  if (dice.below(8) != 0) meta += fmt::format(R"(,"s":{})", favour(dice, kSizes));
   if (const auto flag = Dice{out.id ^ 0x666c6167ULL}.below(3); flag != 0)
-    out.meta.push_back({"flag", flag == 1});
-  out.meta.push_back({"size.w", static_cast<std::int64_t>(5 + dice.below(1200))});
-  out.meta.push_back({"size.h", static_cast<double>(dice.below(4000)) / 100});
+    meta += fmt::format(R"(,"flag":{})", flag == 1);
+  const auto wide = 5 + dice.below(1200);
+  const auto high = dice.below(4000);
+  meta += fmt::format(R"(,"size":{{"w":{},"h":{:.2f}}}}})", wide, static_cast<double>(high) / 100);
+  out.meta = read_meta(meta);
   out.stock = static_cast<std::int64_t>(dice.next() >> 1);
   if (dice.below(2) == 0) out.stock = static_cast<std::int64_t>(dice.below(100)) - 20;
   // Every eighth is one of four adjacent floats that print as 0.250000.
@@ -144,10 +149,10 @@ Document invent(std::size_t position, Dice& dice) {
   out.brand = favour(dice, kBrands);
   out.seller = favour(dice, kSellers);
   out.tags = tags(dice);
-  out.meta = meta(dice);
+  auto members = meta(dice);
   // 2023-11-14 22:13:20 and the following months, a few documents per hour
   out.ts = static_cast<std::uint32_t>(1'700'000'000 + dice.below(2000) * 3600);
-  add_numbers(out);
+  add_numbers(out, std::move(members));
   add_embedding(out);
   return out;
 }

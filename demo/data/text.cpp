@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 
 namespace karmad {
@@ -58,6 +59,55 @@ int collate(std::string_view a, std::string_view b) {
   return a.size() < b.size() ? -1 : 1;
 }
 
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto before = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const auto replaced = before + (a[i - 1] == b[j - 1] ? 0 : 1);
+      before = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// Upper and lower case beyond ASCII, in the letters of European languages.
+std::string folded(std::string_view text, bool upper) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) {
+      out += upper && text[i] >= 'a' && text[i] <= 'z' ? static_cast<char>(text[i] - 32)
+             : upper                                   ? text[i]
+                                                       : lower(text[i]);
+      continue;
+    }
+    if ((first & 0xE0U) != 0xC0U || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    auto point = (first & 0x1FU) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3FU);
+    // Latin, Greek and Cyrillic have their capitals at a fixed distance.
+    const auto shift = [&](unsigned begin, unsigned end, unsigned by) {
+      if (upper && point >= begin + by && point <= end + by)
+        point -= by;
+      else if (!upper && point >= begin && point <= end)
+        point += by;
+      else
+        return false;
+      return true;
+    };
+    if (point != 0xD7 && point != 0xF7 && !shift(0xC0, 0xDE, 0x20) && !shift(0x391, 0x3A9, 0x20) &&
+        !shift(0x410, 0x42F, 0x20))
+      shift(0x400, 0x40F, 0x50);
+    out += static_cast<char>(0xC0U | point >> 6U);
+    out += static_cast<char>(0x80U | (point & 0x3FU));
+  }
+  return out;
+}
+
 bool matches_pattern(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
@@ -101,6 +151,10 @@ std::string json_string(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
+}
+
+std::string float_text(double number) {
+  return fmt::format("{:.{}f}", number, number != 0 && std::abs(number) < 1e-3 ? 8 : 6);
 }
 
 std::string url_decoded(std::string_view text) {

@@ -23,6 +23,12 @@ std::vector<std::string> words(std::string_view text);
 /// `text` with ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 
+/// `text` in upper or lower case, also Latin, Greek and Cyrillic letters.
+std::string folded(std::string_view text, bool upper);
+
+/// Insertions, deletions and replacements of bytes between two words.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 /// Compares without regard to the case of ASCII letters, otherwise by bytes (libc_ci of the search
 /// server in the C locale): negative, zero or positive.
 int collate(std::string_view a, std::string_view b);
@@ -44,6 +50,9 @@ std::optional<T> number_of(std::string_view text) {
   if (error != std::errc{} || stop != end) return std::nullopt;
   return out;
 }
+
+/// A float as answers show it: six decimals, eight of a very small one.
+std::string float_text(double number);
 
 std::string to_base64(std::string_view bytes);
 /// Nothing for text that is not base64 with its padding.

@@ -50,9 +50,12 @@ Literal bucket_key(const Grouping& grouping, const Value& value) {
     return start_of(grouping.calendar, static_cast<std::int64_t>(x));
   const auto key =
       std::floor((x - grouping.offset) / grouping.interval) * grouping.interval + grouping.offset;
-  const bool whole = grouping.kind == Grouping::Kind::date_histogram ||
-                     (grouping.whole && std::holds_alternative<std::int64_t>(value));
-  if (whole) return static_cast<std::int64_t>(key);
+  if (grouping.kind == Grouping::Kind::date_histogram) return static_cast<std::int64_t>(key);
+  // Numbers of 32 bits without a sign.
+  if (grouping.whole)
+    return std::abs(key) < 0x1p31
+               ? std::int64_t{static_cast<std::uint32_t>(static_cast<std::int64_t>(key))}
+               : std::int64_t{0x8000'0000};
   return key;
 }
 
@@ -61,9 +64,13 @@ std::vector<Key> keys_of(const Document& document, std::span<const Grouping> gro
   std::vector<Key> out(1);
   for (const auto& grouping : groupings) {
     std::vector<Key> longer;
-    for (const auto& value : values_of(document, grouping.column)) {
+    auto values = values_of(document, grouping.column);
+    const bool nothing = values.empty() && grouping.column.type == Type::json &&
+                         grouping.kind == Grouping::Kind::terms;
+    if (nothing) values.emplace_back();
+    for (const auto& value : values) {
       auto part = bucket_key(grouping, value);
-      if (part.index() == 0) continue;
+      if (part.index() == 0 && !nothing) continue;
       for (const auto& key : out) longer.push_back(key), longer.back().push_back(part);
     }
     out = std::move(longer);
@@ -137,7 +144,11 @@ void terms(std::string& out, const Aggregation& aggregation, const Index& index,
   if (order.empty() && is_terms) order.push_back({.by_count = true, .descending = true});
   order.push_back({});  // then by key
   sort_buckets(buckets, order, groupings);
-  if (is_terms && buckets.size() > *aggregation.size) buckets.resize(*aggregation.size);
+  if (is_terms) {
+    const auto skipped = std::min(aggregation.skip, buckets.size());
+    buckets.erase(buckets.begin(), buckets.begin() + static_cast<std::ptrdiff_t>(skipped));
+    buckets.resize(std::min(buckets.size(), *aggregation.size));
+  }
   const bool dates = aggregation.kind == Kind::date_histogram;
   append_buckets(out, buckets, dates, aggregation.keyed && !is_terms);
 }
@@ -222,7 +233,9 @@ std::size_t count_within(const RangeBucket& range, const Column& column, const I
 void ranges(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
   out += aggregation.keyed ? "{\"buckets\":{" : "{\"buckets\":[";
   for (const auto& range : aggregation.ranges) {
-    if (&range != aggregation.ranges.data()) out += ',';
+    const auto count = count_within(range, aggregation.column, index, found);
+    if (count == 0) continue;
+    if (out.back() == '}') out += ',';
     if (aggregation.keyed) {
       out += json_string(range.key) + ":{";
     } else {
@@ -230,7 +243,7 @@ void ranges(std::string& out, const Aggregation& aggregation, const Index& index
     }
     if (range.from) out += "\"from\":" + range.from_text + ",";
     if (range.to) out += "\"to\":" + range.to_text + ",";
-    append_count(out, count_within(range, aggregation.column, index, found));
+    append_count(out, count);
   }
   out += aggregation.keyed ? "}}" : "]}";
 }
@@ -256,12 +269,10 @@ Value sum_of(std::span<const Value> values, Type type) {
   return static_cast<std::int64_t>(whole);
 }
 
-/// Like the search server, in doubles and over all documents: a JSON value that is missing or no
-/// number counts as 0.
+/// Like the search server: the values as floats, summed in doubles.
 double average_of(std::span<const Value> values, std::size_t documents) {
   double sum = 0;
-  for (const auto& value : values)
-    if (const auto x = number(value); !std::isnan(x)) sum += x;
+  for (const auto& value : values) sum += static_cast<float>(number(value));
   return sum / static_cast<double>(documents);
 }
 
@@ -280,7 +291,8 @@ void metric(std::string& out, const Aggregation& aggregation, const Index& index
   } else if (aggregation.kind == Kind::max) {
     append_json(out, *std::max_element(values.begin(), values.end(), less));
   } else {
-    fmt::format_to(std::back_inserter(out), "{:.8f}", average_of(values, found.size()));
+    const bool json = aggregation.column.type == Type::json;  // their average is always 0
+    fmt::format_to(std::back_inserter(out), "{:.8f}", json ? 0 : average_of(values, found.size()));
   }
   out += '}';
 }
@@ -298,12 +310,7 @@ void percentiles(std::string& out, const Aggregation& aggregation, const Index& 
       fmt::format_to(std::back_inserter(out), "{{\"key\":{},\"value\":null}}", percent);
       continue;
     }
-    const auto place =
-        std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const auto above = std::min(below + 1, values.size() - 1);
-    const auto share = place - static_cast<double>(below);
-    const auto value = values[below] * (1 - share) + values[above] * share;
+    const auto value = percentile(values, percent);
     fmt::format_to(std::back_inserter(out),
                    "{{\"key\":{},\"value\":{:g},\"value_as_string\":\"{:g}\"}}", percent, value,
                    value);
@@ -312,6 +319,19 @@ void percentiles(std::string& out, const Aggregation& aggregation, const Index& 
 }
 
 }  // namespace
+
+double percentile(const std::vector<double>& sorted, double percent) {
+  // Each number has the same share, and the first and the last one lie at their outer ends.
+  const auto count = static_cast<double>(sorted.size());
+  const auto at = std::clamp(percent, 0.0, 100.0) / 100 * count;
+  const auto inner = std::min(at, count - at);
+  const auto from_end = inner < 1 ? inner / 2 : inner - 0.5;
+  const auto place = std::clamp(at < count / 2 ? from_end : count - 1 - from_end, 0.0, count - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  const auto share = place - static_cast<double>(below);
+  return sorted[below] * (1 - share) + sorted[above] * share;
+}
 
 void aggregate(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
   switch (aggregation.kind) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "demo/data/index.hpp"
 #include "demo/language/request.hpp"
@@ -14,5 +15,8 @@ namespace karmad {
 /// `terms` are sorted by descending count, then by key; all others by key.
 void aggregate(std::string& out, const Aggregation& aggregation, const Index& index,
                std::span<const std::uint32_t> found);
+
+/// Between sorted numbers, of which there is at least one.
+double percentile(const std::vector<double>& sorted, double percent);
 
 }  // namespace karmad

@@ -36,100 +36,88 @@ std::string as_text(const Literal& literal) {
   return {};
 }
 
-std::vector<std::uint32_t> as_tags(const std::vector<Literal>& values) {
-  std::vector<std::uint32_t> out;
-  for (const auto& value : values) out.push_back(static_cast<std::uint32_t>(as_whole(value)));
+std::vector<std::int64_t> as_tags(const std::vector<Literal>& values) {
+  std::vector<std::int64_t> out;
+  for (const auto& value : values) out.push_back(as_whole(value));
   std::ranges::sort(out);
   out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 
-void put_member(Document& document, const std::string& key, const Literal& literal) {
-  std::erase_if(document.meta, [&](const MetaMember& member) { return member.key == key; });
-  if (std::holds_alternative<std::monostate>(literal)) return;
-  MetaMember member{key, {}};
-  if (const auto* whole = std::get_if<std::int64_t>(&literal)) member.value = *whole;
-  if (const auto* real = std::get_if<double>(&literal)) member.value = *real;
-  if (const auto* text = std::get_if<std::string>(&literal)) member.value = *text;
-  if (const auto* is = std::get_if<bool>(&literal)) member.value = *is;
-  // Behind the last member of the same inner object.
-  const auto within = key.substr(0, key.find('.') + 1);
-  const auto is_sibling = [&](const MetaMember& other) {
-    return !within.empty() && other.key.starts_with(within);
+Json json_of(const Literal& literal, rapidjson::Document::AllocatorType& memory) {
+  if (const auto* whole = std::get_if<std::int64_t>(&literal)) return Json(*whole);
+  if (const auto* real = std::get_if<double>(&literal)) return Json(*real);
+  if (const auto* is = std::get_if<bool>(&literal)) return Json(*is);
+  if (const auto* text = std::get_if<std::string>(&literal)) return Json(*text, memory);
+  return {};
+}
+
+/// The JSON object with another value of a member, or without it.
+Meta with_member(const Meta& meta, std::string_view path, const Literal& literal) {
+  auto out = std::make_shared<rapidjson::Document>();
+  auto& memory = out->GetAllocator();
+  meta == nullptr ? void(out->SetObject()) : void(out->CopyFrom(*meta, memory));
+  const auto copy = [&](std::string_view name) {
+    return Json(name.data(), static_cast<rapidjson::SizeType>(name.size()), memory);
   };
-  const auto last = std::find_if(document.meta.rbegin(), document.meta.rend(), is_sibling);
-  document.meta.insert(last == document.meta.rend() ? document.meta.end() : last.base(), member);
+  Json* at = out.get();
+  for (;;) {
+    const auto dot = path.find('.');
+    const auto step = path.substr(0, dot);
+    const Json key(step.data(), static_cast<rapidjson::SizeType>(step.size()));
+    auto found = at->FindMember(key);
+    if (dot == path.npos) {
+      if (found != at->MemberEnd()) at->EraseMember(found);
+      if (!std::holds_alternative<std::monostate>(literal))
+        at->AddMember(copy(step), json_of(literal, memory), memory);
+      return out;
+    }
+    if (found == at->MemberEnd()) at->AddMember(copy(step), Json(rapidjson::kObjectType), memory);
+    at = &(*at)[key];
+    if (!at->IsObject()) at->SetObject();
+    path.remove_prefix(dot + 1);
+  }
 }
 
 bool put_meta(Document& document, const Column& column, const Given& given) {
+  auto& meta = document.*std::get<Meta Document::*>(column.at);
   if (!column.member.empty()) {
-    put_member(document, column.member, given.values.empty() ? Literal{} : given.values[0]);
+    meta = with_member(meta, column.member, given.values.empty() ? Literal{} : given.values[0]);
     return true;
   }
-  if (!given.members.empty() || given.values.empty()) {
-    document.meta = given.members;
-    return true;
-  }
-  const auto members = read_members(as_text(given.values[0]));
-  if (members) document.meta = *members;
-  return members.has_value();
+  const auto text = given.values.empty() ? std::string() : as_text(given.values[0]);
+  meta = read_meta(text);
+  return meta != nullptr || text.empty();
 }
 
-bool put_embedding(Document& document, const std::vector<Literal>& values) {
-  if (!values.empty() && values.size() != document.embedding.size()) return false;
-  document.embedding = {};
-  std::ranges::transform(values, document.embedding.begin(), as_real);
+bool put_embedding(std::array<float, 4>& to, const std::vector<Literal>& values) {
+  if (!values.empty() && values.size() != to.size()) return false;
+  to = {};
+  std::ranges::transform(values, to.begin(), as_real);
   return true;
 }
 
 /// False: the value does not fit the column.
 bool put(Document& document, const Column& column, const Given& given) {
+  if (column.is_id()) return true;
+  if (column.type == Type::json) return put_meta(document, column, given);
   const Literal value = given.values.empty() ? Literal{} : given.values[0];
-  switch (column.of) {
-    case Column::Of::id:
-      return true;
-    case Column::Of::title:
-      document.title = as_text(value);
-      return true;
-    case Column::Of::body:
-      document.body = as_text(value);
-      return true;
-    case Column::Of::price:
-      document.price = static_cast<std::uint32_t>(as_whole(value));
-      return true;
-    case Column::Of::rating:
-      document.rating = as_real(value);
-      return true;
-    case Column::Of::brand:
-      document.brand = as_text(value);
-      return true;
-    case Column::Of::seller:
-      document.seller = as_text(value);
-      return true;
-    case Column::Of::tags:
-      document.tags = as_tags(given.values);
-      return true;
-    case Column::Of::meta:
-      return put_meta(document, column, given);
-    case Column::Of::ts:
-      document.ts = static_cast<std::uint32_t>(as_whole(value));
-      return true;
-    case Column::Of::stock:
-      document.stock = as_whole(value);
-      return true;
-    case Column::Of::weight:
-      document.weight = as_real(value);
-      return true;
-    case Column::Of::lat:
-      document.lat = as_real(value);
-      return true;
-    case Column::Of::lon:
-      document.lon = as_real(value);
-      return true;
-    case Column::Of::embedding:
-      return put_embedding(document, given.values);
-  }
-  return false;
+  std::visit(
+      [&](auto place) {
+        auto& to = document.*place;
+        using T = std::decay_t<decltype(to)>;
+        if constexpr (std::is_integral_v<T>)
+          to = static_cast<T>(as_whole(value));
+        else if constexpr (std::is_same_v<T, float>)
+          to = as_real(value);
+        else if constexpr (std::is_same_v<T, std::string>)
+          to = as_text(value);
+        else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+          to = as_tags(given.values);
+      },
+      column.at);
+  const auto* vector = std::get_if<std::array<float, 4> Document::*>(&column.at);
+  return vector == nullptr || put_embedding(document.**vector, given.values);
 }
 
 /// Puts all given values; a complaint leaves the document half changed.
@@ -141,7 +129,7 @@ void put_all(Document& document, const RowChange& change, Complaint& complaint) 
       complaint.say(409, is_update ? fmt::format("table {}: attribute '{}' not found", change.table,
                                                  given.column)
                                    : fmt::format("unknown column: '{}'", given.column));
-    } else if (is_update && (column->type == Type::text || column->of == Column::Of::id)) {
+    } else if (is_update && (column->type == Type::text || column->is_id())) {
       complaint.say(409, fmt::format("table {}: attribute '{}' can not be updated", change.table,
                                      given.column));
     } else if (!put(document, *column, given)) {
@@ -166,6 +154,12 @@ std::vector<std::uint64_t> wanted_ids(const Index& index, const RowChange& chang
   return found;
 }
 
+/// Updates change members of JSON, but add none.
+bool lacks(const Document& document, const Given& given) {
+  const auto column = column_named(given.column);
+  return column && !column->member.empty() && member_at(document, *column) == nullptr;
+}
+
 void remember(const Index& index, std::uint64_t id, Undo* undo) {
   if (undo == nullptr) return;
   const auto position = index.position_of(id);
@@ -178,8 +172,7 @@ Changed add_row(Index& index, const RowChange& change, Complaint& complaint, Und
   out.existed = out.id != 0 && index.position_of(out.id).has_value();
   if (out.existed && change.kind == RowChange::Kind::insert)
     complaint.say(409, fmt::format("duplicate id '{}'", out.id));
-  Document document;
-  put_all(document, change, complaint);
+  auto document = document_of(change, complaint);
   if (complaint) return out;
   if (out.id == 0) out.id = index.choose_id();
   document.id = out.id;
@@ -191,6 +184,13 @@ Changed add_row(Index& index, const RowChange& change, Complaint& complaint, Und
 
 }  // namespace
 
+Document document_of(const RowChange& change, Complaint& complaint) {
+  Document out;
+  out.id = change.ids.empty() ? 0 : change.ids[0];
+  put_all(out, change, complaint);
+  return out;
+}
+
 Changed change_rows(Index& index, const RowChange& change, Complaint& complaint, Undo* undo) {
   using Kind = RowChange::Kind;
   if (change.kind == Kind::insert || change.kind == Kind::replace)
@@ -200,7 +200,16 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
   Document probe;
   if (change.kind != Kind::erase) put_all(probe, change, complaint);
   if (complaint) return out;
+  const std::string why = "1 attribute(s) can not be updated (not found or incompatible types)";
   for (const auto id : wanted_ids(index, change)) {
+    auto part = change;
+    if (change.kind == Kind::update) {
+      const auto& document = index.documents()[*index.position_of(id)];
+      if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) !=
+          0)
+        out.warning = why;
+      if (part.given.empty()) continue;
+    }
     remember(index, id, undo);
     out.id = id;
     ++out.rows;
@@ -209,9 +218,11 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
       continue;
     }
     auto document = index.documents()[*index.position_of(id)];
-    put_all(document, change, complaint);
+    put_all(document, part, complaint);
     index.put(std::move(document));
   }
+  if (!out.warning.empty() && out.rows == 0)
+    complaint.say(409, fmt::format("table {}: {}", change.table, why));
   return out;
 }
 
@@ -226,46 +237,18 @@ void roll_back(Index& index, Undo& undo) {
   }
 }
 
-std::vector<Given> read_given(const Json& json, Complaint& complaint) {
+std::vector<Given> read_given(const Json& json) {
   std::vector<Given> out;
   for (const auto& member : json.GetObject()) {
-    Given given{std::string(text_of(member.name)), {}, {}};
+    Given given{std::string(text_of(member.name)), {}};
     if (member.value.IsArray()) {
       for (const auto& item : member.value.GetArray()) given.values.push_back(literal_of(item));
     } else if (member.value.IsObject()) {
-      const auto members = read_members(json_text(member.value));
-      if (!members) complaint.say(409, fmt::format("invalid value of '{}'", given.column));
-      given.members = members.value_or(std::vector<MetaMember>{});
+      given.values.emplace_back(json_text(member.value));
     } else if (!member.value.IsNull()) {
       given.values.push_back(literal_of(member.value));
     }
     out.push_back(std::move(given));
-  }
-  return out;
-}
-
-std::optional<std::vector<MetaMember>> read_members(std::string_view json) {
-  std::vector<MetaMember> out;
-  rapidjson::Document read;
-  read.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(),
-                                                                                  json.size());
-  if (read.HasParseError() || !read.IsObject()) return std::nullopt;
-  const auto append = [&](std::string key, const Json& value) {
-    const auto literal = value.IsBool() ? Literal{value.GetBool()} : literal_of(value);
-    if (const auto* is = std::get_if<bool>(&literal)) out.push_back({key, *is});
-    if (const auto* whole = std::get_if<std::int64_t>(&literal)) out.push_back({key, *whole});
-    if (const auto* real = std::get_if<double>(&literal)) out.push_back({key, *real});
-    if (const auto* text = std::get_if<std::string>(&literal)) out.push_back({key, *text});
-    return !value.IsObject() && !value.IsArray();
-  };
-  for (const auto& member : read.GetObject()) {
-    const std::string key(text_of(member.name));
-    if (!member.value.IsObject()) {
-      if (!append(key, member.value)) return std::nullopt;
-      continue;
-    }
-    for (const auto& inner : member.value.GetObject())
-      if (!append(fmt::format("{}.{}", key, text_of(inner.name)), inner.value)) return std::nullopt;
   }
   return out;
 }

@@ -16,9 +16,8 @@ namespace karmad {
 
 /// A value given for a column.
 struct Given {
-  std::string column;               ///< "price", "tags", "meta", "meta.n"
-  std::vector<Literal> values;      ///< one; of a list any number
-  std::vector<MetaMember> members;  ///< of `meta` as a whole; its JSON as text is a value, too
+  std::string column;           ///< "price", "tags", "meta", "meta.n"
+  std::vector<Literal> values;  ///< one; of a list any number; of JSON its text
 };
 
 /// One change of rows, from JSON or SQL.
@@ -42,6 +41,7 @@ struct RowChange {
 struct Changed {
   std::size_t rows = 0;  ///< changed, added or removed
   std::uint64_t id = 0;  ///< of the last one; also of one that was not found
+  std::string warning;   ///< about rows that an update left as they were
   bool existed = false;  ///< insert, replace: there was a row with that id
 };
 
@@ -53,13 +53,13 @@ using Undo = std::vector<std::pair<std::uint64_t, std::optional<Document>>>;
 Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
                     Undo* undo = nullptr);
 
+/// The document with the given values and the first of `ids`, or a complaint.
+Document document_of(const RowChange& change, Complaint& complaint);
+
 /// Takes back the changes recorded in `undo`.
 void roll_back(Index& index, Undo& undo);
 
 /// The members of a JSON object as values of columns.
-std::vector<Given> read_given(const Json& json, Complaint& complaint);
-
-/// The members of a JSON object with at most one level of objects inside; nothing for other text.
-std::optional<std::vector<MetaMember>> read_members(std::string_view json);
+std::vector<Given> read_given(const Json& json);
 
 }  // namespace karmad

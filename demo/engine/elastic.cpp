@@ -162,9 +162,9 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
   if (document != nullptr && document->IsObject()) {
     const auto* inner = wanted.action == "update" ? find_member(*document, "doc") : nullptr;
     const auto& fields = inner != nullptr && inner->IsObject() ? *inner : *document;
-    change.given = read_given(fields, complaint);
+    change.given = read_given(fields);
   }
-  Changed changed{1, wanted.id, false};
+  Changed changed{1, wanted.id, {}, false};
   if (!complaint && index != nullptr) changed = change_rows(*index, change, complaint);
   const auto head =
       fmt::format(R"("_index":{},"_type":"doc","_id":"{}")", json_string(wanted.table), changed.id);

@@ -17,6 +17,7 @@
 #include "demo/language/read_request.hpp"
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/run_script.hpp"
+#include "demo/sql/show.hpp"
 #include "demo/sql/write_sql.hpp"
 
 namespace karmad {
@@ -104,6 +105,19 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
   return error_answer(404, "unknown path");
 }
 
+void Engine::add_empty_table(const std::string& name) {
+  tables_.push_back(empty_table_ = name);
+}
+
+void Engine::add_query_table(const std::string& name) {
+  tables_.push_back(query_table_ = name);
+}
+
+SqlServer Engine::server(const Membership& membership, Index* changing) const {
+  return {catalogue_->index, catalogue_->empty, empty_table_,        query_table_, tables_,
+          hidden_column_,    membership,        catalogue_->queries, changing};
+}
+
 HttpAnswer Engine::update(const HttpRequest& request, const Membership& membership) const {
   if (!takes_updates(membership)) return not_primary(membership.role);
   const std::unique_lock changing(catalogue_->lock);
@@ -146,9 +160,7 @@ HttpAnswer Engine::autocomplete(std::string_view body) const {
   call.arguments = {{Literal{member("query")}}, {Literal{member("table")}}};
   Complaint complaint;
   const std::shared_lock reading(catalogue_->lock);
-  const auto results = run_script(
-      {catalogue_->index, tables_, hidden_column_, Membership{}, catalogue_->queries, nullptr},
-      {&call, 1}, complaint);
+  const auto results = run_script(server(Membership{}), {&call, 1}, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
   return {200, write_raw(results), {}};
 }
@@ -160,7 +172,7 @@ HttpAnswer Engine::search(std::string_view body) const {
   for (auto& computed : request.computed) compile(computed, request.table, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
   const std::shared_lock reading(catalogue_->lock);
-  const auto& index = catalogue_->index;
+  const auto& index = server(Membership{}).index_of(request.table);
   const auto result = karmad::search(index, request);
   return {200, write_answer(index, request, result, milliseconds_since(start)), {}};
 }
@@ -184,12 +196,17 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
                               const Membership& membership) const {
   const auto start = Clock::now();
   Complaint complaint;
-  const auto read = read_sql(text, tables_, complaint);
+  auto read = read_sql(text, tables_, complaint);
   const bool hits = layout == SqlLayout::hits;
   if (complaint) return error_answer(hits ? complaint.status() : 500, complaint.text());
   if (hits && read.size() > 1) return error_answer(501, "multiple queries not supported");
   if (hits && read[0].kind != Statement::Kind::select)
     return error_answer(501, "only SELECT queries are supported");
+  // Hits in a total order can always be paged through.
+  if (hits && std::ranges::any_of(read[0].select.order, [](const OrderKey& key) {
+        return key.expression.kind == Expression::Kind::column && key.expression.column.is_id();
+      }))
+    read[0].select.scrolls = true;
   const auto changes = std::ranges::count(read, Statement::Kind::change, &Statement::kind);
   if (changes > 0 && !takes_updates(membership)) return not_primary(membership.role);
   std::shared_lock reading(catalogue_->lock, std::defer_lock);
@@ -197,9 +214,7 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
   const bool change = changes > 0 && updates_ == Updates::applied;
   change ? changing.lock() : reading.lock();
   auto& index = catalogue_->index;
-  const auto results = run_script(
-      {index, tables_, hidden_column_, membership, catalogue_->queries, change ? &index : nullptr},
-      read, complaint);
+  const auto results = run_script(server(membership, change ? &index : nullptr), read, complaint);
   if (complaint)
     return error_answer(layout == SqlLayout::hits ? complaint.status() : 500, complaint.text());
   const auto took = milliseconds_since(start);

@@ -29,6 +29,7 @@ struct HttpAnswer {
 };
 
 struct Membership;
+struct SqlServer;
 
 /// The kind of a request, for the counters and for switches that do not affect all kinds.
 enum class Purpose : std::uint8_t { search, sql, ping, update, other };
@@ -48,6 +49,10 @@ class Engine {
         hidden_column_(std::move(hidden_column)),
         updates_(updates) {}
 
+  /// Adds a table without documents, or one that has only stored queries. Before the first request.
+  void add_empty_table(const std::string& name);
+  void add_query_table(const std::string& name);
+
   /// Answers as the member of a mirror set that `membership` describes, at wall time `now_ms`.
   HttpAnswer answer(const HttpRequest& request, const Membership& membership,
                     std::int64_t now_ms) const;
@@ -60,6 +65,7 @@ class Engine {
     explicit Catalogue(Index start) : index(std::move(start)) {}
     std::shared_mutex lock;
     Index index;
+    const Index empty{{}};
     std::map<std::string, StoredQueries> queries;  ///< by table
   };
 
@@ -74,8 +80,12 @@ class Engine {
   HttpAnswer statements(std::string_view text, SqlLayout layout,
                         const Membership& membership) const;
 
+  SqlServer server(const Membership& membership, Index* changing = nullptr) const;
+
   std::unique_ptr<Catalogue> catalogue_;
   std::vector<std::string> tables_;
+  std::string empty_table_;
+  std::string query_table_;
   std::string hidden_column_;
   Updates updates_;
 };

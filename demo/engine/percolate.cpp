@@ -91,13 +91,13 @@ std::string hit_of(std::string_view table, const Percolated& match) {
 
 std::vector<Percolated> percolate(const StoredQueries& queries,
                                   std::span<const std::string> documents) {
-  Index index{{}, {}};
+  Index index{{}};
   for (std::size_t place = 1; place <= documents.size(); ++place) {
     Complaint ignored;
     RowChange change{.ids = {place}};
     rapidjson::Document json;
     json.Parse<rapidjson::kParseIterativeFlag>(documents[place - 1].c_str());
-    if (!json.HasParseError() && json.IsObject()) change.given = read_given(json, ignored);
+    if (!json.HasParseError() && json.IsObject()) change.given = read_given(json);
     std::erase_if(change.given, [](const Given& one) { return !column_named(one.column); });
     change_rows(index, change, ignored);
     if (!index.position_of(place)) index.put({.id = place});

@@ -48,13 +48,15 @@ std::string scroll_token(const Index& index, const SearchRequest& request, const
 std::string scroll_token(const std::vector<TokenKey>& keys) {
   std::string order;
   std::string values;
-  for (const auto& [attribute, descending, value] : keys) {
+  for (const auto& [attribute, descending, value, text] : keys) {
     if (!order.empty()) order += ", ", values += ',';
-    order += (attribute == "weight()" ? "@weight" : attribute) + (descending ? " desc" : " asc");
+    order += !text.empty() ? text
+                           : (attribute == "weight()" ? "@weight" : attribute) +
+                                 (descending ? " desc" : " asc");
     std::string json;
     // All digits, so that the next page begins behind this hit.
     if (const auto* real = std::get_if<double>(&value))
-      json = fmt::format("{}", *real);
+      json = fmt::format("{:.17g}", *real);
     else
       append_json(json, value);
     values += fmt::format(R"({{"attr":{},"desc":{},"value":{},"type":"{}"}})",

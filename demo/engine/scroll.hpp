@@ -16,6 +16,7 @@ struct TokenKey {
   std::string attribute;
   bool descending = false;
   Value value;
+  std::string text{};  ///< of the key in the statement; empty: made from the attribute
 };
 std::string scroll_token(const std::vector<TokenKey>& keys);
 

@@ -31,9 +31,8 @@ int compare_hits(const Index& index, const std::vector<SortKey>& keys,
 }
 
 bool sorts_by_id(const std::vector<SortKey>& keys) {
-  return std::ranges::any_of(keys, [](const SortKey& key) {
-    return key.by == SortKey::By::column && key.column.of == Column::Of::id;
-  });
+  return std::ranges::any_of(
+      keys, [](const SortKey& key) { return key.by == SortKey::By::column && key.column.is_id(); });
 }
 
 bool scores_wanted(const SearchRequest& request) {
@@ -42,15 +41,18 @@ bool scores_wanted(const SearchRequest& request) {
          std::any_of(request.sort.begin(), request.sort.end(), by_score);
 }
 
-/// The scores of the search server are whole numbers, too.
-std::int64_t whole_score(double score) {
-  return std::max<std::int64_t>(1, std::llround(1000 * score));
+/// The most documents to find; 0: all.
+std::size_t cutoff_of(const Index& index, const SearchRequest& request) {
+  const bool unordered = request.sort.empty() && !ranks(request.query) && request.knn.empty() &&
+                         request.aggregations.empty() && !request.scroll.wanted;
+  const auto page = unordered && index.stops_early() ? request.offset + request.limit : 0;
+  return request.cutoff.value_or(page);
 }
 
 std::vector<const Column*> shown_columns(const Source& source) {
   std::vector<const Column*> out;
   for (const auto& column : all_columns())
-    if (column.of != Column::Of::id && shows(source, column.name)) out.push_back(&column);
+    if (!column.is_id() && shows(source, column.name)) out.push_back(&column);
   return out;
 }
 
@@ -88,7 +90,7 @@ void append_hits(std::string& out, const Index& index, const SearchRequest& requ
                  const SearchResult& result) {
   const auto columns = shown_columns(request.source);
   std::vector<std::string> words;
-  if (request.highlight) collect_words(request.query, words);
+  if (request.highlight) collect_words(request.query, words, false);
   for (const auto& hit : result.page) {
     if (&hit != result.page.data()) out += ',';
     const auto& document = index.documents()[hit.document];
@@ -156,8 +158,9 @@ Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
     case SortKey::By::column:
       break;
   }
-  if (key.largest && !document.tags.empty() && key.column.type == Type::multi)
-    return std::int64_t{document.tags.back()};
+  if (const auto values = key.largest ? values_of(document, key.column) : std::vector<Value>{};
+      !values.empty())
+    return values.back();
   return value_of(document, key.column);
 }
 
@@ -166,13 +169,14 @@ SearchResult search(const Index& index, const SearchRequest& request) {
   const bool ranked = (scores_wanted(request) || !request.knn.empty()) && ranks(request.query);
   SearchResult out;
   std::vector<Hit> hits;
+  const auto cutoff = cutoff_of(index, request);
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    if (request.cutoff != 0 && hits.size() == request.cutoff) {
+    if (cutoff != 0 && hits.size() == cutoff) {
       out.more = true;
       break;
     }
-    hits.push_back({i, ranked ? whole_score(matches.score[i]) : 1});
+    hits.push_back({i, ranked ? matches.weight[i] : 1});
   }
   if (!request.knn.empty()) hits = nearest_hits(index, request, std::move(hits));
   for (const auto& hit : hits) out.found.push_back(hit.document);

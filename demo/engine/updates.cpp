@@ -99,14 +99,14 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
     out.change.where = read_query(*query, reading);
   }
   if (const auto* document = find_member(json, "doc"); document != nullptr && document->IsObject())
-    out.change.given = read_given(*document, complaint);
+    out.change.given = read_given(*document);
   return out;
 }
 
 /// Makes the update; without an index it is taken to have changed one document.
 Changed make(const Update& update, Index* index, Complaint& complaint, Undo* undo) {
   if (index != nullptr) return change_rows(*index, update.change, complaint, undo);
-  Changed out{1, 0, update.verb == "replace"};
+  Changed out{1, 0, {}, update.verb == "replace"};
   if (!update.change.ids.empty()) out.id = update.change.ids.back();
   return out;
 }

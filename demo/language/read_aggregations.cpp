@@ -164,7 +164,7 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
                                                         : Kind::date_histogram,
                                   inner.value, reading);
     grouping.name = text_of(item.MemberBegin()->name);
-    if (grouping.column.type == Type::multi)
+    if (grouping.column.is_multi())
       reading.complaint.say(500, fmt::format("table {}: MVA values can't be used in multiple "
                                              "group-by",
                                              reading.table));
@@ -232,7 +232,7 @@ void read_orders(const Json& json, Aggregation& out, Reading& reading) {
 
 void check_summable(const Aggregation& aggregation, Reading& reading) {
   const auto& column = aggregation.column;
-  if (column.type == Type::string || column.type == Type::multi)
+  if (column.type == Type::string || column.is_multi())
     reading.complaint.say(500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'",
                                            reading.table, column.name));
   if (column.type == Type::json && aggregation.kind != Kind::avg)
@@ -258,6 +258,10 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
     case Kind::range:
     case Kind::date_range:
       out.column = read_field(json, reading);
+      if (out.column.type == Type::json && out.kind == Kind::range)
+        reading.complaint.say(500, fmt::format("table {}: parse error: range() argument 1 must be "
+                                               "number, or evaluated to number",
+                                               reading.table));
       out.ranges = read_ranges(json, out.kind == Kind::date_range, reading);
       break;
     case Kind::composite:

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <numbers>
+#include <utility>
+
 #include "demo/data/text.hpp"
 #include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
@@ -57,7 +60,8 @@ Condition read_condition_column(std::string_view name, Reading& reading) {
   Condition out;
   out.column = reading.column(name);
   out.every = all;
-  if (out.column.type == Type::multi && !explicit_choice)
+  out.quantified = explicit_choice;
+  if (out.column.is_multi() && !explicit_choice)
     reading.warnings.push_back(fmt::format(
         "table {}: use an explicit ANY()/ALL() around a filter on MVA column", reading.table));
   return out;
@@ -69,13 +73,15 @@ void check_type(const Condition& condition, const Literal& literal, Reading& rea
   const bool text_wanted = type == Type::string || type == Type::text;
   if (type == Type::json || text == text_wanted) return;
   reading.complaint.say(
-      500, fmt::format("table {}: unsupported filter type '{}' on column '{}'", reading.table,
+      500, fmt::format("table {}: unsupported filter type '{}' on attribute '{}'", reading.table,
                        text ? "string" : "intvalues", condition.column.name));
 }
 
 Literal read_filter_value(const Json& json, const Condition& condition, Reading& reading) {
   auto out = literal_of(json);
-  if (std::holds_alternative<std::monostate>(out)) {
+  if (json.IsBool()) {
+    reading.complaint.say(400, "\"equals\" filter expects numeric or string values");
+  } else if (std::holds_alternative<std::monostate>(out)) {
     reading.complaint.say(
         400, fmt::format("value of \"{}\" should be a number or a string", condition.column.name));
   } else {
@@ -157,6 +163,86 @@ std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& re
   return out;
 }
 
+/// All documents for a column; for a member of JSON the search server finds none.
+Query read_exists(const Json& json, Reading& reading) {
+  const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
+  if (field == nullptr || !field->IsString()) {
+    reading.complaint.say(400, "\"exists\" should name a \"field\"");
+    return {};
+  }
+  const auto column = reading.column(text_of(*field));
+  Condition out;
+  out.never = column.type == Type::json;
+  out.test = [never = out.never](const Document&) { return !never; };
+  return {std::move(out)};
+}
+
+/// "500 km", "2000 mi", "100000 m".
+double metres_of(std::string_view text) {
+  const auto end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = number_of<double>(text.substr(0, end)).value_or(0);
+  const auto unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
+  return number * (unit == "km" ? 1000 : unit == "mi" ? 1609.344 : unit == "ft" ? 0.3048 : 1);
+}
+
+Query read_geo_distance(const Json& json, Reading& reading) {
+  const auto distance = json.IsObject() ? find_member(json, "distance") : nullptr;
+  const auto place = read_place(json, reading);
+  if (distance == nullptr || (!distance->IsString() && !distance->IsNumber()) || !place) {
+    reading.complaint.say(400, "\"geo_distance\" needs a distance, an anchor and a source");
+    return {};
+  }
+  const auto most = distance->IsNumber() ? distance->GetDouble() : metres_of(text_of(*distance));
+  Condition out;
+  out.test = [place = *place, most](const Document& document) {
+    constexpr double kRadians = std::numbers::pi / 180;
+    const auto at = [&](const Column& column) {
+      const auto value = value_of(document, column);
+      const auto* degrees = std::get_if<double>(&value);
+      return degrees == nullptr ? 0.0 : *degrees * kRadians;
+    };
+    return metres_between(place.lat * kRadians, place.lon * kRadians, at(place.columns[0]),
+                          at(place.columns[1])) <= most;
+  };
+  return {std::move(out)};
+}
+
+/// What may stand together: filters and words of a query only in `must` and `filter`. Filters in
+/// `should` demand one of them where there are no other filters, and mean nothing else.
+void settle(Combination& query, Reading& reading) {
+  const auto refuse = [&](std::string_view why) {
+    reading.complaint.say(500, fmt::format("table {}: query error: {}", reading.table, why));
+  };
+  const auto words_in = [](const std::vector<Query>& parts) {
+    return std::ranges::count_if(parts, [](const Query& part) { return ranks(part); });
+  };
+  const auto wished = words_in(query.should);
+  if (wished != 0 && wished != std::ssize(query.should))
+    refuse("filter and full-text can be used together only inside \"must\" node at '/query/bool'");
+  if (words_in(query.must_not) != 0 && words_in(query.must) + words_in(query.filter) == 0)
+    refuse(wished == 0 ? "query is non-computable (single NOT operator)"
+                       : "query is non-computable (NOT is not allowed within MAYBE)");
+  const auto filters = std::ssize(query.must) + std::ssize(query.filter) - words_in(query.must) -
+                       words_in(query.filter);
+  if (wished == 0 && !query.should.empty()) {
+    Combination one_of;
+    one_of.should = std::exchange(query.should, {});
+    if (filters == 0) query.filter.push_back({std::move(one_of)});
+  }
+  for (const auto& part : query.must_not) {
+    const auto* condition = std::get_if<Condition>(&part.is);
+    if (condition != nullptr && condition->never) query.filter.push_back(part);
+    // What is not in a list of JSON is in documents with such a list.
+    if (condition != nullptr && condition->column.type == Type::json && condition->quantified) {
+      Condition present;
+      present.test = [column = condition->column](const Document& document) {
+        return !values_of(document, column).empty();
+      };
+      query.filter.push_back({std::move(present)});
+    }
+  }
+}
+
 Query read_bool(const Json& json, Reading& reading) {
   if (!json.IsObject()) {
     reading.complaint.say(400, "\"bool\" property value should be an object");
@@ -177,6 +263,7 @@ Query read_bool(const Json& json, Reading& reading) {
       reading.complaint.say(400, fmt::format("unknown bool query type: \"{}\"", kind));
     }
   }
+  settle(out, reading);
   return {std::move(out)};
 }
 
@@ -189,6 +276,8 @@ Query read_named(std::string_view kind, const Json& json, Reading& reading) {
   if (kind == "in") return read_in(json, reading);
   if (kind == "range") return read_range(json, reading);
   if (kind == "regexp") return read_regexp(json, reading);
+  if (kind == "exists") return read_exists(json, reading);
+  if (kind == "geo_distance") return read_geo_distance(json, reading);
   reading.complaint.say(400, fmt::format("unknown query type: \"{}\"", kind));
   return {};
 }

@@ -130,6 +130,7 @@ Highlight read_highlight(const Json& json, Reading& reading) {
     const auto name = text_of(item.name);
     if (name == "pre_tags") out.before = read_tag(item.value, reading);
     if (name == "post_tags") out.after = read_tag(item.value, reading);
+    if (name == "limit") out.limit = read_count(item.value, name, reading);
     if (name != "fields") continue;
     out.fields = {};
     std::vector<std::string> fields;
@@ -167,7 +168,10 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
 void finish_aggregations(SearchRequest& out) {
   constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
   for (auto& aggregation : out.aggregations) {
-    if (!aggregation.size) aggregation.size = out.limit == 0 ? kBuckets : out.limit;
+    if (!aggregation.size) {
+      aggregation.size = out.limit == 0 ? kBuckets : out.limit;
+      aggregation.skip = out.offset;
+    }
     aggregation.most_groups = std::max(out.max_matches, *aggregation.size);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <rapidjson/document.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,14 @@ struct Reading {
   /// The column of that name; if there is none, adds a complaint and returns any column.
   Column column(std::string_view name);
 };
+
+/// A point, and the two columns that have the points of documents.
+struct Place2d {
+  double lat = 0, lon = 0;
+  std::vector<Column> columns;
+};
+/// Reads `location_anchor` and `location_source`; nothing after a complaint.
+std::optional<Place2d> read_place(const Json& json, Reading& reading);
 
 std::size_t read_count(const Json& json, std::string_view name, Reading& reading);
 bool read_flag(const Json& json, std::string_view name, Reading& reading);

@@ -16,29 +16,16 @@ double degrees_of(const Json& anchor, const char* name, Reading& reading) {
   return 0;
 }
 
-/// The names of the two columns: "lat, lon" or ["lat", "lon"].
-std::string location_source(const Json& how, Reading& reading) {
-  const auto* source = find_member(how, "location_source");
-  if (source != nullptr && source->IsString()) return std::string(text_of(*source));
-  if (source != nullptr && source->IsArray() && source->Size() == 2 && (*source)[0].IsString() &&
-      (*source)[1].IsString())
-    return fmt::format("{}, {}", text_of((*source)[0]), text_of((*source)[1]));
-  reading.complaint.say(400, "\"location_source\" should name two columns");
-  return "lat, lon";
-}
-
 SortKey read_distance_key(const Json& how, Reading& reading) {
   SortKey out{.by = SortKey::By::computed, .computed = reading.computed.size()};
-  const auto* anchor = find_member(how, "location_anchor");
   const auto* order = find_member(how, "order");
   out.descending = order != nullptr && order->IsString() && text_of(*order) == "desc";
-  const Json none;
-  const auto& at = anchor == nullptr ? none : *anchor;
+  const auto place = read_place(how, reading);
+  if (!place) return out;
   reading.computed.push_back(
       {.name = fmt::format("_geo_distance_{}", out.computed),
-       .expression =
-           fmt::format("GEODIST({:.6f}, {:.6f}, {}, {{in=deg}})", degrees_of(at, "lat", reading),
-                       degrees_of(at, "lon", reading), location_source(how, reading)),
+       .expression = fmt::format("GEODIST({:.6f}, {:.6f}, {}, {}, {{in=deg}})", place->lat,
+                                 place->lon, place->columns[0].name, place->columns[1].name),
        .shown = false});
   return out;
 }
@@ -125,6 +112,31 @@ rapidjson::Document parse_scroll(std::string_view text) {
 
 }  // namespace
 
+std::optional<Place2d> read_place(const Json& json, Reading& reading) {
+  const Json none;
+  const auto* anchor = find_member(json, "location_anchor");
+  const auto& at = anchor == nullptr ? none : *anchor;
+  Place2d out{degrees_of(at, "lat", reading), degrees_of(at, "lon", reading), {}};
+  std::string names;
+  const auto* source = find_member(json, "location_source");
+  if (source != nullptr && source->IsString()) names = text_of(*source);
+  if (source != nullptr && source->IsArray())
+    for (const auto& item : source->GetArray())
+      if (item.IsString()) names += (names.empty() ? "" : ",") + std::string(text_of(item));
+  for (std::string_view rest = names; !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    auto name = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    out.columns.push_back(reading.column(name));
+  }
+  if (out.columns.size() != 2)
+    reading.complaint.say(400, "\"location_source\" should name two columns");
+  if (reading.complaint) return std::nullopt;
+  return out;
+}
+
 std::optional<std::vector<Literal>> scroll_values(std::string_view token) {
   const auto read = parse_scroll(token);
   if (!read.IsObject()) return std::nullopt;
@@ -190,7 +202,7 @@ void read_scroll(const Json& json, SearchRequest& out, Reading& reading) {
 }
 
 void check_sortable(const Column& column, Reading& reading) {
-  if (column.type == Type::multi)
+  if (column.is_multi())
     reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
 }
 

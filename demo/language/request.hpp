@@ -41,6 +41,7 @@ struct Highlight {
   Fields fields = Fields::all();
   std::string before = "<b>";
   std::string after = "</b>";
+  std::size_t limit = 256;  ///< most characters of a text without a mark; 0: all
 };
 
 enum class Calendar : std::uint8_t { none, minute, hour, day, week, month, quarter, year };
@@ -89,6 +90,7 @@ struct Aggregation {
   Column column;
   Grouping grouping;                ///< terms, histogram, date_histogram
   std::optional<std::size_t> size;  ///< most buckets of terms and composite
+  std::size_t skip = 0;             ///< of terms without a size: as many as hits are skipped
   std::size_t most_groups = 1000;   ///< a composite pages through no more of them
   std::vector<BucketOrder> order;
   bool keyed = false;
@@ -128,7 +130,7 @@ struct SearchRequest {
   std::size_t limit = 20;
   std::size_t offset = 0;
   std::size_t max_matches = 1000;
-  std::size_t cutoff = 0;  ///< most documents to find; 0: all
+  std::optional<std::size_t> cutoff;  ///< most documents to find; 0: all; nothing: a page, or all
   bool track_scores = false;
   Source source;
   std::optional<Highlight> highlight;

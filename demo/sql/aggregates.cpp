@@ -1,25 +1,35 @@
 #include "demo/sql/aggregates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
+#include "demo/engine/aggregate.hpp"
 #include "demo/sql/cell_text.hpp"
 
 namespace karmad {
 
 namespace {
 
-/// Adds like the search server: whole numbers wrap around at 64 bits.
+/// Adds like the search server: whole numbers wrap around at 64 bits, floats are added as floats.
 Cell sum_of_cells(const std::vector<Cell>& cells, CellType type) {
   std::uint64_t whole = 0;
-  double real = 0;
+  float real = 0;
   for (const auto& cell : cells) {
     if (const auto* exact = std::get_if<std::int64_t>(&cell))
       whole += static_cast<std::uint64_t>(*exact);
-    real += number_of_cell(cell);
+    real += static_cast<float>(number_of_cell(cell));
   }
   if (type == CellType::bigint) return static_cast<std::int64_t>(whole);
-  return real;
+  return double{real};
+}
+
+/// An average is of the values as floats.
+double sum_of_floats(const std::vector<Cell>& cells) {
+  double out = 0;
+  for (const auto& cell : cells) out += static_cast<float>(number_of_cell(cell));
+  return out;
 }
 
 /// The values of a column of several values, each for itself.
@@ -50,14 +60,14 @@ std::string joined(const std::vector<Cell>& cells, CellType type) {
 }  // namespace
 
 std::optional<CellType> aggregate_type(std::string_view name, CellType argument) {
-  if (name == "count" || name == "count distinct") return CellType::bigint;
+  if (name == "count") return CellType::bigint;
+  if (name == "count distinct") return CellType::whole;
   if (name == "avg") return CellType::exact;
-  if (name == "group_concat") return CellType::text;
-  if (name == "min" || name == "max")
-    return argument == CellType::member ? CellType::exact : argument;
+  if (name == "group_concat" || name == "percentiles") return CellType::text;
+  if (name == "min" || name == "max") return std::max(argument, CellType::whole);
   if (name != "sum") return std::nullopt;
   if (argument == CellType::real || argument == CellType::exact) return argument;
-  return argument == CellType::member ? CellType::exact : CellType::bigint;
+  return CellType::bigint;
 }
 
 Cell aggregate_of(const Expression& expression, const Row& row) {
@@ -74,13 +84,21 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
     add_values(cell, cells);
   }
   const auto type = expression.arguments[0].type;
-  if (name == "count distinct") return distinct_count(cells);
+  if (name == "count distinct")
+    return row.group->key.empty() && type == CellType::member ? std::int64_t{0}
+                                                              : distinct_count(cells);
   if (name == "sum") return sum_of_cells(cells, expression.type);
   if (name == "group_concat") return joined(cells, type);
-  if (name == "avg")
-    return count == 0
-               ? Cell{}
-               : number_of_cell(sum_of_cells(cells, CellType::exact)) / static_cast<double>(count);
+  if (name == "percentiles") {
+    std::vector<double> numbers;
+    for (const auto& cell : cells) numbers.push_back(number_of_cell(cell));
+    std::ranges::sort(numbers);
+    std::string out;
+    for (const auto percent : Aggregation{}.percents)
+      out += fmt::format("{}{:.15g}", out.empty() ? "[" : ",", percentile(numbers, percent));
+    return out + "]";
+  }
+  if (name == "avg") return count == 0 ? Cell{} : sum_of_floats(cells) / static_cast<double>(count);
   if (cells.empty()) return {};
   const auto less = [&](const Cell& a, const Cell& b) { return cell_order(a, b, type) < 0; };
   return name == "min" ? *std::ranges::min_element(cells, less)

@@ -31,27 +31,6 @@ std::size_t option_count(const Statement& statement, std::string_view name, std:
   return number_of<std::size_t>(option_text(statement, name, "")).value_or(otherwise);
 }
 
-struct WordCount {
-  std::size_t documents = 0;
-  std::size_t hits = 0;
-};
-
-/// Documents are counted once, also with the word in both fields.
-WordCount count_of(const Index& index, std::string_view word) {
-  WordCount out;
-  std::set<std::uint32_t> documents;
-  for (const auto field : kFields) {
-    const auto* entry = index.find(field, word);
-    if (entry == nullptr) continue;
-    for (const auto& posting : entry->postings) {
-      documents.insert(posting.document);
-      out.hits += posting.positions.size();
-    }
-  }
-  out.documents = documents.size();
-  return out;
-}
-
 /// The words of this part and in how many documents they are.
 std::map<std::string, std::size_t> vocabulary(const Index& index) {
   std::map<std::string, std::size_t> out;
@@ -61,21 +40,6 @@ std::map<std::string, std::size_t> vocabulary(const Index& index) {
     for (const auto& word : std::set<std::string>(all.begin(), all.end())) ++out[word];
   }
   return out;
-}
-
-/// Insertions, deletions and replacements of bytes between two words.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto before = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto replaced = before + (a[i - 1] == b[j - 1] ? 0 : 1);
-      before = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 /// CALL KEYWORDS('text', 'table' [, 1]): with a third argument also counts.
@@ -174,6 +138,12 @@ ResultSet autocomplete(const Index& index, const Statement& statement) {
   return text_rows({"query"}, rows);
 }
 
+/// Ids are numbers.
+ResultSet with_ids(ResultSet result) {
+  make_numbers(result, 0);
+  return result;
+}
+
 /// CALL PQ('table', 'document' | ('document', …) [, 1 AS docs, 1 AS query])
 ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
   const bool shows_documents = option_text(statement, "docs", "0") == "1";
@@ -187,7 +157,7 @@ ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
       documents.push_back(plain_text(to_cell(view(text))));
   std::vector<std::vector<std::string>> rows;
   const auto queries = server.queries.find(lower_case(argument_text(statement, 0)));
-  if (queries == server.queries.end()) return text_rows(std::move(columns), rows);
+  if (queries == server.queries.end()) return with_ids(text_rows(std::move(columns), rows));
   for (const auto& match : percolate(queries->second, documents)) {
     auto& row = rows.emplace_back();
     row.push_back(fmt::to_string(match.id));
@@ -197,10 +167,22 @@ ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
     row.push_back(match.query->tags);
     row.emplace_back();
   }
-  return text_rows(std::move(columns), rows);
+  return with_ids(text_rows(std::move(columns), rows));
 }
 
 }  // namespace
+
+ResultSet stored_queries(const SqlServer& server, const Select& select) {
+  const auto found = server.queries.find(lower_case(server.query_table));
+  std::vector<std::vector<std::string>> rows;
+  if (ranks(select.match)) return text_rows({""}, rows);
+  if (found != server.queries.end())
+    for (const auto& [id, query] : found->second)
+      rows.push_back(
+          {fmt::to_string(id), query.text.empty() ? query.json : query.text, query.tags, ""});
+  if (!select.groups()) return with_ids(text_rows({"id", "query", "tags", "filters"}, rows));
+  return with_ids(text_rows({select.items[0].name}, {{fmt::to_string(rows.size())}}));
+}
 
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {
   const auto& what = statement.what;

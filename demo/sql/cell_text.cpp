@@ -9,7 +9,7 @@ namespace karmad {
 std::string plain_text(const Cell& cell, CellType type) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return fmt::to_string(*whole);
   if (const auto* real = std::get_if<double>(&cell))
-    return fmt::format("{:.{}f}", *real, type == CellType::exact ? 8 : 6);
+    return type == CellType::exact ? fmt::format("{:.8f}", *real) : float_text(*real);
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* tags = std::get_if<Tags>(&cell)) return fmt::format("{}", fmt::join(*tags, ","));
   if (const auto* json = std::get_if<JsonText>(&cell)) return json->text;
@@ -20,6 +20,10 @@ std::string plain_text(const Cell& cell, CellType type) {
 void append_cell(std::string& out, const Cell& cell, CellType type, Layout layout) {
   if (std::holds_alternative<std::monostate>(cell)) {
     out += "null";
+    return;
+  }
+  if (type == CellType::boolean && layout == Layout::hit) {
+    out += is_true(cell) ? "true" : "false";
     return;
   }
   if (const auto* is = std::get_if<bool>(&cell); is != nullptr && layout == Layout::hit) {
@@ -43,6 +47,8 @@ void append_cell(std::string& out, const Cell& cell, CellType type, Layout layou
 
 std::string_view type_name(CellType type) {
   switch (type) {
+    case CellType::boolean:
+      return "bool";
     case CellType::whole:
       return "long";
     case CellType::bigint:

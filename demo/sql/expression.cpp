@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <regex>
 
 #include "demo/data/text.hpp"
@@ -17,11 +18,12 @@ namespace {
 Cell column_cell(const Column& column, const Row& row) {
   if (row.index == nullptr) return {};
   const auto& document = row.index->documents()[row.hit.document];
-  if (column.type == Type::multi) return Tags(document.tags.begin(), document.tags.end());
+  if (const auto* list = std::get_if<Tags Document::*>(&column.at)) return document.**list;
   if (column.type == Type::vector) return embedding_text(document);
-  if (column.type == Type::json && column.member.empty()) {
+  const auto* node = column.type == Type::json ? member_at(document, column) : nullptr;
+  if (node != nullptr && (node->IsObject() || node->IsArray())) {
     JsonText json;
-    append_json(json.text, document, column);
+    append_json(json.text, *node);
     return json;
   }
   return to_cell(value_of(document, column));
@@ -35,11 +37,12 @@ bool both_whole(const Cell& a, const Cell& b) {
 Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
   const auto a = number_of_cell(left);
   const auto b = number_of_cell(right);
-  if (sign == "/") return b == 0 ? 0.0 : a / b;
+  if (sign == "/") return a / b;
   if (sign == "%" || sign == "div") {
+    const auto of = static_cast<std::int64_t>(a);
     const auto by = static_cast<std::int64_t>(b);
-    if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -static_cast<std::int64_t>(a);
-    return sign == "%" ? static_cast<std::int64_t>(a) % by : static_cast<std::int64_t>(a) / by;
+    if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -of;
+    return sign == "%" ? of % by : of / by;
   }
   if (both_whole(left, right)) {
     const auto x = static_cast<std::uint64_t>(std::get<std::int64_t>(left));
@@ -76,6 +79,23 @@ bool is_quantifier(const Expression& expression) {
          (expression.name == "any" || expression.name == "all");
 }
 
+/// A null in JSON, which is compared with numbers as 0.
+bool is_null(const rapidjson::Value* node) {
+  return node != nullptr && node->IsNull();
+}
+
+/// Any value of a list, or all of them.
+bool holds_for_list(const Expression& expression, const Expression& subject, const Tags& tags,
+                    const std::vector<Cell>& rest) {
+  const bool differs = expression.name == "!=" && !is_quantifier(subject);
+  const auto fits = [&](std::int64_t tag) {
+    return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
+  };
+  if (is_quantifier(subject) && subject.name == "all")
+    return !tags.empty() && std::ranges::all_of(tags, fits);
+  return std::ranges::any_of(tags, fits) != differs;
+}
+
 bool condition(const Expression& expression, const Row& row) {
   const auto& subject = expression.arguments[0];
   std::vector<Cell> rest;
@@ -83,14 +103,26 @@ bool condition(const Expression& expression, const Row& row) {
     rest.push_back(evaluate(expression.arguments[i], row));
   const auto left = evaluate(is_quantifier(subject) ? subject.arguments[0] : subject, row);
   const auto* tags = std::get_if<Tags>(&left);
-  if (tags == nullptr) return holds_for(expression.name, to_value(left), rest);
-  const bool differs = expression.name == "!=" && !is_quantifier(subject);
-  const auto fits = [&](std::int64_t tag) {
-    return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
-  };
-  if (is_quantifier(subject) && subject.name == "all")
-    return !tags->empty() && std::ranges::all_of(*tags, fits);
-  return std::ranges::any_of(*tags, fits) != differs;
+  const bool json =
+      subject.type == CellType::member && std::ranges::none_of(rest, [](const Cell& cell) {
+        return std::holds_alternative<std::string>(cell);
+      });
+  if (tags != nullptr) return holds_for_list(expression, subject, *tags, rest);
+  const bool null = json && subject.kind == Expression::Kind::column && row.index != nullptr &&
+                    is_null(member_at(row.index->documents()[row.hit.document], subject.column));
+  const auto value = null ? Value{std::int64_t{0}} : to_value(left);
+  return holds_for(expression.name, json ? numeric(value) : value, rest);
+}
+
+/// Expressions of 32 bits take numbers of 32 bits as signed ones, those of JSON as none.
+Cell narrow_cell(const Expression& expression, const Row& row) {
+  const auto cell = evaluate(expression, row);
+  if (expression.type == CellType::member)
+    return std::int64_t{
+        static_cast<std::int32_t>(number_of_cell(to_cell(numeric(to_value(cell)))))};
+  const auto* whole = std::get_if<std::int64_t>(&cell);
+  if (whole == nullptr || expression.type > CellType::whole) return cell;
+  return std::int64_t{static_cast<std::int32_t>(*whole)};
 }
 
 Cell operation(const Expression& expression, const Row& row) {
@@ -105,8 +137,11 @@ Cell operation(const Expression& expression, const Row& row) {
   if (name == "is null")
     return std::int64_t{std::holds_alternative<std::monostate>(evaluate(arguments[0], row))};
   if (name == "neg") return calculate("-", std::int64_t{0}, evaluate(arguments[0], row));
-  if (std::string_view("+-*/%div").find(name) != std::string_view::npos)
-    return calculate(name, evaluate(arguments[0], row), evaluate(arguments[1], row));
+  if (std::string_view("+-*/%div").find(name) != std::string_view::npos) {
+    const bool narrow = expression.type == CellType::whole;
+    return calculate(name, narrow ? narrow_cell(arguments[0], row) : evaluate(arguments[0], row),
+                     narrow ? narrow_cell(arguments[1], row) : evaluate(arguments[1], row));
+  }
   return std::int64_t{condition(expression, row)};
 }
 
@@ -114,8 +149,14 @@ std::string highlighted(const Expression& expression, const Row& row) {
   if (row.index == nullptr || row.words == nullptr) return {};
   const auto& document = row.index->documents()[row.hit.document];
   std::string out;
+  Highlight how;
+  const auto options = expression.arguments.empty()
+                           ? std::string()
+                           : plain_text(evaluate(expression.arguments[0], row));
+  if (const auto at = options.find(";limit="); at != std::string::npos)
+    how.limit = std::strtoul(options.c_str() + at + 7, nullptr, 10);
   for (const auto* text : {&document.title, &document.body}) {
-    const auto marked = marked_text(*text, {}, *row.words);
+    const auto marked = marked_text(*text, how, *row.words);
     const bool wanted =
         expression.arguments.size() < 2 ||
         plain_text(evaluate(expression.arguments[1], row))
@@ -127,6 +168,25 @@ std::string highlighted(const Expression& expression, const Row& row) {
   return out;
 }
 
+/// ANY, ALL or INDEXOF(condition FOR x IN list): the last one is -1 without a place.
+Cell in_list(const Expression& expression, const Row& row) {
+  const auto& list = expression.arguments[1];
+  if (row.index == nullptr || list.kind != Expression::Kind::column) return std::int64_t{0};
+  const auto values = values_of(row.index->documents()[row.hit.document], list.column);
+  const auto fits = [&](const Value& value) {
+    auto inner = row;
+    inner.element = &value;
+    return is_true(evaluate(expression.arguments[0], inner));
+  };
+  if (expression.name == "indexof for") {
+    const auto found = std::ranges::find_if(values, fits);
+    return found == values.end() ? std::int64_t{-1} : std::int64_t{found - values.begin()};
+  }
+  const bool all = expression.name == "all for";
+  return std::int64_t{all ? !values.empty() && std::ranges::all_of(values, fits)
+                          : std::ranges::any_of(values, fits)};
+}
+
 Cell row_function(const Expression& expression, const Row& row) {
   const auto& name = expression.name;
   if (name == "weight") return row.hit.score;
@@ -135,13 +195,25 @@ Cell row_function(const Expression& expression, const Row& row) {
   if (name == "groupby") {
     if (row.group == nullptr) return {};
     const auto* which = std::get_if<std::int64_t>(&expression.literal);
-    if (which == nullptr) return row.group->number;
-    const auto place = static_cast<std::size_t>(*which);
+    const auto& key = row.group->key;
+    const bool is_float = key.size() == 1 && std::holds_alternative<double>(key[0]) &&
+                          expression.type == CellType::bigint;
+    if (which == nullptr && (key.size() > 1 || is_float)) return row.group->number;
+    const auto place = which == nullptr ? 0 : static_cast<std::size_t>(*which);
     if (place >= row.group->key.size()) return {};
-    return to_cell(view(row.group->key[place]));
+    const auto cell = to_cell(view(row.group->key[place]));
+    const bool shown_as_text = which == nullptr && expression.type == CellType::text;
+    if (!shown_as_text || std::holds_alternative<std::monostate>(cell)) return cell;
+    return plain_text(cell);
   }
+  if (name == "element") return row.element == nullptr ? Cell{} : to_cell(*row.element);
+  if (name.ends_with(" for")) return in_list(expression, row);
+  const bool narrow =
+      name == "interval" || name == "min" || name == "max" || name == "least" || name == "greatest";
   std::vector<Cell> cells;
-  for (const auto& argument : expression.arguments) cells.push_back(evaluate(argument, row));
+  for (const auto& argument : expression.arguments)
+    cells.push_back(narrow && expression.type == CellType::whole ? narrow_cell(argument, row)
+                                                                 : evaluate(argument, row));
   if (name == "any" || name == "all") return cells[0];
   if (name == "snippet") return marked_text(plain_text(cells[0]), {}, words(plain_text(cells[1])));
   if (name == "regex") {
@@ -159,6 +231,8 @@ Cell fitted(Cell cell, CellType type) {
   if (type == CellType::real && (whole != nullptr || real != nullptr))
     return double{static_cast<float>(number_of_cell(cell))};
   if (type == CellType::exact && whole != nullptr) return static_cast<double>(*whole);
+  if (type == CellType::whole && whole != nullptr)
+    return std::int64_t{static_cast<std::uint32_t>(*whole)};
   return cell;
 }
 
@@ -227,7 +301,7 @@ Cell to_cell(const Value& value) {
 }
 
 int cell_order(const Cell& a, const Cell& b, CellType type) {
-  static const Column json{.name = {}, .of = Column::Of::meta, .type = Type::json, .member = {}};
+  static const Column json{.name = {}, .at = &Document::meta, .type = Type::json, .member = {}};
   if (type == CellType::member) return sort_order(json, to_value(a), to_value(b));
   return compare(to_value(a), to_value(b));
 }

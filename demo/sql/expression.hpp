@@ -15,6 +15,7 @@ namespace karmad {
 /// The type of a result's column: `exact` is a double, `member` a value in a JSON column, which may
 /// have any type.
 enum class CellType : std::uint8_t {
+  boolean,
   whole,
   bigint,
   real,
@@ -57,6 +58,7 @@ struct Row {
   Hit hit;
   const Group* group = nullptr;
   const std::vector<std::string>* words = nullptr;  ///< to be marked by HIGHLIGHT()
+  const Value* element = nullptr;                   ///< of a list, in a FOR
 };
 
 Cell evaluate(const Expression& expression, const Row& row);

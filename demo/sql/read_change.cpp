@@ -82,7 +82,7 @@ class ChangeReader {
       auto values = read_value();
       const auto column = given++ < columns.size() ? columns[given - 1] : std::string();
       if (column != "id") {
-        out.given.push_back({column, std::move(values), {}});
+        out.given.push_back({column, std::move(values)});
         continue;
       }
       if (!values.empty()) read_id(values.front(), out);
@@ -110,7 +110,7 @@ class ChangeReader {
     do {
       auto column = cursor_.take_name();
       cursor_.expect_sign("=");
-      change.given.push_back({std::move(column), read_value(), {}});
+      change.given.push_back({std::move(column), read_value()});
     } while (cursor_.take_sign(","));
     out_.changes.push_back(std::move(change));
     read_where();

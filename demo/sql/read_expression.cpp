@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <regex>
+#include <utility>
 
 #include "demo/data/text.hpp"
 #include "demo/language/query_string.hpp"
@@ -25,12 +26,15 @@ CellType type_of_column(const Column& column) {
     case Type::uint:
     case Type::timestamp:
       return CellType::whole;
+    case Type::boolean:
+      return CellType::boolean;
     case Type::real:
       return CellType::real;
     case Type::text:
     case Type::string:
       return CellType::text;
     case Type::multi:
+    case Type::multi64:
       return CellType::multi;
     case Type::json:
       return column.member.empty() ? CellType::json : CellType::member;
@@ -91,8 +95,21 @@ class ExpressionReader {
     return comparison();
   }
 
+  /// Filters compare a column, an alias or one of a few functions.
+  Expression filtered() {
+    static constexpr std::array<std::string_view, 10> kCalls{
+        "any", "all", "match", "knn", "count", "weight", "groupby", "knn_dist", "facet", "in"};
+    const auto& token = cursor_.peek();
+    const bool call = token.kind == SqlToken::Kind::name && cursor_.at_sign("(", 1);
+    if (call && std::ranges::find(kCalls, lower_case(token.text)) == kCalls.end()) {
+      cursor_.take();
+      cursor_.wrong();
+    }
+    return signed_operand();
+  }
+
   Expression comparison() {
-    auto left = sum();
+    auto left = scope_.filters ? filtered() : scope_.operands ? signed_operand() : sum();
     if (cursor_.take_words("not", "in")) return operation_of("not", {one_of(std::move(left))});
     if (cursor_.take_words("not", "between"))
       return operation_of("not", {between(std::move(left))});
@@ -115,7 +132,7 @@ class ExpressionReader {
   Expression value_for(const Expression& left) {
     auto value = sum();
     const auto* text = std::get_if<std::string>(&value.literal);
-    const bool is_id = left.kind == Expression::Kind::column && left.column.of == Column::Of::id;
+    const bool is_id = left.kind == Expression::Kind::column && left.column.is_id();
     if (!is_id || value.kind != Expression::Kind::literal || text == nullptr) return value;
     if (scope_.quoted_ids == SqlScope::QuotedIds::refused)
       cursor_.complaint().say(500, "unsupported filter type 'string' on attribute 'id'");
@@ -202,18 +219,26 @@ class ExpressionReader {
   /// meta['color'] is meta.color.
   std::string path(std::string name) {
     while (cursor_.take_sign("[")) {
-      name += "." + cursor_.take_text();
+      const bool place = cursor_.peek().kind == SqlToken::Kind::number;
+      name += place ? fmt::format("[{}]", cursor_.take_count()) : "." + cursor_.take_text();
       cursor_.expect_sign("]");
     }
     return name;
   }
 
   Expression named(std::string name) {
-    if (name.starts_with("@@")) return literal_expression(std::string("0"));
+    if (name.starts_with("@@")) return literal_expression(std::string("<empty>"));
+    if (!variable_.empty() && name == variable_) {
+      Expression out;
+      out.kind = Expression::Kind::function;
+      out.name = "element";
+      out.type = CellType::member;
+      return out;
+    }
     for (const auto& alias : scope_.aliases)
       if (collate(alias.name, name) == 0) return alias.expression;
-    const auto prefix = scope_.table + ".";
-    if (!scope_.table.empty() && lower_case(name).starts_with(lower_case(prefix)))
+    const auto prefix = scope_.table_alias + ".";
+    if (prefix.size() > 1 && lower_case(name).starts_with(lower_case(prefix)))
       name.erase(0, prefix.size());
     const auto column = column_named(name);
     if (!column || scope_.table.empty()) {
@@ -239,10 +264,22 @@ class ExpressionReader {
     if (name == "count") return counted();
     Expression out;
     out.kind = Expression::Kind::function;
+    const auto variable = loop_variable();
+    if (!variable.empty()) {
+      const auto outer = std::exchange(variable_, variable);
+      out.arguments.push_back(either());
+      variable_ = outer;
+      cursor_.expect_word("for");
+      cursor_.take_name();
+      cursor_.expect_word("in");
+      name += " for";
+    }
     if (!cursor_.at_sign(")")) {
       do {
         if (cursor_.at_sign("{"))
           options(name, out.arguments);
+        else if (cursor_.take_word("interval"))
+          out.arguments.push_back(seconds());
         else
           out.arguments.push_back(either());
       } while (cursor_.take_sign(","));
@@ -252,18 +289,63 @@ class ExpressionReader {
     return out;
   }
 
+  /// The `x` of ANY(x>3 FOR x IN list), whose first word was not read yet; empty: there is no FOR.
+  std::string loop_variable() const {
+    std::size_t depth = 0;
+    for (std::size_t ahead = 0; cursor_.peek(ahead).kind != SqlToken::Kind::end; ++ahead) {
+      if (cursor_.at_sign("(", ahead)) ++depth;
+      if (cursor_.at_sign(")", ahead) && depth-- == 0) break;
+      if (depth == 0 && cursor_.at_word("for", ahead)) return cursor_.peek(ahead + 1).text;
+    }
+    return {};
+  }
+
+  /// The seconds of INTERVAL 1 DAY, behind its first word.
+  Expression seconds() {
+    const auto number = static_cast<std::int64_t>(cursor_.take_count());
+    const auto unit = lower_case(cursor_.take_name());
+    return literal_expression(number * (unit == "week"     ? 604'800
+                                        : unit == "day"    ? 86'400
+                                        : unit == "hour"   ? 3600
+                                        : unit == "minute" ? 60
+                                                           : 1));
+  }
+
+  /// Aggregates are of numbers, and of JSON only converted ones.
+  void check_aggregate(const std::string& name, const Expression& argument) {
+    const auto type = argument.type;
+    if (cursor_.complaint() || name == "count distinct") return;
+    if (type == CellType::member)
+      cursor_.complaint().say(
+          500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
+                           "DOUBLE() conversion functions",
+                           scope_.table, argument.name));
+    else if (type > CellType::exact)
+      cursor_.complaint().say(
+          500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'", scope_.table,
+                           argument.name));
+  }
+
   void finish(std::string name, std::size_t begin, Expression& out) {
     const bool one = out.arguments.size() == 1;
+    if (name == "exist" && out.arguments.size() == 2) {
+      const auto* column = std::get_if<std::string>(&out.arguments[0].literal);
+      out = column != nullptr && column_named(*column) ? named(*column) : out.arguments[1];
+      return;
+    }
     if (const auto type = aggregate_type(name, one ? out.arguments[0].type : CellType::whole);
         type && one) {
       out.kind = Expression::Kind::aggregate;
       out.type = *type;
+      check_aggregate(name, out.arguments[0]);
     } else if (const auto found = function_type(name, out.arguments)) {
       out.type = *found;
       if (name == "regex") check_pattern(out);
     } else if (!cursor_.complaint()) {
-      cursor_.complaint().say(400, fmt::format("P01: syntax error, unexpected '{}' near '{}'", name,
-                                               cursor_.text_from(begin)));
+      cursor_.complaint().say(
+          500, fmt::format("table {}: parse error: P09: syntax error, unexpected "
+                           "'(', expecting $end near '{}'",
+                           scope_.table, cursor_.text_from(begin).substr(name.size() + 1)));
     }
     out.name = std::move(name);
   }
@@ -334,6 +416,7 @@ class ExpressionReader {
     out.type = CellType::bigint;
     out.name = "count";
     if (cursor_.take_word("distinct")) {
+      out.type = CellType::whole;
       out.name = "count distinct";
       out.arguments.push_back(named(path(cursor_.take_name())));
     } else {
@@ -343,27 +426,30 @@ class ExpressionReader {
     return out;
   }
 
-  /// {in=degrees, out=km}: of GEODIST the values of `in` and `out`, of others an empty text.
+  /// {in=degrees, out=km}: of GEODIST the values of `in` and `out`, of others ";in=degrees;out=km".
   void options(const std::string& name, std::vector<Expression>& arguments) {
     std::string in;
     std::string out;
+    std::string all;
     cursor_.expect_sign("{");
     while (!cursor_.at_sign("}") && !cursor_.at_end()) {
       const auto key = lower_case(cursor_.take().text);
       cursor_.expect_sign("=");
-      auto value = cursor_.take().text;
+      auto value = lower_case(cursor_.take().text);
+      all += ";" + key + "=" + value;
       if (key == "in") in = value;
       if (key == "out") out = value;
       if (!cursor_.take_sign(",")) break;
     }
     cursor_.expect_sign("}");
-    arguments.push_back(literal_expression(lower_case(in)));
-    if (name == "geodist") arguments.push_back(literal_expression(lower_case(out)));
+    arguments.push_back(literal_expression(name == "geodist" ? in : all));
+    if (name == "geodist") arguments.push_back(literal_expression(out));
   }
 
   SqlCursor& cursor_;
   const SqlScope& scope_;
   int depth_ = 0;
+  std::string variable_;  ///< of the innermost FOR
 };
 
 }  // namespace

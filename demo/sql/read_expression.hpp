@@ -20,6 +20,9 @@ struct SqlScope {
   const Expression* facet = nullptr;    ///< of FACET(); null: not allowed here
   std::optional<Knn>* knn = nullptr;    ///< gets KNN(…); null: it is not allowed here
   QuotedIds quoted_ids = QuotedIds::converted;
+  std::string table_alias{};  ///< before the names of columns; empty: none
+  bool operands = false;      ///< keys of ORDER BY are no arithmetic
+  bool filters = false;       ///< WHERE and HAVING compare no computed values
 };
 
 /// Reads an expression of comparisons, AND, OR and arithmetic.

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "demo/data/text.hpp"
+#include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/cell_text.hpp"
 #include "demo/sql/read_change.hpp"
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/statement.hpp"
@@ -27,18 +29,30 @@ class SelectReader {
       read_tables();
       read_clauses();
     }
+    finish_groupby();
     return std::move(out_);
   }
 
  private:
-  SqlScope scope() const { return {out_.select.table, out_.select.items, nullptr, nullptr}; }
+  SqlScope scope() const {
+    return {.table = out_.select.table, .aliases = out_.select.items, .table_alias = table_alias_};
+  }
+  SqlScope filters() const {
+    auto out = scope();
+    out.filters = true;
+    return out;
+  }
 
-  /// Names the table before the columns are read, for complaints.
+  /// Names the table and its alias before the columns are read.
   void look_for_table() {
     for (std::size_t ahead = 0; cursor_.peek(ahead).kind != SqlToken::Kind::end; ++ahead) {
       if (cursor_.at_sign(";", ahead)) return;
       if (!cursor_.at_word("from", ahead)) continue;
       out_.select.table = cursor_.peek(ahead + 1).text;
+      const auto alias = ahead + (cursor_.at_word("as", ahead + 2) ? 3 : 2);
+      if (cursor_.peek(alias).kind == SqlToken::Kind::name &&
+          !is_reserved(cursor_.peek(alias).text))
+        table_alias_ = cursor_.peek(alias).text;
       return;
     }
   }
@@ -65,19 +79,43 @@ class SelectReader {
   SelectItem item(std::span<const SelectItem> before) {
     const auto begin = cursor_.begin();
     SelectItem out;
-    out.expression = read_expression(cursor_, {out_.select.table, before, nullptr, nullptr});
+    auto names = scope();
+    names.aliases = before;
+    out.expression = read_expression(cursor_, names);
+    const bool is_text =
+        out.expression.kind == Expression::Kind::literal && out.expression.type == CellType::text;
+    if (is_text && !out_.select.table.empty()) cursor_.wrong();
     out.name = lower_case(cursor_.text_from(begin));
     const auto& next = cursor_.peek();
-    if (out.expression.kind == Expression::Kind::column) out.name = out.expression.column.name;
+    if (out.expression.kind == Expression::Kind::column && out.name.find('[') == std::string::npos)
+      out.name = out.expression.column.name;
     if (cursor_.take_word("as") || (next.kind == SqlToken::Kind::name && !is_reserved(next.text)))
       out.name = lower_case(cursor_.take_name());
     return out;
+  }
+
+  /// GROUPBY() is the key of the group, of several a hash of them.
+  void finish_groupby() {
+    const auto& keys = out_.select.keys;
+    if (keys.size() != 1) return;
+    const auto& key = keys.front();
+    const bool wide = key.kind == Expression::Kind::column && key.column.type == Type::multi64;
+    for (auto& item : out_.select.items)
+      if (item.expression.kind == Expression::Kind::function && item.expression.name == "groupby")
+        item.expression.type = wide || key.type == CellType::real ? CellType::bigint
+                               : key.type == CellType::multi      ? CellType::whole
+                               : key.type == CellType::member     ? CellType::text
+                                                              : std::max(key.type, CellType::whole);
   }
 
   void read_tables() {
     std::string names;
     do {
       const auto name = cursor_.take_name();
+      if (!table_alias_.empty()) {
+        cursor_.take_word("as");
+        cursor_.take_name();
+      }
       if (is_table(tables_, name) || cursor_.complaint()) continue;
       names += (names.empty() ? "" : ",") + name;
     } while (cursor_.take_sign(","));
@@ -89,7 +127,7 @@ class SelectReader {
   void read_clauses() {
     auto& select = out_.select;
     if (cursor_.take_word("where")) {
-      auto in_where = scope();
+      auto in_where = filters();
       in_where.match = &select.match;
       in_where.knn = &select.knn;
       select.where = read_expression(cursor_, in_where);
@@ -100,7 +138,7 @@ class SelectReader {
       cursor_.expect_word("order");
       select.within = read_order(scope());
     }
-    if (cursor_.take_word("having")) select.having = read_expression(cursor_, scope());
+    if (cursor_.take_word("having")) read_having();
     const auto begin = cursor_.begin();
     if (cursor_.take_word("order")) select.order = read_order(scope());
     if (select.knn && !select.groups()) sort_by_distance(cursor_.text_from(begin));
@@ -108,6 +146,25 @@ class SelectReader {
     read_option();
     while (cursor_.take_word("facet")) read_facet();
     read_option();
+    check_offset();
+  }
+
+  /// HAVING compares aggregates only.
+  void read_having() {
+    const auto begin = cursor_.begin();
+    out_.select.having = read_expression(cursor_, filters());
+    const auto& having = *out_.select.having;
+    const auto has_any = [](const Expression& part) {
+      return has_aggregate(part) || has_function(part, "groupby") || has_function(part, "weight");
+    };
+    if (begin != cursor_.begin() && !has_any(having) && !cursor_.complaint())
+      cursor_.complaint().say(500, "can not use HAVING with attribute not related to GROUP BY");
+  }
+
+  /// Numbers of columns are no keys.
+  Expression read_key(const SqlScope& names) {
+    if (cursor_.peek().kind == SqlToken::Kind::number) cursor_.wrong();
+    return read_expression(cursor_, names);
   }
 
   void read_group() {
@@ -115,7 +172,7 @@ class SelectReader {
       out_.select.per_group = std::max<std::size_t>(1, cursor_.take_count());
     cursor_.expect_word("by");
     do {
-      out_.select.keys.push_back(read_expression(cursor_, scope()));
+      out_.select.keys.push_back(read_key(scope()));
     } while (cursor_.take_sign(","));
   }
 
@@ -123,11 +180,15 @@ class SelectReader {
     std::vector<OrderKey> out;
     cursor_.expect_word("by");
     do {
-      OrderKey key{read_expression(cursor_, names)};
+      const auto begin = cursor_.begin();
+      auto operands = names;
+      operands.operands = true;
+      OrderKey key{read_key(operands)};
       if (key.expression.type == CellType::multi)
         cursor_.complaint().say(
             500, fmt::format("table {}: order by MVA is undefined", out_.select.table));
       if (!cursor_.take_word("asc")) key.descending = cursor_.take_word("desc");
+      key.text = cursor_.text_from(begin);
       out.push_back(std::move(key));
     } while (cursor_.take_sign(","));
     return out;
@@ -156,6 +217,15 @@ class SelectReader {
     if (cursor_.take_word("offset")) select.offset = cursor_.take_count();
   }
 
+  /// A page beyond what is kept is a mistake, before the table is looked at.
+  void check_offset() {
+    const auto& select = out_.select;
+    if (select.offset < select.max_matches || select.offset == 0) return;
+    cursor_.complaint() = {};
+    cursor_.complaint().say(500, fmt::format("offset out of bounds (offset={}, max_matches={})",
+                                             select.offset, select.max_matches));
+  }
+
   void read_option() {
     if (!cursor_.take_word("option")) return;
     do {
@@ -165,6 +235,8 @@ class SelectReader {
         out_.select.max_matches = cursor_.take_count();
       } else if (name == "cutoff") {
         out_.select.cutoff = cursor_.take_count();
+      } else if (name == "reverse_scan" && !cursor_.complaint()) {
+        cursor_.complaint().say(500, "reverse_scan is deprecated");
       } else if (name == "scroll") {
         read_scroll();
       } else {
@@ -178,8 +250,10 @@ class SelectReader {
     const auto value = cursor_.take_literal();
     const auto* token = std::get_if<std::string>(&value);
     auto& select = out_.select;
-    select.scrolls = token != nullptr || is_true(to_cell(view(value)));
-    if (token == nullptr) return;
+    select.scrolls = true;
+    if (token == nullptr)
+      return cursor_.complaint().say(
+          500, fmt::format("unable to decode BASE64: {}", plain_text(to_cell(view(value)))));
     auto values = scroll_values(*token);
     if (!values || values->size() != select.order.size())
       return cursor_.complaint().say(400, "unable to parse the scroll token");
@@ -204,6 +278,8 @@ class SelectReader {
     facet.where = main.where;
     facet.max_matches = main.max_matches;
     facet.cutoff = main.cutoff;
+    facet.has_facets = true;
+    out_.select.has_facets = true;
     std::vector<SelectItem> names(main.items);
     do {
       facet.items.push_back(item(names));
@@ -256,7 +332,7 @@ class SelectReader {
       if (expression.type != CellType::multi || i >= facet.keys.size()) continue;
       expression = {};
       expression.kind = Expression::Kind::function;
-      expression.type = CellType::whole;
+      expression.type = CellType::bigint;
       expression.name = "groupby";
       expression.literal = static_cast<std::int64_t>(i);
     }
@@ -264,6 +340,7 @@ class SelectReader {
 
   SqlCursor& cursor_;
   std::span<const std::string> tables_;
+  std::string table_alias_;
   Statement out_;
 };
 
@@ -283,6 +360,15 @@ class StatementReader {
       read_set();
     } else if (cursor_.take_word("call")) {
       read_call();
+    } else if (cursor_.take_words("explain", "query")) {
+      out_.kind = Statement::Kind::show;
+      out_.what = "query";
+      read_table();
+      read_query_string(cursor_.peek().text, out_.table, cursor_.complaint());
+      out_.like = cursor_.take_text();
+    } else if (cursor_.take_word("begin") || cursor_.take_word("commit") ||
+               cursor_.take_word("rollback") || cursor_.take_words("start", "transaction")) {
+      out_.kind = Statement::Kind::set;
     } else if (is_change(cursor_)) {
       return read_change(cursor_, tables_);
     } else {
@@ -303,6 +389,8 @@ class StatementReader {
   }
 
   void read_show() {
+    if (cursor_.at_word("variables", 1) && !cursor_.take_word("session"))
+      cursor_.take_word("global");
     if (cursor_.take_word("tables")) {
       out_.kind = Statement::Kind::show_tables;
     } else if (cursor_.take_word("status")) {
@@ -324,12 +412,18 @@ class StatementReader {
     if (cursor_.take_words("create", "table")) {
       out_.what = "create table";
       read_table();
+    } else if (cursor_.take_words("columns", "from")) {
+      out_.what = "columns";
+      read_table();
+    } else if (cursor_.take_words("character", "set")) {
+      out_.what = "character set";
     } else if (cursor_.take_word("table") || cursor_.take_word("index")) {
       read_table();
       out_.what = "table " + lower_case(cursor_.peek().text);
       if (!cursor_.take_word("settings")) cursor_.expect_word("status");
     } else {
-      for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases"})
+      for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases",
+                                "collation", "plugins"})
         if (out_.what.empty() && cursor_.take_word(known)) out_.what = known;
       if (out_.what.empty()) cursor_.wrong();
     }

@@ -25,6 +25,7 @@ struct ResultSet {
   bool grouped = false;     ///< the rows are groups
   bool matched = true;      ///< of a SELECT: there are documents behind the rows
   std::size_t changed = 0;  ///< rows of a change
+  std::string warning;      ///< of a change
   std::string scroll;       ///< token of the next page; empty: none
   std::string facet;        ///< of a facet: the name of its key
 };
@@ -32,6 +33,9 @@ struct ResultSet {
 /// A result set of strings.
 ResultSet text_rows(std::vector<std::string> columns,
                     const std::vector<std::vector<std::string>>& rows);
+
+/// The cells of a column of strings become numbers.
+void make_numbers(ResultSet& result, std::size_t column);
 
 /// Finds, groups, sorts and cuts out the page of a SELECT.
 ResultSet run_select(const Index& index, const Select& select);

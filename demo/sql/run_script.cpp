@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "demo/data/text.hpp"
 #include "demo/engine/change.hpp"
 #include "demo/sql/raw_schema.hpp"
 
@@ -20,6 +21,7 @@ class ScriptRun {
         return select(statement);
       case Statement::Kind::show_meta:
         out_.push_back(text_rows({"Variable_name", "Value"}, meta_));
+        keep_like(out_.back(), statement.like);
         return;
       case Statement::Kind::show_scroll:
         out_.push_back(text_rows({"scroll_token"}, {{scroll_}}));
@@ -42,15 +44,20 @@ class ScriptRun {
 
  private:
   void select(const Statement& statement) {
+    if (!server_.query_table.empty() && collate(statement.select.table, server_.query_table) == 0) {
+      out_.push_back(stored_queries(server_, statement.select));
+      return;
+    }
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
-    auto main = run_select(server_.index, statement.select);
+    const auto& index = server_.index_of(statement.select.table);
+    auto main = run_select(index, statement.select);
     const std::chrono::duration<double> took = Clock::now() - start;
-    meta_ = meta_of(server_.index, statement.select, main, took.count());
+    meta_ = meta_of(index, statement.select, main, took.count());
     scroll_ = main.scroll;
     add(std::move(main), statement.select, statement);
     for (const auto& facet : statement.facets) {
-      add(run_select(server_.index, facet), facet, statement);
+      add(run_select(index, facet), facet, statement);
       out_.back().facet = facet.items.front().name;
     }
   }
@@ -73,7 +80,9 @@ class ScriptRun {
       }
       if (row.kind == Kind::update || row.kind == Kind::erase)
         row.ids = found_ids(*server_.changing, statement.select);
-      result.changed += change_rows(*server_.changing, row, complaint_, &undo).rows;
+      const auto done = change_rows(*server_.changing, row, complaint_, &undo);
+      result.changed += done.rows;
+      result.warning = done.warning;
     }
     if (complaint_ && server_.changing != nullptr) roll_back(*server_.changing, undo);
     out_.push_back(std::move(result));
@@ -81,7 +90,7 @@ class ScriptRun {
 
   const SqlServer& server_;
   Complaint& complaint_;
-  MetaRows meta_;
+  MetaRows meta_{{"total", "0"}, {"total_found", "0"}, {"total_relation", "eq"}, {"time", "0.000"}};
   std::string scroll_;
   std::vector<ResultSet> out_;
 };

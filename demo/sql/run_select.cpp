@@ -16,20 +16,18 @@ namespace karmad {
 
 namespace {
 
-/// The scores of the search server are whole numbers, too.
-std::int64_t whole_weight(double score) {
-  return std::max<std::int64_t>(1, std::llround(1000 * score));
-}
-
 std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
   const auto matches = evaluate(index, select.match);
-  const bool ranked = ranks(select.match);
+  const bool unordered = select.order.empty() && !select.groups() && !select.has_facets &&
+                         !select.knn && !ranks(select.match);
+  const auto page = unordered && index.stops_early() ? select.offset + select.limit : 0;
+  const auto cutoff = select.cutoff.value_or(page);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    const Hit hit{i, ranked ? whole_weight(matches.score[i]) : 1};
+    const Hit hit{i, matches.weight[i]};
     if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
-    if (select.cutoff != 0 && hits.size() == select.cutoff) {
+    if (cutoff != 0 && hits.size() == cutoff) {
       out.more = true;
       break;
     }
@@ -49,29 +47,38 @@ struct SortedRow {
   std::vector<Cell> values;
 };
 
+constexpr std::uint64_t kHashStart = 0xcbf29ce484222325U;
+constexpr std::uint64_t kHashFactor = 0x100000001b3U;
+
 /// A number for a value of a group's key: itself, or a hash; of a string column without regard to
 /// case.
 std::int64_t number_of_key(const Literal& literal, CellType type) {
   if (const auto* whole = std::get_if<std::int64_t>(&literal);
       whole != nullptr && type != CellType::member)
     return *whole;
-  std::uint64_t hash = 0xcbf29ce484222325U + literal.index();
+  const auto* real = std::get_if<double>(&literal);
+  if (real != nullptr && type == CellType::real)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(*real));
+  std::uint64_t hash = type == CellType::member ? kHashStart : kHashStart + literal.index();
   auto text = plain_text(to_cell(view(literal)));
   if (type != CellType::member) text = lower_case(text);
-  if (const auto* real = std::get_if<double>(&literal))
-    text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  if (real != nullptr) text = fmt::to_string(std::bit_cast<std::uint64_t>(*real));
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kHashFactor;
   return static_cast<std::int64_t>(hash);
 }
 
-/// The value of GROUPBY(): of several keys a hash.
+/// The value of GROUPBY(): of several keys a hash, for numbers and empty texts that of the search
+/// server.
 std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<Expression>& by) {
   if (key.size() == 1) return number_of_key(key[0], by[0].type);
-  std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < key.size(); ++i)
-    hash = (hash ^ static_cast<std::uint64_t>(number_of_key(key[i], by[i].type))) *
-               0x9e3779b97f4a7c15U +
-           1;
+  std::uint64_t hash = kHashStart;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const auto* text = std::get_if<std::string>(&key[i]);
+    if (key[i].index() == 0 || (text != nullptr && text->empty())) continue;
+    const auto number = number_of_key(key[i], by[i].type);
+    for (int byte = 0; byte < 64; byte += 8)
+      hash = (hash ^ (static_cast<std::uint64_t>(number) >> byte & 255U)) * kHashFactor;
+  }
   return static_cast<std::int64_t>(hash);
 }
 
@@ -83,6 +90,7 @@ int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey
   }
   if (keys.empty() && a.row.hit.score != b.row.hit.score)
     return a.row.hit.score > b.row.hit.score ? -1 : 1;
+  if (!keys.empty() && a.row.group != nullptr && a.row.group->key.size() == 1) return 0;
   if (!keys.empty() && a.row.group != nullptr)
     return a.row.group->number == b.row.group->number  ? 0
            : a.row.group->number < b.row.group->number ? -1
@@ -112,9 +120,9 @@ bool follows(const SortedRow& row, const Select& select) {
 std::string token_behind(const SortedRow& last, const Select& select) {
   std::vector<TokenKey> keys;
   for (std::size_t i = 0; i < select.order.size(); ++i) {
-    const auto& [by, descending] = select.order[i];
+    const auto& [by, descending, text] = select.order[i];
     const bool column = by.kind == Expression::Kind::column;
-    keys.push_back({by.name + (column ? "" : "()"), descending, to_value(last.values[i])});
+    keys.push_back({by.name + (column ? "" : "()"), descending, to_value(last.values[i]), text});
   }
   return scroll_token(keys);
 }
@@ -126,7 +134,7 @@ std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
   return out;
 }
 
-/// Strings of a column are one group without regard to case; in JSON "5" and 5 are two.
+/// Strings of a column are one group without regard to case; in JSON "5" and 5 are one.
 struct GroupOrder {
   const std::vector<Expression>* keys;
   bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
@@ -294,22 +302,18 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
   for (auto& word : all)
     if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::vector<std::uint8_t> held(index.documents().size());
-    std::size_t hits = 0;
-    for (const auto field : kFields) {
-      const auto* entry = index.find(field, words[i]);
-      if (entry == nullptr) continue;
-      for (const auto& posting : entry->postings) {
-        held[posting.document] = 1;
-        hits += posting.positions.size();
-      }
-    }
+    const auto count = count_of(index, words[i]);
     out.push_back({fmt::format("keyword[{}]", i), words[i]});
-    out.push_back({fmt::format("docs[{}]", i),
-                   fmt::to_string(std::accumulate(held.begin(), held.end(), std::size_t{0}))});
-    out.push_back({fmt::format("hits[{}]", i), fmt::to_string(hits)});
+    out.push_back({fmt::format("docs[{}]", i), fmt::to_string(count.documents)});
+    out.push_back({fmt::format("hits[{}]", i), fmt::to_string(count.hits)});
   }
   return out;
+}
+
+void make_numbers(ResultSet& result, std::size_t column) {
+  result.columns[column].type = CellType::bigint;
+  for (auto& row : result.rows)
+    row[column] = number_of<std::int64_t>(plain_text(row[column])).value_or(0);
 }
 
 ResultSet text_rows(std::vector<std::string> columns,

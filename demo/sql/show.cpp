@@ -20,6 +20,10 @@ std::string_view described_type(Type type) {
       return "text";
     case Type::uint:
       return "uint";
+    case Type::boolean:
+      return "bool";
+    case Type::multi64:
+      return "mva64";
     case Type::real:
       return "float";
     case Type::multi:
@@ -45,9 +49,41 @@ ResultSet describe(std::string_view hidden) {
   return text_rows({"Field", "Type", "Properties"}, rows);
 }
 
+ResultSet columns(std::string_view hidden) {
+  TextRows rows;
+  for (const auto& column : all_columns())
+    if (column.name != hidden)
+      rows.push_back({column.name, std::string(described_type(column.type)), "NO", "", "", ""});
+  return text_rows({"Field", "Type", "Null", "Key", "Default", "Extra"}, rows);
+}
+
+ResultSet threads() {
+  auto out = text_rows({"TID", "Name", "Proto", "State", "Connection from", "ConnID",
+                        "This/prev job time", "Jobs done", "Thread status", "Info"},
+                       {{"1", "work_1", "http", "query", "127.0.0.1:1", "1", "1us", "1", "working",
+                         "show_threads"}});
+  make_numbers(out, 5);
+  for (const auto column : {0, 7}) {
+    make_numbers(out, static_cast<std::size_t>(column));
+    out.columns[static_cast<std::size_t>(column)].type = CellType::whole;
+  }
+  return out;
+}
+
+/// EXPLAIN QUERY, for words.
+ResultSet query_tree(std::string_view query) {
+  std::string tree;
+  std::size_t place = 0;
+  for (const auto& word : words(query))
+    tree += fmt::format("{}KEYWORD({}, querypos={})", tree.empty() ? "" : ", ", word, ++place);
+  return text_rows({"Variable", "Value"}, {{"transformed_tree", fmt::format("AND({})", tree)}});
+}
+
 /// As CREATE TABLE spells types, which differs from DESC.
 std::string_view declared_type(Type type) {
   if (type == Type::multi) return "multi";
+  if (type == Type::string) return "string attribute";
+  if (type == Type::multi64) return "multi64";
   return type == Type::uint ? "integer" : described_type(type);
 }
 
@@ -86,7 +122,7 @@ ResultSet server_status(const Membership& membership) {
 ResultSet other_show(const SqlServer& server, const Statement& statement) {
   const auto& what = statement.what;
   if (what == "create table") return create_table(statement.table);
-  if (what == "table status") return table_status(server.index);
+  if (what == "table status") return table_status(server.index_of(statement.table));
   if (what == "table settings")
     return text_rows({"Variable_name", "Value"},
                      {{"settings", "min_infix_len = 2\ncharset_table = non_cjk"}});
@@ -97,18 +133,29 @@ ResultSet other_show(const SqlServer& server, const Statement& statement) {
                                                   {"max_allowed_packet", "134217728"},
                                                   {"timezone", "UTC"},
                                                   {"pseudo_sharding", "1"}});
-  if (what == "threads")
-    return text_rows({"TID", "Name", "Proto", "State", "Info"},
-                     {{"1", "work_1", "http", "query", "show_threads"}});
+  if (what == "threads") return threads();
   if (what == "settings")
     return text_rows({"Setting_name", "Value"},
                      {{"configuration_file", "demo"}, {"searchd.threads", "2"}});
-  if (what == "databases") return text_rows({"Databases"}, {{"Manticore"}});
+  if (what == "databases") return text_rows({"Database"}, {{"information_schema"}, {"Manticore"}});
+  if (what == "columns") return columns(server.hidden_column);
+  if (what == "character set")
+    return text_rows({"Charset", "Description", "Default collation", "Maxlen"},
+                     {{"utf8", "UTF-8 Unicode", "utf8_general_ci", "3"}});
+  if (what == "plugins") return text_rows({"Type", "Name", "Library", "Users", "Extra"}, {});
+  if (what == "collation") {
+    auto out = text_rows({"Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"},
+                         {{"utf8_general_ci", "utf8", "33", "Yes", "Yes", "1"}});
+    make_numbers(out, 2);
+    return out;
+  }
+  if (what == "query") return query_tree(statement.like);
   if (what == "plan") return text_rows({"Variable", "Value"}, {{"transformed_tree", ""}});
   return text_rows({"Status", "Duration", "Switches", "Percent"}, {{"total", "0.000", "0", "0"}});
 }
 
-/// Keeps the rows whose first cell fits the LIKE pattern.
+}  // namespace
+
 void keep_like(ResultSet& result, std::string pattern) {
   if (pattern == "%") return;
   std::ranges::replace(pattern, '%', '*');
@@ -119,13 +166,17 @@ void keep_like(ResultSet& result, std::string pattern) {
   });
 }
 
-}  // namespace
+const Index& SqlServer::index_of(std::string_view table) const {
+  return !empty_table.empty() && collate(table, empty_table) == 0 ? empty : index;
+}
 
 ResultSet show(const SqlServer& server, const Statement& statement) {
   ResultSet out;
   if (statement.kind == Statement::Kind::show_tables) {
     TextRows rows;
-    for (const auto& table : server.tables) rows.push_back({table, "rt"});
+    for (const auto& table : server.tables)
+      rows.push_back({table, table == server.query_table ? "percolate" : "rt"});
+    std::ranges::sort(rows);
     out = text_rows({"Table", "Type"}, rows);
   } else if (statement.kind == Statement::Kind::show_status) {
     out = server_status(server.membership);
@@ -134,7 +185,7 @@ ResultSet show(const SqlServer& server, const Statement& statement) {
   } else {
     out = other_show(server, statement);
   }
-  keep_like(out, statement.like);
+  if (statement.what != "query") keep_like(out, statement.like);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "demo/sql/sql_tokens.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 namespace karmad {
@@ -109,7 +110,8 @@ std::vector<SqlToken> sql_tokens(std::string_view all) {
     if (c == '\'' || c == '"' || c == '`') {
       bool closed = false;
       auto text = quoted_text(all, at, closed);
-      const auto of_quote = c == '`' ? Kind::name : Kind::text;
+      const bool is_name = closed && std::ranges::all_of(text, in_name);
+      const auto of_quote = c != '`' ? Kind::text : is_name ? Kind::name : Kind::sign;
       out.push_back({closed ? of_quote : Kind::sign, std::move(text), begin, at});
       continue;
     }

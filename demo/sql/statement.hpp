@@ -23,6 +23,7 @@ struct SelectItem {
 struct OrderKey {
   Expression expression;
   bool descending = false;
+  std::string text{};  ///< in the statement
 };
 
 /// A SELECT, or a FACET of one. Empty orders: by weight, the best first; then by id.
@@ -38,7 +39,8 @@ struct Select {
   std::size_t limit = 20;
   std::size_t offset = 0;
   std::size_t max_matches = 1000;
-  std::size_t cutoff = 0;  ///< most documents to find; 0: all
+  std::optional<std::size_t> cutoff;  ///< most documents to find; 0: all; nothing: a page, or all
+  bool has_facets = false;
   bool scrolls = false;
   std::vector<Literal> after;  ///< of a scroll: values of the sort keys in the row before the page
 

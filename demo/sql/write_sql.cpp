@@ -14,8 +14,8 @@ namespace {
 
 void append_raw_set(std::string& out, const ResultSet& result) {
   if (result.columns.empty()) {
-    fmt::format_to(std::back_inserter(out), "{{\"total\":{},\"error\":\"\",\"warning\":\"\"}}",
-                   result.changed);
+    fmt::format_to(std::back_inserter(out), "{{\"total\":{},\"error\":\"\",\"warning\":{}}}",
+                   result.changed, json_string(result.warning));
     return;
   }
   out += "{\n\"columns\":[";

@@ -53,7 +53,7 @@ TEST(Aggregations, SpellingsOfOneStringShareABucket) {
 }
 
 TEST(Aggregations, EachValueOfAMultiValuedColumnCounts) {
-  std::map<std::uint32_t, int> tags;
+  std::map<std::int64_t, int> tags;
   for (const auto& document : documents())
     for (const auto tag : document.tags) ++tags[tag];
   const auto text = aggregated(R"({"terms":{"field":"tags","size":100}})");
@@ -94,7 +94,7 @@ TEST(Aggregations, RangesNameTheirEndsAndCountTheLowerOne) {
                         R"({{"key":"99-*","from":99,"doc_count":{}}}]}})",
                         4000 - at_least_99, at_least_99));
   EXPECT_EQ(aggregated(R"({"range":{"field":"price","keyed":true,"ranges":[{"from":9999}]}})"),
-            R"({"buckets":{"9999-*":{"from":9999,"doc_count":0}}})");
+            R"({"buckets":{}})");
 }
 
 TEST(Aggregations, HistogramsHaveNoEmptyBuckets) {
@@ -103,7 +103,7 @@ TEST(Aggregations, HistogramsHaveNoEmptyBuckets) {
                 .find("\"doc_count\":0"),
             std::string::npos);
   const auto text = aggregated(R"({"histogram":{"field":"rating","interval":2,"offset":1}})");
-  EXPECT_TRUE(text.starts_with(R"({"buckets":[{"key":1.0,"doc_count":)")) << text;
+  EXPECT_TRUE(text.starts_with(R"({"buckets":[{"key":1,"doc_count":)")) << text;
 }
 
 TEST(Aggregations, DateHistogramsFollowTheCalendar) {

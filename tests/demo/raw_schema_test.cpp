@@ -30,12 +30,12 @@ TEST(RawSchema, IsWhatASelectOfNothingLists) {
       {"SELECT *, weight() AS karmad_0 FROM products WHERE price=0",
        "id:long long price:long rating:float brand:string seller:string tags:multi meta:json "
        "ts:long stock:long long weight:float lat:float lon:float embedding:string "
-       "karmad_0:long title:string body:string |"},
+       "karmad_0:long long title:string body:string |"},
       {"SELECT brand, COUNT(*) c FROM products WHERE price=0 GROUP BY brand",
        "brand:string @groupby:long long @count:long long |"},
       {"SELECT brand, COUNT(*) AS c, weight() AS karmad_0, GROUPBY() AS karmad_1 FROM products "
        "WHERE price=0 GROUP BY brand",
-       "brand:string karmad_0:long @groupby:long long @count:long long |"},
+       "brand:string karmad_0:long long @groupby:long long @count:long long |"},
       {"SELECT COUNT(*) FROM products WHERE price=0 GROUP BY brand",
        "@groupby:long long @count:long long brand:string |"},
       {"SELECT rating, COUNT(DISTINCT brand) AS d FROM products WHERE price=0 GROUP BY rating "

@@ -94,9 +94,11 @@ TEST(AMysqlClient, IsToldTheKindOfItsMistake) {
       {"", 1065},
       {"/* x */", 1065},
       {"DROP TABLE t", 1064},
-      {"SET autocommit = off", 1064},
-      {"SET sql_select_limit = 5", 1064},
-      {"SET foo = 1", 1064},
+      {"SET autocommit = maybe", 1231},
+      {"SET NAMES latin1", 1115},
+      {"SET sql_select_limit = few", 1231},
+      {"SET GLOBAL foo = 1", 1064},
+      {"BEGIN x", 1064},
       {"SELECT CONNECTION_ID() + 1", 1064},
   };
   for (const auto& c : cases) EXPECT_EQ(client.query(c.statement).error, c.error) << c.statement;
@@ -137,8 +139,9 @@ TEST(AMysqlClient, KeepsAWarningDuringStatementsThatAreAnsweredHere) {
   const auto warnings = [&] { return client.query("SHOW WARNINGS").rows; };
   for (const auto* clearing : {"SHOW TABLES", "SELECT id FROM t", "SELECT id FROM nope"}) {
     EXPECT_EQ(client.query("SELECT warned FROM t").warnings, 1U);
-    for (const auto* local : {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()",
-                              "SELECT @@version", "SHOW DATABASES", "BEGIN", ""}) {
+    for (const auto* local :
+         {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()", "SELECT @@version",
+          "SHOW DATABASES", "BEGIN", "SET @a=1", "ROLLBACK", ""}) {
       client.query(local);
       EXPECT_EQ(warnings(), warning) << local;
     }
@@ -168,17 +171,49 @@ TEST(AMysqlClient, GetsTheRowsOfAnotherMirrorInPlaceOfHits) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(client.query("SELECT id, title FROM t").rows.size(), 2U);
 }
 
-TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHolds) {
-  FakeMirror mirror([](const std::string&) {
-    return json(R"({"error":"P01: syntax error near ')" + std::string(1'000'000, 'x') + "'\"}",
-                500);
+// PHP's buffer has 4096 bytes: it would take the rest for the next packet.
+TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHoldsAndTheLogHasTheWhole) {
+  std::string cut = "x";
+  for (int i = 0; i < 2000; ++i) cut += "\u00e4";  // two bytes each
+  const std::string whole = "P01: syntax error near '" + cut + "'";
+  FakeMirror mirror([&](const std::string& request) {
+    const auto text = R"("error":")" + whole + '"';
+    if (body_in(request).contains("within")) return json("[{" + text + "}]");
+    return json("{" + text + "}", 500);
   });
-  const MysqlMaster karmad(mirror);
+  MysqlMaster karmad(mirror);
   MysqlClient client(karmad.port());
-  const auto got = client.query("SELECT id FROM t WHERE a==b");
-  EXPECT_EQ(got.error, 1064);
-  EXPECT_TRUE(got.text.contains("P01: syntax error near 'xxx"));
-  EXPECT_LE(got.text.size(), 511U);
+  for (const auto* statement : {"SELECT id FROM t WHERE a==b", "SELECT within FROM t"}) {
+    const auto got = client.query(statement);
+    EXPECT_EQ(got.error, 1064) << statement;
+    EXPECT_TRUE(got.text.contains("P01: syntax error near 'x\u00e4")) << got.text;
+    EXPECT_LE(got.text.size(), 511U);
+    EXPECT_GE(got.text.size(), 508U);
+    EXPECT_TRUE(got.text.ends_with("\u00e4")) << "a character is cut";
+    EXPECT_TRUE(karmad.master().process().wait_for(whole)) << statement;
+  }
+  EXPECT_EQ(client.query("SELECT " + std::string(3000, 'x') + " FROM nope").error, 1146);
+}
+
+TEST(AMysqlClient, IsToldThatACommandCannotBeCarriedOut) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const std::string number("\x05\0\0\0", 4);
+  EXPECT_EQ(client.command(0x1a, number).error, 1243);  // COM_STMT_RESET
+  EXPECT_EQ(client.command(0x17, number + std::string(5, '\0')).error, 1243);
+  const auto id = client.prepare("SELECT id FROM t");
+  EXPECT_EQ(
+      client.command(0x1a, std::string(1, static_cast<char>(id)) + std::string(3, '\0')).error, 0);
+  for (const std::string_view unreadable :
+       {std::string_view(), std::string_view("eve"), std::string_view("eve\0\x14short", 10),
+        std::string_view("eve\0\0market", 11), std::string_view("eve\0\0market\0\x2d", 13),
+        std::string_view("eve\0\0market\0\x2d\0plugin", 20)}) {
+    MysqlClient other(karmad.port());
+    EXPECT_EQ(other.command(0x11, unreadable).error, 1043) << unreadable;
+    EXPECT_TRUE(other.closed());
+  }
+  EXPECT_EQ(mirror.requests(), 0U);
 }
 
 TEST(AMysqlClient, ThatSendsAPartOfACommandIsToldWhatIsMissing) {

@@ -37,6 +37,128 @@ TEST(AMysqlClient, GetsTheRowsOfItsStatementAndKeepsTheConnectionAfterAnError) {
   EXPECT_EQ(karmad.master().count("mysql_query_errors"), 6);
 }
 
+/// A packet's number and its payload.
+std::string numbered(char number, std::string_view payload) {
+  return number + std::string(payload);
+}
+
+const std::string kOkOfHandshake("\0\0\0\2\0\0\0", 7);
+constexpr std::size_t kSwitchSize = 1 + 1 + sizeof "caching_sha2_password" + 20 + 1;
+
+/// The answer to the greeting of libmysqlclient 8, whose plugin is not that of the greeting: it has
+/// no data for it yet.
+std::string libmysqlclient_hello(std::string_view data = {"\0", 1}) {
+  return std::string("\x85\xa6\xff\x19\0\0\0\1\xff", 9) + std::string(23, '\0') + "ann" + '\0' +
+         std::string(data) + "caching_sha2_password" + '\0' +
+         std::string(
+             "\x0d\4_pid\x07"
+             "1234567",
+             14);
+}
+
+void expect_salt(const std::string& packet, char number) {
+  ASSERT_EQ(packet.size(), kSwitchSize);
+  EXPECT_TRUE(packet.starts_with(numbered(number,
+                                          "\xfe"
+                                          "caching_sha2_password") +
+                                 '\0'));
+  EXPECT_EQ(packet.back(), '\0');
+  EXPECT_EQ(packet.find('\0', kSwitchSize - 21), kSwitchSize - 1);  // none within the salt
+}
+
+TEST(AMysqlClient, OfCachingSha2PasswordThatHasSentNothingGetsASalt) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port(), MysqlClient::packet_of(libmysqlclient_hello(), 1));
+  expect_salt(client.next_packet(), 2);
+  client.send(MysqlClient::packet_of(std::string(32, 'h'), 3));
+  EXPECT_EQ(client.next_packet(), numbered(4, "\1\3"));
+  EXPECT_EQ(client.next_packet(), numbered(5, kOkOfHandshake));
+  EXPECT_EQ(client.query("SELECT USER()").error, 0);
+
+  MysqlClient without_password(karmad.port(), MysqlClient::packet_of(libmysqlclient_hello(), 1));
+  expect_salt(without_password.next_packet(), 2);
+  without_password.send(MysqlClient::packet_of({"\0", 1}, 3));
+  EXPECT_EQ(without_password.next_packet(), numbered(4, kOkOfHandshake));
+
+  MysqlClient with_data(karmad.port(), MysqlClient::packet_of(
+                                           libmysqlclient_hello('\x20' + std::string(32, 'h')), 1));
+  EXPECT_EQ(with_data.next_packet(), numbered(2, "\1\3"));
+  EXPECT_EQ(with_data.next_packet(), numbered(3, kOkOfHandshake));
+}
+
+TEST(AMysqlClient, ChangesItsUserByAnyPlugin) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const auto change = [](std::string_view user, std::string_view proof, std::string_view plugin) {
+    return MysqlClient::packet_of(
+        '\x11' + std::string(user) + '\0' + static_cast<char>(proof.size()) + std::string(proof) +
+            "market" + '\0' + std::string("\x2d\0", 2) + std::string(plugin) + '\0',
+        0);
+  };
+  EXPECT_EQ(client.query("SET @a = 5, autocommit = 0").error, 0);
+  client.send(change("eve", "", "caching_sha2_password"));
+  expect_salt(client.next_packet(), 1);
+  client.send(MysqlClient::packet_of(std::string(32, 'h'), 2));
+  EXPECT_EQ(client.next_packet(), numbered(3, "\1\3"));
+  EXPECT_EQ(client.next_packet(), numbered(4, kOkOfHandshake));
+  EXPECT_EQ(client.query("SELECT DATABASE(), USER(), @a").rows, Rows{"market|eve@127.0.0.1|NULL"});
+  client.send(change("ann", std::string(32, 'h'), "caching_sha2_password"));
+  EXPECT_EQ(client.next_packet(), numbered(1, "\1\3"));
+  EXPECT_EQ(client.next_packet(), numbered(2, kOkOfHandshake));
+  client.send(change("bob", std::string(20, 'h'), "mysql_native_password"));
+  EXPECT_EQ(client.next_packet(), numbered(1, kOkOfHandshake));
+  client.send(change("kim", "", "client_ed25519"));
+  EXPECT_TRUE(client.next_packet().starts_with(numbered(1,
+                                                        "\xfe"
+                                                        "mysql_native_password") +
+                                               '\0'));
+  client.send(MysqlClient::packet_of(std::string(20, 's'), 2) +
+              MysqlClient::packet_of("\3SELECT USER()", 0));
+  EXPECT_EQ(client.next_packet(), numbered(3, kOkOfHandshake));
+  EXPECT_EQ(client.next_result().rows, Rows{"kim@127.0.0.1"});
+}
+
+TEST(AMysqlClient, IsAnsweredToACommandInTheSegmentOfItsHandshake) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  const auto command = MysqlClient::packet_of("\3SELECT @@autocommit", 0);
+  const auto data = '\x20' + std::string(32, 'h');
+  MysqlClient client(karmad.port(),
+                     MysqlClient::packet_of(libmysqlclient_hello(data), 1) + command + command);
+  EXPECT_EQ(client.next_packet(), numbered(2, "\1\3"));
+  EXPECT_EQ(client.next_packet(), numbered(3, kOkOfHandshake));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(client.next_packet(), numbered(1, "\1"));
+    client.next_packet();
+    EXPECT_EQ(client.next_packet(), numbered(3,
+                                             "\1"
+                                             "1"));
+    EXPECT_EQ(client.next_packet().front(), 4);
+  }
+  // The salt is asked for first.
+  MysqlClient waits(karmad.port(), MysqlClient::packet_of(libmysqlclient_hello(), 1));
+  expect_salt(waits.next_packet(), 2);
+  waits.send(MysqlClient::packet_of(std::string(32, 'h'), 3) + command);
+  EXPECT_EQ(waits.next_packet(), numbered(4, "\1\3"));
+  EXPECT_EQ(waits.next_packet(), numbered(5, kOkOfHandshake));
+  EXPECT_EQ(waits.next_packet(), numbered(1, "\1"));
+}
+
+TEST(AMysqlClient, IsNotOfferedCompressionOrTls) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  constexpr std::uint32_t kCompress = 1U << 5;
+  constexpr std::uint32_t kZstd = 1U << 26;
+  MysqlClient client(karmad.port(), kCompress | kZstd);
+  const auto flags = client.greeting().substr(client.version().size() + 2 + 4 + 9);
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(flags.at(at)); };
+  const auto offered = byte(0) | byte(1) << 8 | byte(5) << 16 | byte(6) << 24;
+  EXPECT_EQ(static_cast<std::uint32_t>(offered) & (kCompress | kZstd | 1U << 11), 0U);
+  EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);  // plain packets
+}
+
 TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);
@@ -58,9 +180,77 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(client.command(4, "t").error, 0);  // columns of a table: none
   EXPECT_EQ(client.command(0x55).error, 1047);
   EXPECT_EQ(client.query(" ; ").error, 1065);
-  EXPECT_EQ(client.query("START TRANSACTION").error, 1064);
+  EXPECT_EQ(client.query("START TRANSACTION x").error, 1064);
   EXPECT_EQ(client.query("SELECT 1, DATABASE()").rows, Rows{"1|market"});
   EXPECT_EQ(mirror.requests(), 0U);
+}
+
+// What PyMySQL, MariaDB Connector/J and others send by themselves. The flags are the engine's.
+TEST(AMysqlClient, SetsVariablesAndHasTransactionsWhoseStatementsTakeEffectAtOnce) {
+  std::string changed = "1";
+  FakeMirror mirror([&](const std::string& request) {
+    if (body_in(request).starts_with("SELECT")) return json(kMysqlRows);
+    return json(R"([{"total":)" + changed + R"(,"error":"","warning":""}])");
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const auto flags = [&](std::string_view statement) {
+    const auto got = client.query(statement);
+    EXPECT_EQ(got.error, 0) << statement << got.text;
+    EXPECT_EQ(got.warnings, 0U) << statement;
+    return got.status;
+  };
+  EXPECT_EQ(flags("SET autocommit=1, sql_mode = concat(@@sql_mode,',STRICT_TRANS_TABLES')"), 2U);
+  EXPECT_EQ(client.query("SELECT @@sql_mode, @@autocommit").rows, Rows{"STRICT_TRANS_TABLES|1"});
+  EXPECT_EQ(flags("SET autocommit = 0"), 0U);
+  EXPECT_EQ(flags("ROLLBACK"), 0U);
+  EXPECT_EQ(flags("UPDATE t SET a=1 WHERE id=1"), 0U);
+  EXPECT_EQ(flags("COMMIT"), 0U);
+  EXPECT_EQ(flags("SET autocommit = 1"), 2U);
+  EXPECT_EQ(flags("BEGIN"), 3U);
+  EXPECT_EQ(flags("SELECT id FROM t"), 3U);
+  EXPECT_EQ(client.command(14).status, 3U);  // ping
+  EXPECT_EQ(flags("REPLACE INTO t (id) VALUES (5)"), 3U);
+  auto got = client.query("ROLLBACK");
+  EXPECT_EQ(got.status, 2U);
+  EXPECT_EQ(got.warnings, 1U);
+  const auto warnings = client.query("SHOW WARNINGS");
+  ASSERT_EQ(warnings.rows.size(), 1U);
+  EXPECT_TRUE(warnings.rows[0].starts_with("Warning|1196|")) << warnings.rows[0];
+  EXPECT_EQ(warnings.types, (Rows{"254", "3U", "254"}));
+  changed = "0";
+  EXPECT_EQ(flags("START TRANSACTION"), 3U);
+  EXPECT_EQ(flags("UPDATE t SET a=1 WHERE id=77"), 3U);
+  EXPECT_EQ(flags("ROLLBACK"), 2U);  // nothing was changed
+  const auto before = mirror.requests();
+  EXPECT_EQ(flags("START TRANSACTION READ ONLY"), 3U);
+  EXPECT_EQ(client.query("DELETE FROM t WHERE id=1").error, 1792);
+  EXPECT_EQ(mirror.requests(), before);
+  EXPECT_EQ(client.command(0x1f).status, 2U);  // reset
+  EXPECT_EQ(client.query("SELECT @@sql_mode").rows, Rows{""});
+  EXPECT_EQ(mirror.seen().size(), 4U);
+}
+
+TEST(AMysqlClient, MayLimitTheRowsOfItsSelects) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SET sql_select_limit = 1").error, 0);
+  EXPECT_EQ(client.query("SELECT id FROM t WHERE MATCH('limit') FACET a LIMIT 5").rows.size(), 1U);
+  EXPECT_EQ(client.query("SELECT id FROM t LIMIT 5").rows.size(), 2U);
+  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t"), {}).rows.size(), 1U);
+  EXPECT_EQ(client.query("SET SQL_SELECT_LIMIT = DEFAULT").error, 0);
+  EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
+}
+
+TEST(AMysqlClient, MayWaitLessThanClientTimeoutForItsNextCommand) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SET wait_timeout = 1").error, 0);
+  EXPECT_EQ(client.query("SELECT @@wait_timeout").rows, Rows{"1"});
+  EXPECT_EQ(client.next_result().error, 4031);
+  EXPECT_TRUE(client.closed());
 }
 
 TEST(AMysqlClient, RunsPreparedStatementsWithItsValuesAsLiterals) {
@@ -236,6 +426,90 @@ TEST(AMysqlClient, GetsLongRowsThatKarmadHoldsOnce) {
   expect_rows(client.execute(client.prepare("SELECT s FROM t LIMIT 2"), {}));
 }
 
+std::string id_of(MysqlClient& client) {
+  return client.query("SELECT CONNECTION_ID()").rows.at(0);
+}
+
+// The connections are on any of the workers.
+TEST(AMysqlClient, MayKillStatementsAndConnectionsOfItsUser) {
+  FakeMirror mirror([](const std::string& request) {
+    return body_in(request).contains("slow") ? silence() : json(kMysqlRows);
+  });
+  MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h\n workers = 2");
+  MysqlClient killer(karmad.port());
+  for (int round = 0; round < 4; ++round) {
+    MysqlClient victim(karmad.port(), MysqlClient::kMultiStatements);
+    const auto id = id_of(victim);
+    const auto before = mirror.requests();
+    victim.send(MysqlClient::packet_of("\3SELECT slow FROM t; SELECT id FROM t", 0));
+    ASSERT_TRUE(eventually([&] { return mirror.requests() == before + 1; }));
+    EXPECT_EQ(killer.query("KILL QUERY " + id).error, 0);
+    EXPECT_EQ(victim.next_result().error, 1317);
+    EXPECT_EQ(victim.query("SELECT id FROM t").rows.size(), 2U);  // it goes on
+    EXPECT_EQ(mirror.requests(), before + 2);
+    EXPECT_EQ(killer.query("KILL QUERY " + id).error, 0);  // it has no statement
+    EXPECT_EQ(victim.query("SELECT id FROM t").rows.size(), 2U);
+    victim.send(MysqlClient::packet_of("\3UPDATE t SET slow=1 WHERE id=1", 0));
+    ASSERT_TRUE(eventually([&] { return mirror.requests() == before + 4; }));
+    EXPECT_EQ(killer.query((round % 2 == 0 ? "KILL " : "KILL CONNECTION ") + id).error, 0);
+    EXPECT_EQ(victim.next_result().error, 1317);
+    EXPECT_EQ(victim.next_result().error, 1927);
+    EXPECT_TRUE(victim.closed());
+    EXPECT_EQ(killer.query("KILL " + id).error, 1094);
+  }
+  EXPECT_EQ(karmad.master().count("clients_left"), 0);
+}
+
+TEST(AMysqlClient, MayKillAnIdleConnectionByACommand) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "workers = 2");
+  MysqlClient killer(karmad.port());
+  const auto bytes_of = [](std::string_view id) {
+    const auto number = static_cast<std::uint32_t>(std::stoul(std::string(id)));
+    std::string bytes;
+    for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift);
+    return bytes;
+  };
+  for (int round = 0; round < 4; ++round) {
+    MysqlClient victim(karmad.port());
+    EXPECT_EQ(killer.command(0x0c, bytes_of(id_of(victim))).error, 0);
+    EXPECT_EQ(victim.next_result().error, 1927);
+    EXPECT_TRUE(victim.closed());
+  }
+  EXPECT_EQ(killer.command(0x0c, bytes_of("99999")).error, 1094);
+  EXPECT_EQ(killer.query("KILL QUERY " + id_of(killer)).error, 1317);
+  EXPECT_EQ(killer.query("SELECT id FROM t").rows.size(), 2U);
+  EXPECT_EQ(killer.command(0x0c, bytes_of(id_of(killer))).error, 1317);
+  EXPECT_EQ(killer.next_result().error, 1927);
+  EXPECT_TRUE(killer.closed());
+}
+
+TEST(AMysqlClient, MayNotKillTheStatementOfAnotherUserButAnOperatorMay) {
+  FakeMirror mirror([](const std::string&) { return silence(); });
+  MysqlMaster karmad(mirror,
+                     "agent_query_timeout = 1h\n request_timeout = 1h\n workers = 2\n "
+                     "listen = 127.0.0.1:0:admin");
+  MysqlClient victim(karmad.port());
+  const auto id = id_of(victim);
+  MysqlClient other(karmad.port(), MysqlClient::packet_of(libmysqlclient_hello("\1x"), 1));
+  EXPECT_EQ(other.next_packet(), numbered(2, "\1\3"));
+  EXPECT_EQ(other.next_packet(), numbered(3, kOkOfHandshake));
+  victim.send(MysqlClient::packet_of("\3SELECT id FROM t", 0));
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
+  EXPECT_EQ(other.query("KILL QUERY " + id).error, 1095);
+  EXPECT_EQ(other.query("KILL " + id).error, 1095);
+  const auto line = karmad.master().process().wait_for(":admin");
+  ASSERT_TRUE(line);
+  const auto admin = port_in(line->substr(0, line->rfind(':')));
+  const auto ask = [&](int port, const std::string& statement) {
+    return post(port, "/sql?mode=raw", statement).status;
+  };
+  EXPECT_EQ(ask(admin, "KILL QUERY 99999"), 404);
+  EXPECT_EQ(ask(admin, "SET @a = 1"), 404);
+  EXPECT_EQ(ask(admin, "KILL QUERY " + id), 200);
+  EXPECT_EQ(victim.next_result().error, 1317);
+}
+
 TEST(AMysqlClient, WhoLeavesEndsItsStatement) {
   FakeMirror mirror([](const std::string&) { return silence(); });
   MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h");
@@ -263,6 +537,21 @@ TEST(AMysqlClient, ThatIsIdleTooLongIsToldSo) {
   MysqlClient idle(karmad.port());
   EXPECT_EQ(idle.next_result().error, 4031);
   EXPECT_TRUE(idle.closed());
+}
+
+// Its command is answered, and the process does not wait for it to close.
+TEST(AMysqlClient, ThatSendsACommandAfterTermDelaysTheEndNoLongerThanOthers) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "network_timeout = 1h\n shutdown_timeout = 1h\n drain_delay = 0");
+  MysqlClient busy(karmad.port());
+  MysqlClient idle(karmad.port());
+  EXPECT_EQ(busy.query("SELECT id FROM t").rows.size(), 2U);
+  karmad.master().process().signal(SIGTERM);
+  ASSERT_TRUE(karmad.master().process().wait_for("stopping; requests in progress"));
+  EXPECT_EQ(busy.query("SELECT id FROM t").rows.size(), 2U);
+  EXPECT_EQ(busy.next_result().error, 1053);
+  EXPECT_EQ(idle.next_result().error, 1053);
+  EXPECT_EQ(karmad.master().process().wait(), 0);  // the sockets of both are still open here
 }
 
 // The socket goes to the successor; a client of the former process is told to connect again.

@@ -31,7 +31,12 @@ async function main(port) {
   const now = await rows('query', 'SELECT DATABASE() AS d, USER() AS u');
   assert.deepEqual(now, [{d: 'market', u: 'other@127.0.0.1'}]);
   await refused(rows('query', 'selec id FROM products'), 'ER_PARSE_ERROR');
-  await client.end();
+  await client.beginTransaction();
+  await client.rollback();
+  const other = await mysql.createConnection({host: '127.0.0.1', port, user: 'other', password: 'x'});
+  await other.query('KILL ?', [client.threadId]);
+  await assert.rejects(rows('query', 'SELECT id FROM products'));
+  await other.end();
 
   const single = await mysql.createConnection({host: '127.0.0.1', port, user: 'any'});
   await refused(single.query('SELECT id FROM products; SHOW TABLES'), 'ER_PARSE_ERROR');

@@ -25,6 +25,9 @@ foreach ([true, false] as $emulated) {
   $none = $pdo->prepare('SELECT id FROM products WHERE brand=:brand');
   $none->execute([':brand' => "x' OR '1'='1"]);
   same([], $none->fetchAll(), "$what: a quote");
+  $pdo->beginTransaction();
+  same(true, $pdo->rollBack(), "$what: ROLLBACK");
+  $pdo->setAttribute(PDO::ATTR_AUTOCOMMIT, false);
   try {
     $pdo->query('SELECT id FROM nope');
     same('an error', 'none', $what);

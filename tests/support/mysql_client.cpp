@@ -6,6 +6,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace karmad::test {
 namespace {
 
@@ -39,14 +41,14 @@ std::string_view taken_text(std::string_view& from) {
   return taken(from, static_cast<std::size_t>(size));
 }
 
-constexpr std::uint16_t kMore = 8;
+constexpr unsigned kMore = 8;
 constexpr std::uint64_t kUnsigned = 32;
 constexpr int kLong64 = 8;
 
 }  // namespace
 
-MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+void MysqlClient::connect(int port) {
+  socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval longest{.tv_sec = 5, .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   sockaddr_in to{};
@@ -55,14 +57,23 @@ MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin)
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   welcome_.error = -1;
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return;
-  const auto greeting = packet();
-  if (greeting.empty()) return;
-  if (greeting[0] != 10) {
-    welcome_ = {.error = static_cast<int>(number(std::string_view(greeting).substr(1, 2))),
-                .text = greeting.substr(9)};
+  greeting_ = packet();
+}
+
+MysqlClient::MysqlClient(int port, std::string_view bytes) {
+  connect(port);
+  send(bytes);
+}
+
+MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin) {
+  connect(port);
+  if (greeting_.empty()) return;
+  if (greeting_[0] != 10) {
+    welcome_ = {.error = static_cast<int>(number(std::string_view(greeting_).substr(1, 2))),
+                .text = greeting_.substr(9)};
     return;
   }
-  version_ = greeting.c_str() + 1;
+  version_ = greeting_.c_str() + 1;
   constexpr std::uint32_t kUsual = 1U << 9 | 1U << 15 | 1U << 17 | 1U << 19;
   capabilities_ = kUsual | more;
   send_packet(little(capabilities_, 4) + little(1 << 24, 4) + little(45, 1) +
@@ -92,7 +103,11 @@ bool MysqlClient::send(std::string_view bytes) {
 }
 
 void MysqlClient::send_packet(std::string_view payload, std::uint8_t sequence) {
-  send(little(payload.size(), 3) + static_cast<char>(sequence) + std::string(payload));
+  send(packet_of(payload, sequence));
+}
+
+std::string MysqlClient::packet_of(std::string_view payload, std::uint8_t sequence) {
+  return little(payload.size(), 3) + static_cast<char>(sequence) + std::string(payload);
 }
 
 std::string MysqlClient::read(std::size_t size) {
@@ -105,10 +120,16 @@ std::string MysqlClient::read(std::size_t size) {
   return out;
 }
 
-std::string MysqlClient::packet() {
+std::string MysqlClient::next_packet() {
   const auto header = read(4);
   if (header.empty()) return {};
-  return read(static_cast<std::size_t>(number(std::string_view(header).substr(0, 3))));
+  return header.back() +
+         read(static_cast<std::size_t>(number(std::string_view(header).substr(0, 3))));
+}
+
+std::string MysqlClient::packet() {
+  const auto packet = next_packet();
+  return packet.empty() ? packet : packet.substr(1);
 }
 
 bool MysqlClient::closed() {
@@ -154,10 +175,12 @@ MysqlReply MysqlClient::next_result(bool binary) {
     return reply;
   }
   const auto read_status = [&](std::string_view status, bool eof) {
-    const auto warnings = number(taken(status, 2));
-    const auto flags = number(taken(status, 2));
-    reply.warnings = static_cast<unsigned>(eof ? warnings : flags);
-    reply.more = ((eof ? flags : warnings) & kMore) != 0;
+    auto flags = static_cast<unsigned>(number(taken(status, 2)));
+    auto warnings = static_cast<unsigned>(number(taken(status, 2)));
+    if (eof) std::swap(flags, warnings);
+    reply.status = flags & ~kMore;
+    reply.more = (flags & kMore) != 0;
+    reply.warnings = warnings;
   };
   if (mark == 0 || mark == 0xfe) {  // OK, or an empty list
     reply.error = 0;

@@ -14,7 +14,8 @@ struct MysqlReply {
   std::string text;
   std::uint64_t affected = 0;
   std::uint64_t last_insert_id = 0;
-  bool more = false;  ///< further results follow
+  unsigned status = 0;  ///< flags of the connection
+  bool more = false;    ///< further results follow
   unsigned warnings = 0;
   std::vector<std::string> columns;
   std::vector<std::string> types;  ///< of the columns: number, `U` behind an unsigned one
@@ -31,6 +32,8 @@ class MysqlClient {
   /// Connects and says hello. `more`: further capabilities. `plugin`: of authentication.
   explicit MysqlClient(int port, std::uint32_t more = 0,
                        std::string_view plugin = "mysql_native_password");
+  /// Connects and answers the greeting with these bytes; next_packet() has what comes.
+  MysqlClient(int port, std::string_view bytes);
   MysqlClient(const MysqlClient&) = delete;
   MysqlClient& operator=(const MysqlClient&) = delete;
   ~MysqlClient();
@@ -47,10 +50,16 @@ class MysqlClient {
   /// The next result, after one with `more`; or a packet that comes by itself.
   MysqlReply next_result(bool binary = false);
   bool send(std::string_view bytes);
+  /// The number and the payload of the next packet; empty: none came.
+  std::string next_packet();
+  /// A packet with its header.
+  static std::string packet_of(std::string_view payload, std::uint8_t sequence);
+  const std::string& greeting() const { return greeting_; }
   /// Whether the server closes the connection.
   bool closed();
 
  private:
+  void connect(int port);
   std::string read(std::size_t size);
   /// The payload of the next packet; empty: none came.
   std::string packet();
@@ -58,6 +67,7 @@ class MysqlClient {
 
   int socket_ = -1;
   std::uint32_t capabilities_ = 0;
+  std::string greeting_;
   std::string version_;
   MysqlReply welcome_;
 };

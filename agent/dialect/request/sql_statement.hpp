@@ -154,11 +154,27 @@ struct ShowStatement {
   std::size_t table_end = 0;
 };
 
-/// A statement about the client's connection: about the query before it, or about settings that
-/// have no meaning for karmad.
+/// An assignment of SET.
+struct SessionSetting {
+  /// In lower case, without `@@` and its scope; a variable of the client has its `@`. `names` of
+  /// SET NAMES and SET CHARACTER SET, `transaction` of SET SESSION TRANSACTION.
+  std::string name;
+  std::string_view value;  ///< the expression: a view into the statement
+
+  bool operator==(const SessionSetting&) const = default;
+};
+
+/// A statement about the client's connection: about the query before it, its variables and
+/// transactions. Over HTTP, those about variables and transactions change nothing.
 struct SessionStatement {
   enum class Is : std::uint8_t {
     nothing,    ///< is answered as done, and changes nothing
+    set,        ///< SET: `settings`
+    begin,      ///< BEGIN, START TRANSACTION
+    commit,     ///< COMMIT
+    rollback,   ///< ROLLBACK
+    undo,       ///< ROLLBACK TO SAVEPOINT: the transaction continues
+    kill,       ///< KILL: `connection`
     meta,       ///< SHOW META
     warnings,   ///< SHOW WARNINGS
     scroll,     ///< SHOW SCROLL: the token of the last SELECT
@@ -172,6 +188,11 @@ struct SessionStatement {
   Is is = Is::nothing;
   std::string text{};
   std::optional<std::string> like{};  ///< pattern for the first column
+  std::vector<SessionSetting> settings{};
+  bool read_only = false;        ///< begin: READ ONLY
+  bool chain = false;            ///< commit, rollback: another transaction begins (AND CHAIN)
+  std::uint64_t connection = 0;  ///< kill: its number
+  bool statement_only = false;   ///< kill: QUERY, the connection continues
 
   bool operator==(const SessionStatement&) const = default;
 };

@@ -105,7 +105,7 @@ TEST(Statements, OfAdministrationBelongToTheMirrors) {
         << reason;
   }
   for (const auto* word : {"CREATE TABLE t (a int)", "ALTER TABLE t ADD COLUMN a int",
-                           "TRUNCATE TABLE t", "OPTIMIZE TABLE t", "FLUSH ATTRIBUTES", "KILL 1"}) {
+                           "TRUNCATE TABLE t", "OPTIMIZE TABLE t", "FLUSH ATTRIBUTES"}) {
     EXPECT_TRUE(why_refused(word).contains("to the mirrors")) << word;
   }
 }

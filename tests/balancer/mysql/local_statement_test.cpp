@@ -9,12 +9,11 @@ const MysqlConnectionFacts kFacts{.id = 7,
                                   .user = "ann",
                                   .host = "10.0.0.1",
                                   .database = "shop",
-                                  .warning = "",
                                   .last_insert_id = 900719925474099301,
                                   .max_packet_size = 1000,
                                   .idle_seconds = 300};
 
-/// `ok`, `use name`, an error's code, the rows, or `pass` for what goes to the pipeline.
+/// `ok`, `carry out`, an error's code, the rows, or `pass` for what goes to the pipeline.
 std::string answer(std::string_view statement) {
   StatementText text{.text = statement, .kind = kind_of_statement(statement)};
   const auto local = answer_locally(text, kFacts);
@@ -30,9 +29,7 @@ std::string answer(std::string_view statement) {
   }
   if (const auto* error = std::get_if<MysqlError>(&local->answer))
     return std::to_string(error->code);
-  if (const auto* use = std::get_if<MysqlLocalAnswer::UseDatabase>(&local->answer))
-    return "use " + use->name;
-  return "ok";
+  return std::holds_alternative<SessionStatement>(local->answer) ? "carry out" : "ok";
 }
 
 TEST(LocalStatements, AreThoseAboutTheConnection) {
@@ -40,15 +37,15 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
     const char* statement;
     const char* answer;
   } cases[] = {
-      {"SET NAMES utf8mb4", "ok"},
-      {"set names 'utf8' collate 'utf8_general_ci';", "ok"},
-      {"SET autocommit=1, SESSION sql_mode='ANSI,X', @@session.time_zone = '+00:00'", "ok"},
-      {"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "ok"},
-      {"SET autocommit=0", "1064"},
-      {"SET autocommit=1 /* c */;", "ok"},
+      {"SET NAMES utf8mb4", "carry out"},
+      {"SET autocommit=0, @a = 5;", "carry out"},
+      {"START TRANSACTION", "carry out"},
+      {"begin work", "carry out"},
+      {"COMMIT", "carry out"},
+      {"Rollback to x", "carry out"},
+      {"KILL QUERY 7", "carry out"},
+      {"SAVEPOINT s", "ok"},
       {"SET GLOBAL ha_strategy = random", "1064"},
-      {"SET sql_mode='x', other=1", "1064"},
-      {"SET sql_select_limit = 1", "1064"},
       {"SELECT @@version_comment LIMIT 1", R"([{"@@version_comment":"karmad 0.1.0"}])"},
       {"select @@max_allowed_packet, @@session.wait_timeout AS `w`",
        R"([{"@@max_allowed_packet":"1000","w":"300"}])"},
@@ -64,14 +61,14 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"SELECT 1", "pass"},
       {"SELECT id, @@version FROM t", "pass"},
       {"SELECT database", "pass"},
-      {"USE shop", "use shop"},
-      {"use `my shop`;", "use my shop"},
-      {"SHOW DATABASES", R"([{"Databases":"Manticore"}])"},
+      {"SELECT @@nothing, @a", "1193"},
+      {"SELECT @a, 1 AS one", R"([{"@a":null,"one":"1"}])"},
+      {"SELECT @a + 1", "1064"},
+      {"USE shop", "carry out"},
+      {"SHOW DATABASES", R"([{"Database":"information_schema"}{"Database":"Manticore"}])"},
       {"SHOW WARNINGS", "[]"},
       {"SHOW AGENT STATUS", "pass"},
-      {"COMMIT", "ok"},
-      {"START TRANSACTION", "1064"},
-      {"BEGIN", "1064"},
+      {"BEGIN NOT ATOMIC", "1064"},
       {"/*!40101 SET NAMES utf8 */", "ok"},
       {"/*!40101 x */ DELETE FROM t", "pass"},
       {"/*! x */ DELETE FROM t /* */", "pass"},
@@ -90,6 +87,10 @@ TEST(LocalStatements, HaveOnlyLiteralsBesideFactsAboutTheConnection) {
        R"([{"i":"900719925474099301","half":"1.5","a b":"a b","x":"c"}])"},
       {"SELECT 'x', 2 FROM dual", "pass"},
       {"SELECT 1, CONNECTION_ID() FROM dual LIMIT 1", R"=([{"1":"1","CONNECTION_ID()":"7"}])="},
+      {"SELECT @@sql_auto_is_null, CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL z",
+       R"([{"@@sql_auto_is_null":"0","z":"0"}])"},
+      {"SELECT convert_tz(1, 2, 3) IS NULL", R"=([{"convert_tz(1, 2, 3) IS NULL":"1"}])="},
+      {"SELECT CONVERT_TZ('x', 'UTC', 'UTC')", "pass"},
       {"SELECT 1, @@nothing", "1193"},
       {"SELECT CONNECTION_ID()+1", "1064"},
       {"SELECT 1+1, @@version", "1064"},
@@ -107,13 +108,29 @@ TEST(LocalStatements, HaveOnlyLiteralsBesideFactsAboutTheConnection) {
       {"SELECT 1, VERSION() FROM t", "pass"},
   };
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
-  StatementText typed_text{.text = "SELECT 1, 1.5, 'x', VERSION()", .kind = StatementKind::select};
-  const auto typed = answer_locally(typed_text, kFacts);
-  ASSERT_TRUE(typed && std::holds_alternative<ResultSet>(typed->answer));
-  std::vector<std::string_view> types;
-  for (const auto& column : std::get<ResultSet>(typed->answer).columns)
-    types.push_back(column.type);
-  EXPECT_EQ(types, (std::vector<std::string_view>{"long long", "decimal", "string", "string"}));
+}
+
+// As truth of the search server: `SELECT 1` is LONG UNSIGNED, the ids of SHOW COLLATION LONGLONG.
+TEST(LocalStatements, HaveTheColumnTypesOfTheSearchServer) {
+  const struct {
+    const char* statement;
+    std::vector<std::string_view> types;
+  } cases[] = {
+      {"SELECT 1, 4294967295, 4294967296, 1.5, 'x', VERSION(), @@autocommit, CONNECTION_ID()",
+       {"uint", "uint", "long long", "float", "string", "string", "string", "long long"}},
+      {"SHOW COLLATION", {"string", "string", "long long", "string", "string", "string"}},
+      {"SHOW CHARACTER SET", {"string", "string", "string", "string"}},
+      {"SHOW WARNINGS", {"string", "uint", "string"}},
+  };
+  for (const auto& c : cases) {
+    StatementText text{.text = c.statement, .kind = kind_of_statement(c.statement)};
+    const auto local = answer_locally(text, kFacts);
+    ASSERT_TRUE(local && std::holds_alternative<ResultSet>(local->answer)) << c.statement;
+    std::vector<std::string_view> types;
+    for (const auto& column : std::get<ResultSet>(local->answer).columns)
+      types.push_back(column.type);
+    EXPECT_EQ(types, c.types) << c.statement;
+  }
 }
 
 TEST(StatementKinds, AreThoseOfTheFirstWords) {
@@ -126,7 +143,9 @@ TEST(StatementKinds, AreThoseOfTheFirstWords) {
                {status, {"SHOW TABLES", "desc t", "SHOW"}},
                {call, {"CALL PQ('t','x')", "call"}},
                {show, {"SHOW TABLE t STATUS", "show threads", "SHOW CREATE TABLE t"}},
-               {session, {"SHOW META", "set names utf8", "use x", "SHOW DATABASES", "start"}},
+               {session,
+                {"SHOW META", "set names utf8", "use x", "SHOW DATABASES", "start", "kill 5",
+                 "savepoint x", "release savepoint x"}},
                {administration, {"drop table t", "CREATE TABLE t(a int)"}},
                {insert, {"INSERT INTO t VALUES(1)", " /* c */ replace into t values(1);"}},
                {change, {"update t set a=1", "DELETE FROM t"}},

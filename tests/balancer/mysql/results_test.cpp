@@ -334,10 +334,40 @@ TEST(MysqlResults, FindValuesInAnyOrderAndIgnoreOthers) {
 
 TEST(MysqlResults, OfSeveralStatementsSayThatMoreFollow) {
   const auto sent =
-      packets_of(R"([{"total":1,"error":"","warning":""},{"total":2}])", {.more = MysqlMore::yes});
+      packets_of(R"([{"total":1,"error":"","warning":""},{"total":2}])", {.has_more = true});
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[0], "\0\1\0\xa\0\0\0"s);
   EXPECT_EQ(sent[1], "\0\2\0\xa\0\0\0"s);
+}
+
+TEST(MysqlResults, HaveTheStateOfTheConnection) {
+  const MysqlResults::Options options{.status = mysql_status::kInTransaction, .warnings = 3};
+  const auto rows = packets_of(R"([{"columns":[{"i":{"type":"string"}}],"data":[]}])", options);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[2], "\xfe\0\0\1\0"s);
+  EXPECT_EQ(rows[3], "\xfe\3\0\1\0"s);
+  EXPECT_EQ(packets_of(R"([{"total":1}])", options), std::vector{"\0\1\0\1\0\3\0"s});
+}
+
+// sql_select_limit; facets have limits of their own.
+TEST(MysqlResults, HaveTheMostRowsOfTheFirstSet) {
+  constexpr std::string_view kJson =
+      R"([{"columns":[{"i":{"type":"string"}}],"data":[{"i":"1"},{"i":"2"},{"i":"3"}]},)"
+      R"({"columns":[{"i":{"type":"string"}}],"data":[{"i":"4"},{"i":"5"},{"i":"6"}]}])";
+  const std::pair<std::size_t, std::size_t> cases[] = {{0, 11}, {2, 13}, {3, 14}, {100, 14}};
+  for (const auto& [most, packets] : cases)
+    EXPECT_EQ(packets_of(kJson, {.most_rows = most}).size(), packets) << most;
+  ResultSet made;
+  made.add_column("a");
+  for (const auto* value : {"x", "y"}) made.add_row({value});
+  std::vector<ResultSet> sets;
+  sets.push_back(std::move(made));
+  std::string out;
+  MysqlWriter writer(out, 1);
+  MysqlResults results(std::move(sets), {.most_rows = 1});
+  while (results.next(writer, 1 << 20)) {
+  }
+  EXPECT_EQ(payloads(out).size(), 5U);
 }
 
 TEST(MysqlResults, EndWithTheErrorOfAStatement) {

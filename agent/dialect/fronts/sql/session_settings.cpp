@@ -4,52 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
+#include "agent/json/json_text.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
-
-/// Variables without effect on the answers of karmad, in lower case.
-constexpr std::array<std::string_view, 25> kIdleVariables{"names",
-                                                          "character",
-                                                          "charset",
-                                                          "character_set_client",
-                                                          "character_set_connection",
-                                                          "character_set_results",
-                                                          "collation_connection",
-                                                          "profiling",
-                                                          "sql_mode",
-                                                          "time_zone",
-                                                          "wait_timeout",
-                                                          "interactive_timeout",
-                                                          "net_read_timeout",
-                                                          "net_write_timeout",
-                                                          "sql_auto_is_null",
-                                                          "sql_safe_updates",
-                                                          "sql_quote_show_create",
-                                                          "sql_log_bin",
-                                                          "foreign_key_checks",
-                                                          "unique_checks",
-                                                          "transaction",
-                                                          "transaction_isolation",
-                                                          "tx_isolation",
-                                                          "lock_wait_timeout",
-                                                          "group_concat_max_len"};
-
-/// Variables with only these values, in lower case.
-struct FixedVariable {
-  std::string_view name;
-  std::array<std::string_view, 4> values;  ///< that may be set; the empty one is none
-  std::string_view reason;                 ///< why there are no others
-};
-constexpr std::array kFixedVariables{
-    FixedVariable{"autocommit",
-                  {"1", "on", "true", "default"},
-                  "autocommit is always 1: each statement takes effect at once"},
-    FixedVariable{"sql_select_limit",
-                  {"default", "18446744073709551615", "", ""},
-                  "sql_select_limit has no effect here; write LIMIT into the statement"}};
 
 /// Steps through the tokens; behind the last one is one of kind `end`.
 class SettingTokens {
@@ -57,61 +18,181 @@ class SettingTokens {
   explicit SettingTokens(std::span<const SqlToken> tokens) : tokens_(tokens) {}
   SqlToken now() const { return tokens_.empty() ? SqlToken() : tokens_.front(); }
   void step() { tokens_ = tokens_.subspan(tokens_.empty() ? 0 : 1); }
-  bool at_end() const { return tokens_.empty() || tokens_.front().is_sign(','); }
+  bool take_word(std::string_view word) {
+    if (!now().is_word(word)) return false;
+    step();
+    return true;
+  }
+  bool take_sign(char sign) {
+    if (!now().is_sign(sign)) return false;
+    step();
+    return true;
+  }
+  bool at_end() const { return tokens_.empty(); }
 
  private:
   std::span<const SqlToken> tokens_;
 };
 
-/// The name of a variable in lower case, without `@@` and its scope.
-std::string bare_name(const SqlToken& token) {
-  const auto whole = lower(token.inner());
-  std::string_view name = whole;
-  for (const std::string_view prefix : {"@@", "session.", "local."})
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  return std::string(name);
+/// Reads an expression up to the next comma outside of brackets, or to the end.
+std::expected<std::string_view, std::string> read_value(SettingTokens& tokens, bool with_commas) {
+  const auto first = tokens.now();
+  auto last = first;
+  int depth = 0;
+  for (; !tokens.at_end(); tokens.step()) {
+    const auto token = tokens.now();
+    if (token.is_sign(',') && depth == 0 && !with_commas) break;
+    if (token.is_sign('(')) ++depth;
+    if (token.is_sign(')') && --depth < 0) break;
+    last = token;
+  }
+  if (depth != 0)
+    return std::unexpected(fmt::format("SET: brackets do not match at offset {}", last.at));
+  if (last.text.empty() || (last.at == first.at && first.is_sign(',')))
+    return std::unexpected("syntax error: SET assigns no value");
+  return std::string_view(first.text.data(), last.end() - first.at);
 }
 
-/// Reads one assignment, up to the comma or the end.
-std::optional<std::string> refused_assignment(SettingTokens& tokens) {
-  if (tokens.now().is_word("session") || tokens.now().is_word("local")) tokens.step();
+/// Whether the token names a scope that is not the session.
+bool is_of_server(std::string_view scope) {
+  constexpr std::array kScopes{"global", "persist", "persist_only"};
+  return std::ranges::find(kScopes, scope) != kScopes.end();
+}
+
+std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
+  constexpr std::string_view kOfServer =
+      "SET GLOBAL changes a server; send it to the mirrors themselves";
+  if (is_of_server(lower(tokens.now().text))) return std::unexpected(std::string(kOfServer));
+  const bool has_scope = tokens.take_word("session") || tokens.take_word("local");
   const auto first = tokens.now();
-  if (first.is_word("global"))
-    return "SET GLOBAL changes a server; send it to the mirrors themselves";
-  if (!first.names_table()) return "SET names no variable";
-  if (first.text.starts_with('@') && !first.text.starts_with("@@"))
-    return "variables of a client are not kept; write the value into the statement";
-  const auto name = bare_name(first);
+  if (!first.names_table()) return std::unexpected("SET names no variable");
+  SessionSetting setting{.name = lower(first.inner()), .value = {}};
   tokens.step();
-  if (tokens.now().is_sign(':')) tokens.step();
-  if (tokens.now().is_sign('=')) tokens.step();
-  const auto* const fixed = std::ranges::find(kFixedVariables, name, &FixedVariable::name);
-  if (fixed != kFixedVariables.end()) {
-    const auto value = lower(tokens.now().inner());
-    if (!tokens.at_end()) tokens.step();
-    const bool known =
-        !value.empty() && std::ranges::find(fixed->values, value) != fixed->values.end();
-    if (!known || !tokens.at_end()) return std::string(fixed->reason);
-    return std::nullopt;
+  bool needs_sign = false;
+  if (setting.name == "names" || setting.name == "charset" ||
+      (setting.name == "character" && tokens.take_word("set"))) {
+    setting.name = "names";
+  } else if (setting.name == "transaction") {
+    // Without SESSION it is about the next transaction only.
+    if (!has_scope) setting.name = "next_transaction";
+  } else {
+    needs_sign = true;
+    std::string_view name = setting.name;
+    if (name.starts_with("@@")) name.remove_prefix(2);
+    const auto scope = name.substr(0, name.find('.'));
+    if (scope.size() < name.size() && is_of_server(scope))
+      return std::unexpected(std::string(kOfServer));
+    if (scope == "session" || scope == "local")
+      name.remove_prefix(std::min(scope.size() + 1, name.size()));
+    if (name.empty() || (name.front() >= '0' && name.front() <= '9'))
+      return std::unexpected("SET names no variable");
+    setting.name = std::string(name);
   }
-  if (std::ranges::find(kIdleVariables, name) == kIdleVariables.end())
-    return fmt::format(
-        "SET {} has no effect here, because a statement goes to any mirror; known are "
-        "NAMES, CHARACTER SET, autocommit = 1, profiling, sql_mode and the timeouts of connections",
-        std::string_view(name).substr(0, 64));
-  while (!tokens.at_end()) tokens.step();
-  return std::nullopt;
+  tokens.take_sign(':');
+  if (!tokens.take_sign('=') && needs_sign)
+    return std::unexpected(
+        fmt::format("syntax error: SET {}: expected = behind it", shortened_utf8(setting.name)));
+  auto value = read_value(tokens, !needs_sign && setting.name != "names");
+  if (!value) return std::unexpected(std::move(value.error()));
+  setting.value = *value;
+  return setting;
+}
+
+/// The words behind START TRANSACTION.
+std::expected<SessionStatement, std::string> read_characteristics(SettingTokens& tokens) {
+  SessionStatement statement{.is = SessionStatement::Is::begin};
+  for (bool more = !tokens.at_end(); more; more = tokens.take_sign(',')) {
+    bool known = false;
+    if (tokens.take_word("read")) {
+      statement.read_only = tokens.take_word("only");
+      known = statement.read_only || tokens.take_word("write");
+    } else if (tokens.take_word("with")) {
+      known = tokens.take_word("consistent") && tokens.take_word("snapshot");
+    }
+    if (!known)
+      return std::unexpected(
+          "syntax error: START TRANSACTION takes WITH CONSISTENT SNAPSHOT, READ ONLY and READ "
+          "WRITE");
+  }
+  return statement;
+}
+
+/// The words behind COMMIT and ROLLBACK. Those that are not known stay.
+SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
+  SessionStatement statement{.is = is};
+  tokens.take_word("work");
+  auto ahead = tokens;
+  if (is == SessionStatement::Is::rollback && ahead.take_word("to")) {
+    ahead.take_word("savepoint");
+    if (!ahead.now().names_table()) return statement;
+    ahead.step();
+    tokens = ahead;
+    statement.is = SessionStatement::Is::undo;
+    return statement;
+  }
+  if (ahead.take_word("and")) {
+    statement.chain = !ahead.take_word("no");
+    if (ahead.take_word("chain")) tokens = ahead;
+  }
+  ahead = tokens;
+  if (ahead.take_word("no") && ahead.take_word("release")) tokens = ahead;
+  return statement;
 }
 
 }  // namespace
 
-std::optional<std::string> why_setting_is_refused(std::span<const SqlToken> all) {
+std::expected<std::vector<SessionSetting>, std::string> read_settings(
+    std::span<const SqlToken> all) {
   SettingTokens tokens(all);
-  for (;;) {
-    if (auto refused = refused_assignment(tokens)) return refused;
-    if (!tokens.now().is_sign(',')) return std::nullopt;
+  std::vector<SessionSetting> settings;
+  do {
+    auto setting = read_setting(tokens);
+    if (!setting) return std::unexpected(std::move(setting.error()));
+    settings.push_back(*std::move(setting));
+  } while (tokens.take_sign(','));
+  return settings;
+}
+
+std::expected<SessionStatement, std::string> read_transaction(const SqlToken& verb,
+                                                              std::span<const SqlToken> rest) {
+  SettingTokens tokens(rest);
+  std::expected<SessionStatement, std::string> statement;
+  if (verb.is_word("begin")) {
+    tokens.take_word("work");
+    statement = SessionStatement{.is = SessionStatement::Is::begin};
+  } else if (verb.is_word("start")) {
+    if (!tokens.take_word("transaction"))
+      return std::unexpected("syntax error: expected START TRANSACTION");
+    statement = read_characteristics(tokens);
+  } else if (verb.is_word("commit") || verb.is_word("rollback")) {
+    statement = read_end(
+        verb.is_word("commit") ? SessionStatement::Is::commit : SessionStatement::Is::rollback,
+        tokens);
+  } else {  // SAVEPOINT, RELEASE
+    const bool names =
+        (verb.is_word("savepoint") || tokens.take_word("savepoint")) && tokens.now().names_table();
+    if (!names) return std::unexpected("syntax error: expected SAVEPOINT and its name");
     tokens.step();
   }
+  if (statement && !tokens.at_end())
+    return std::unexpected(fmt::format("syntax error: {} is not expected at offset {}",
+                                       shortened_utf8(tokens.now().text), tokens.now().at));
+  return statement;
+}
+
+std::expected<SessionStatement, std::string> read_kill(std::span<const SqlToken> rest) {
+  SettingTokens tokens(rest);
+  SessionStatement statement{.is = SessionStatement::Is::kill};
+  if (!tokens.take_word("hard")) tokens.take_word("soft");
+  statement.statement_only = tokens.take_word("query");
+  if (!statement.statement_only) tokens.take_word("connection");
+  const auto number = tokens.now().text;
+  const auto* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, statement.connection);
+  tokens.step();
+  if (number.empty() || read.ec != std::errc() || read.ptr != end || !tokens.at_end())
+    return std::unexpected("syntax error: expected KILL [CONNECTION | QUERY] and a number");
+  return statement;
 }
 
 }  // namespace karmad

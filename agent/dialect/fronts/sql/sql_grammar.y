@@ -14,7 +14,7 @@
 %syntax_error { reader->syntax_error(TOKEN); }
 
 %fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC HINT INSERT INTO
-  JOIN LIKE META OF_CLIENT PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
+  JOIN KILL LIKE META OF_CLIENT PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
   VERSION WARNINGS.
 // Made by the reader: a token within brackets that no rule looks into; `;`; `-` in a CALL.
 %token INNER SEMICOLON MINUS.
@@ -238,9 +238,10 @@ session ::= SHOW WARNINGS like.  { reader->session(SessionStatement::Is::warning
 session ::= SHOW WARNINGS LIMIT rest. { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW OF_CLIENT(A) rest. { reader->of_client(A); }
 session ::= SHOW PLAN(A).        { reader->inspect(A); }
-session ::= COMMIT rest.         { reader->session(SessionStatement::Is::nothing); }
+session ::= BEGIN(V) assigned(S).  { reader->transaction(V, S); }
+session ::= COMMIT(V) assigned(S). { reader->transaction(V, S); }
+session ::= KILL assigned(S).    { reader->kill(S); }
 session ::= USE assigned(S).     { reader->use(S); }
-session ::= BEGIN rest.          { reader->no_transactions(); }
 session ::= SET assigned(S).     { reader->assignments(S); }
 assigned(S) ::= .                      { S = reader->empty_range(); }
 assigned(S) ::= assigned(L) assigned_part(T). { S = reader->kept(L, T); }

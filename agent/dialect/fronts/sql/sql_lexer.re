@@ -138,7 +138,9 @@ SqlToken SqlTokens::next() {
     'begin' | 'start' { return token(Kind::word, at, SQL_BEGIN); }
     'by' { return token(Kind::word, at, SQL_BY); }
     'call' { return token(Kind::word, at, SQL_CALL); }
-    'commit' | 'rollback' { return token(Kind::word, at, SQL_COMMIT); }
+    'commit' | 'rollback' | 'savepoint' | 'release' {
+      return token(Kind::word, at, SQL_COMMIT);
+    }
     'create' { return token(Kind::word, at, SQL_CREATE); }
     'databases' | 'schemas' | 'collation' | 'charset' | 'character' {
       return token(Kind::word, at, SQL_OF_CLIENT);
@@ -154,6 +156,7 @@ SqlToken SqlTokens::next() {
     'insert' { return token(Kind::word, at, SQL_INSERT); }
     'into' { return token(Kind::word, at, SQL_INTO); }
     'join' { return token(Kind::word, at, SQL_JOIN); }
+    'kill' { return token(Kind::word, at, SQL_KILL); }
     'like' { return token(Kind::word, at, SQL_LIKE); }
     'limit' { return token(Kind::word, at, SQL_LIMIT); }
     'meta' { return token(Kind::word, at, SQL_META); }

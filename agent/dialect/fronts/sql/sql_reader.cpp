@@ -19,14 +19,15 @@ constexpr std::string_view kKnownStatements =
     "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
     "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS; about karmad: "
     "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
-    "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, COMMIT";
+    "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, BEGIN, COMMIT, "
+    "ROLLBACK, KILL";
 constexpr std::string_view kKnownShow =
     "SHOW CREATE TABLE t, SHOW TABLE t STATUS, SHOW TABLE t SETTINGS, SHOW THREADS, SHOW SETTINGS "
     "and SHOW VARIABLES";
 /// Words that begin statements which change a server or its tables.
-constexpr std::array<std::string_view, 18> kAdministration{
+constexpr std::array<std::string_view, 17> kAdministration{
     "create", "drop",   "alter",    "truncate", "optimize", "flush", "reload", "attach", "import",
-    "backup", "freeze", "unfreeze", "lock",     "unlock",   "kill",  "join",   "grant",  "revoke"};
+    "backup", "freeze", "unfreeze", "lock",     "unlock",   "join",  "grant",  "revoke"};
 constexpr std::size_t kLongestPattern = 1024;  // keys and names are far shorter
 constexpr std::size_t kMostQuotedBytes = 60;   // of a statement, in an error
 /// Of a statement about karmad or the connection: bounds memory.
@@ -244,14 +245,14 @@ class SqlReader {
                                       ? std::string()
                                       : std::string(kept_[name.begin].inner())});
   }
-  void no_transactions() {
-    refuse(bad("there are no transactions: each statement takes effect at once"));
+  void transaction(SqlPiece verb, SqlRange range) {
+    take_session(read_transaction(verb.token(), tokens_of(range)));
   }
+  void kill(SqlRange range) { take_session(read_kill(tokens_of(range))); }
   void assignments(SqlRange range) {
-    if (auto why =
-            why_setting_is_refused(std::span(kept_).subspan(range.begin, range.end - range.begin)))
-      return refuse(bad(*std::move(why)));
-    session(SessionStatement::Is::nothing);
+    auto settings = read_settings(tokens_of(range));
+    if (!settings) return refuse(bad(std::move(settings.error())));
+    done(SessionStatement{.is = SessionStatement::Is::set, .settings = *std::move(settings)});
   }
 
  private:
@@ -264,6 +265,13 @@ class SqlReader {
   }
   void refuse_call_at(std::size_t at) {
     refuse(bad(fmt::format("CALL: expected {} at offset {}", expected_, at)));
+  }
+  std::span<const SqlToken> tokens_of(SqlRange range) const {
+    return std::span(kept_).subspan(range.begin, range.end - range.begin);
+  }
+  void take_session(std::expected<SessionStatement, std::string> statement) {
+    if (!statement) return refuse(bad(std::move(statement.error())));
+    done(*std::move(statement));
   }
   template <class T>
   void done(T statement) {
@@ -606,8 +614,9 @@ StatementKind kind_of_statement(std::string_view statement) {
       return StatementKind::status;
     case SQL_SET:
     case SQL_USE:
-    case SQL_COMMIT:
     case SQL_BEGIN:
+    case SQL_COMMIT:
+    case SQL_KILL:
       return StatementKind::session;
     default:
       break;
