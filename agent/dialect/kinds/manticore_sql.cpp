@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "agent/dialect/fronts/json/read_request.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
@@ -101,6 +102,25 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   return plan;
 }
 
+std::optional<ClientError> read_text(StatementText& statement) {
+  auto read = read_statement(statement.text, statement.kind);
+  if (!read) return std::move(read.error());
+  statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+  return std::nullopt;
+}
+
+/// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
+std::optional<ClientError> read_for_engines(StatementText& statement) {
+  if (statement.read == nullptr)
+    if (auto refusal = read_text(statement)) return refusal;
+  auto text = without_foreign_forms(statement.text, *statement.read);
+  if (!text) return std::nullopt;
+  auto owner = std::make_shared<StatementList>();
+  statement.text = owner->decoded = *std::move(text);
+  statement.owner = std::move(owner);
+  return read_text(statement);
+}
+
 /// Whether the answer is the hits of a search. Servers write these two members first.
 bool begins_like_hits(std::string_view body) {
   JsonCursor json(body);
@@ -123,11 +143,7 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
                           "are passed to the agents"}
             : std::move(why.error()));
   }
-  if (statement->read == nullptr) {
-    auto read = read_statement(statement->text, statement->kind);
-    if (!read) return std::unexpected(std::move(read.error()));
-    statement->read = std::make_shared<const SqlStatement>(*std::move(read));
-  }
+  if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
   Parsed parsed;
   const auto& read = *statement->read;
   if (const auto* const select = std::get_if<SqlSelect>(&read))

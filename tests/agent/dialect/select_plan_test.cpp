@@ -63,8 +63,6 @@ TEST(SelectPlan, AsksDocumentsWithAllThatTheirOrderNeeds) {
        "SELECT id, j['k'] as k, j AS karmad_0, least(tags) AS karmad_1 FROM T ORDER BY k DESC, "
        "karmad_1 ASC, id ASC LIMIT 0,20",
        "1 desc text 2,3,0"},
-      {"select id from p order by p.c",
-       "SELECT id, p.c AS karmad_0 FROM T ORDER BY p.c ASC, id ASC LIMIT 0,20", "1 text,0"},
       {"select id from p order by a, b, c, d, e",
        "SELECT id, a AS karmad_0, b AS karmad_1, c AS karmad_2, d AS karmad_3, e AS karmad_4 FROM "
        "T ORDER BY a ASC, b ASC, c ASC, d ASC, e ASC LIMIT 0,20",
@@ -264,9 +262,6 @@ TEST(SelectPlan, ValuesInsideJsonComeWithTheirAttributeForHits) {
   EXPECT_EQ(asked("select id, m.c from p order by id asc", RowForm::hits),
             "SELECT id, m.c, m AS karmad_0 FROM T ORDER BY id ASC LIMIT 0,20; SHOW META");
   EXPECT_EQ(asked("select id, m.c from p order by id asc").find("karmad_0"), std::string::npos);
-  EXPECT_EQ(asked("select id, p.c from p order by id asc", RowForm::hits).find("karmad_0"),
-            std::string::npos)
-      << "the column of a table";
   EXPECT_NE(asked("select id from p order by id asc facet m.c limit 3", RowForm::hits)
                 .find(" FACET m.c, m AS karmad_0 BY m.c ORDER BY COUNT(*) DESC"),
             std::string::npos);

@@ -85,9 +85,13 @@ other(N) ::= FACET(A).  { N = A; }
 other(N) ::= BY(A).     { N = A; }
 other(N) ::= DISTINCT(A). { N = A; }
 
-from ::= FROM tables(L). { reader->tables(L); }
-tables(S) ::= name(N).                    { S = reader->table_of_select(reader->empty_range(), N); }
-tables(S) ::= tables(L) COMMA(C) name(N). { S = reader->table_of_select(reader->kept(L, C), N); }
+from ::= FROM tables.
+from ::= FROM tables alias.
+tables ::= name(N).              { reader->table_of_select(N); }
+tables ::= tables COMMA name(N). { reader->table_of_select(N); }
+alias ::= AS(A) name(N).  { reader->alias_of_table(A, N); }
+alias ::= WORD(N).        { reader->alias_of_table(N, N); }
+alias ::= NAME(N).        { reader->alias_of_table(N, N); }
 
 where ::= .
 where ::= WHERE(K) conditions. { reader->where(K); }
@@ -126,7 +130,9 @@ facet_parts ::= facet_parts LIMIT(K) span(S).    { reader->facet_part(SqlReader:
 change ::= insert into changed columns values_word rows end_of_rows.
 change ::= insert into changed columns SET(K).  { reader->no_rows(K); }
 change ::= update changed SET rest.
+change ::= update changed alias SET rest.
 change ::= delete changed end_of_delete.
+change ::= delete changed alias end_of_delete.
 insert ::= INSERT.         { reader->verb(ChangeStatement::Verb::insert, "INTO"); }
 insert ::= REPLACE.        { reader->verb(ChangeStatement::Verb::replace, "INTO"); }
 into ::= .
