@@ -10,6 +10,7 @@
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/plan/statements.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
+#include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -115,6 +116,7 @@ std::optional<ClientError> read_for_engines(StatementText& statement) {
     if (auto refusal = read_text(statement)) return refusal;
   auto text = without_foreign_forms(statement.text, *statement.read);
   if (!text) return std::nullopt;
+  statement.given = std::make_shared<const StatementText>(statement);
   auto owner = std::make_shared<StatementList>();
   statement.text = owner->decoded = *std::move(text);
   statement.owner = std::move(owner);
@@ -160,7 +162,7 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
 std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
                                                     const Parsed& parsed,
                                                     ShardLayout layout) const {
-  const auto& [text, kind, form, place, read, owner] = *parsed.statement;
+  const auto& [text, kind, form, place, read, owner, given] = *parsed.statement;
   if (const auto* const show = std::get_if<ShowStatement>(read.get()))
     return plan_show(text, *show, parsed, form, layout.shards);
   if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
@@ -280,6 +282,21 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
   }
   if (warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
+}
+
+std::optional<std::string> ManticoreSql::body_for_client(const Parsed& parsed, int status,
+                                                         std::string_view body) const {
+  if (status < 400 || parsed.statement == nullptr) return std::nullopt;
+  const auto error = agent_error_text(body);
+  const auto& statement = *parsed.statement;
+  const auto text =
+      error_for_client(error, {.written = statement.given ? statement.given->text : statement.text,
+                               .read = statement.text,
+                               .table = parsed.table});
+  if (text == error) return std::nullopt;
+  std::string out;
+  append_error_body(out, text);
+  return out;
 }
 
 void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {

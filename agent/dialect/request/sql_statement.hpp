@@ -65,6 +65,7 @@ struct SqlSelect {
   SqlSelect(SqlSelect&&) = default;
   SqlSelect& operator=(SqlSelect&&) = default;
 
+  std::string_view text;        ///< of the statement
   std::string table;            ///< several: their names with commas between them; empty: no FROM
   std::size_t table_begin = 0;  ///< in the statement, backquotes included
   std::size_t table_end = 0;
@@ -155,6 +156,7 @@ struct ShowStatement {
     create_table,    ///< SHOW CREATE TABLE t
     table_status,    ///< SHOW TABLE t STATUS
     table_settings,  ///< SHOW TABLE t SETTINGS
+    query_tree,      ///< EXPLAIN QUERY t 'query'
     threads,         ///< SHOW THREADS
     server,          ///< SHOW SETTINGS, SHOW VARIABLES
   };

@@ -426,5 +426,33 @@ TEST(SqlJudgement, TakesNoHitsForRowsWhereTheClientCanReadRowsOnly) {
   EXPECT_EQ(outcome(R"({"error":"unknown column: 'hits'"})"), Outcome::client_mistake);
 }
 
+TEST(SqlStatement, ALineOfCommentIsAnsweredAsDone) {
+  for (const auto* comment : {"-- ping", "--", " \n-- a 'b", "-- \xC3\xA9"}) {
+    EXPECT_EQ(kind_of_statement(comment), StatementKind::session) << comment;
+    const auto read = read_statement(comment);
+    ASSERT_TRUE(read) << comment;
+    EXPECT_EQ(std::get<SessionStatement>(*read).is, SessionStatement::Is::nothing);
+  }
+  for (const auto* other : {"--ping", "-- a\nselect 1", "-- a; drop table t", "-", "--1"})
+    EXPECT_FALSE(read_statement(other)) << other;
+}
+
+TEST(SqlStatement, ExplainsAQueryAtTheFirstShard) {
+  const auto request = plain("EXPLAIN QUERY shop 'steel kettle' option format=dot");
+  const auto parsed = kSql->parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  EXPECT_EQ(parsed->table, "shop");
+  const auto plan = kSql->plan(request, *parsed, ShardLayout(3));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->asked, (std::vector<bool>{true, false, false}));
+  std::string buffer;
+  const std::vector<std::string> tables{"m"};
+  EXPECT_EQ(write_planned(*plan, 0, tables, buffer).body,
+            "EXPLAIN QUERY m 'steel kettle' option format=dot");
+  for (const auto* wrong :
+       {"EXPLAIN SELECT 1", "EXPLAIN QUERY t", "EXPLAIN TABLE t 'x'", "EXPLAIN"})
+    EXPECT_FALSE(kSql->parse(plain(wrong))) << wrong;
+}
+
 }  // namespace
 }  // namespace karmad

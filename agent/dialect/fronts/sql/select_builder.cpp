@@ -297,6 +297,7 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
   fill();
   if (!out_.within.empty() && out_.group.empty())
     note_unplannable(wrong_at(out_.within.front().at, "WITHIN GROUP ORDER BY needs GROUP BY"));
+  out_.text = statement_;
   return std::move(out_);
 }
 

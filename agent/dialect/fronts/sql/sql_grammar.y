@@ -13,7 +13,7 @@
 %stack_size 64
 %syntax_error { reader->syntax_error(TOKEN); }
 
-%fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC HINT INSERT INTO
+%fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC EXPLAIN HINT INSERT INTO
   JOIN LIKE META OF_CLIENT PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
   VERSION WARNINGS.
 // Made by the reader: a token within brackets that no rule looks into; `;`; `-` in a CALL.
@@ -207,6 +207,7 @@ value_list ::= value_list INNER(A). { reader->listed_argument(A); }
 
 show ::= SHOW SERVER(A) rest.                  { reader->show_server(A); }
 show ::= SHOW SETTINGS(A) rest.                { reader->show_server(A); }
+show ::= EXPLAIN WORD(W) name(N) QUOTED rest.  { reader->explain(W, N); }
 show ::= SHOW CREATE TABLE(T) name(N).             { reader->show_create(T, N); }
 show ::= SHOW CREATE TABLE(T) name(N) OPTION rest. { reader->show_create(T, N); }
 show ::= SHOW TABLE name(N) STATUS rest.       { reader->show_table(ShowStatement::Object::table_status, N); }

@@ -217,6 +217,10 @@ class SqlReader {
     if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
     show_table(ShowStatement::Object::create_table, name);
   }
+  void explain(SqlPiece word, SqlPiece name) {
+    if (!word.token().is_word("query")) refuse(bad("EXPLAIN explains a QUERY only"));
+    show_table(ShowStatement::Object::query_tree, name);
+  }
   void status(Show show) { done(StatusStatement{.show = show, .like = std::move(like_)}); }
   void status(Show show, SqlRange name) {
     auto text = joined(name);
@@ -548,6 +552,8 @@ std::string SqlReader::why_unexpected(const SqlToken& token) const {
   const auto before = count_ - 1;  // tokens
   if (kind_ == StatementKind::call)
     return fmt::format("CALL: expected {} at offset {}", expected_, token.at);
+  if (kind_ == StatementKind::show && SqlTokens(statement_).next().keyword == SQL_EXPLAIN)
+    return fmt::format("expected EXPLAIN QUERY table 'query' at offset {}", token.at);
   if (kind_ == StatementKind::show) {
     const bool creates = second_.keyword == SQL_CREATE;
     if (before == 2 && creates) return fmt::format("known are {}", kKnownShow);
@@ -618,7 +624,16 @@ ClientError unknown_statement(std::string_view statement, std::string_view probl
                            kKnownStatements)};
 }
 
+/// Whether the statement is one comment up to the end of its only line, with which clients look
+/// whether a server answers. No engine finds a statement in it.
+bool is_line_of_comment(std::string_view statement) {
+  statement.remove_prefix(std::min(statement.find_first_not_of(" \t\r\n"), statement.size()));
+  return (statement == "--" || statement.starts_with("-- ")) &&
+         statement.find_first_of("\r\n;") == statement.npos;
+}
+
 StatementKind kind_of_statement(std::string_view statement) {
+  if (is_line_of_comment(statement)) return StatementKind::session;
   SqlTokens tokens(statement);
   const auto first = tokens.next();
   if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return StatementKind::empty;
@@ -633,6 +648,8 @@ StatementKind kind_of_statement(std::string_view statement) {
       return StatementKind::change;
     case SQL_CALL:
       return StatementKind::call;
+    case SQL_EXPLAIN:
+      return StatementKind::show;
     case SQL_DESC:
       return StatementKind::status;
     case SQL_SET:
@@ -703,6 +720,7 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
         return std::unexpected(ClientError{400, *std::move(trouble)});
       return std::unexpected(unknown_statement(statement, "unknown statement"));
     default:
+      if (is_line_of_comment(statement)) return SessionStatement{};
       return SqlReader(statement, kind).run();
   }
 }

@@ -134,7 +134,7 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
         wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
                                  kMostPairsStatements)));
   if (!aliases) aliases.emplace(items, where);
-  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names));
+  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
   pairs_size += pairs_texts.back().size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
     return std::unexpected(wrong_at(
