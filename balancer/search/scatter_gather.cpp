@@ -94,6 +94,7 @@ class ScatterGather {
   bool begins_next_round() {
     if (!std::exchange(needs_next_round_, false) || query_.client_left) return false;
     record_and_release_all();
+    has_mistake_ = false;
     parts_.make(query_, shard_query_, ShardParts::For::shard);
     return true;
   }
@@ -109,6 +110,8 @@ class ScatterGather {
     } else if (parts_.any_crashed()) {
       answer = unmerged_.failed(502, unmerged_.reasons());
     } else if (auto* part = parts_.refusing()) {
+      needs_next_round_ = plan_ && begin_round_after(*plan_, part->reply().body());
+      if (needs_next_round_) return false;
       unmerged_.pass_on(*part, answer);
     } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
                refused != nullptr && !unmerged_.may_be_changed()) {
@@ -187,6 +190,7 @@ class ScatterGather {
 
   /// Takes the replies of a round; the answer counts unless the plan begins a next round.
   Task<Answer> merge_replies() {
+    if (needs_next_round_) co_return Answer{};
     for (;;) {
       const auto missing =
           std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });

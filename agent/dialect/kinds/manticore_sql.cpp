@@ -4,11 +4,13 @@
 #include <functional>
 
 #include "agent/dialect/fronts/json/read_request.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/plan/statements.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
+#include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -101,6 +103,26 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   return plan;
 }
 
+std::optional<ClientError> read_text(StatementText& statement) {
+  auto read = read_statement(statement.text, statement.kind);
+  if (!read) return std::move(read.error());
+  statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+  return std::nullopt;
+}
+
+/// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
+std::optional<ClientError> read_for_engines(StatementText& statement) {
+  if (statement.read == nullptr)
+    if (auto refusal = read_text(statement)) return refusal;
+  auto text = without_foreign_forms(statement.text, *statement.read);
+  if (!text) return std::nullopt;
+  statement.given = std::make_shared<const StatementText>(statement);
+  auto owner = std::make_shared<StatementList>();
+  statement.text = owner->decoded = *std::move(text);
+  statement.owner = std::move(owner);
+  return read_text(statement);
+}
+
 /// Whether the answer is the hits of a search. Servers write these two members first.
 bool begins_like_hits(std::string_view body) {
   JsonCursor json(body);
@@ -123,11 +145,7 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
                           "are passed to the agents"}
             : std::move(why.error()));
   }
-  if (statement->read == nullptr) {
-    auto read = read_statement(statement->text, statement->kind);
-    if (!read) return std::unexpected(std::move(read.error()));
-    statement->read = std::make_shared<const SqlStatement>(*std::move(read));
-  }
+  if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
   Parsed parsed;
   const auto& read = *statement->read;
   if (const auto* const select = std::get_if<SqlSelect>(&read))
@@ -144,7 +162,7 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
 std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
                                                     const Parsed& parsed,
                                                     ShardLayout layout) const {
-  const auto& [text, kind, form, place, read, owner] = *parsed.statement;
+  const auto& [text, kind, form, place, read, owner, given] = *parsed.statement;
   if (const auto* const show = std::get_if<ShowStatement>(read.get()))
     return plan_show(text, *show, parsed, form, layout.shards);
   if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
@@ -264,6 +282,21 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
   }
   if (warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
+}
+
+std::optional<std::string> ManticoreSql::body_for_client(const Parsed& parsed, int status,
+                                                         std::string_view body) const {
+  if (status < 400 || parsed.statement == nullptr) return std::nullopt;
+  const auto error = agent_error_text(body);
+  const auto& statement = *parsed.statement;
+  const auto text =
+      error_for_client(error, {.written = statement.given ? statement.given->text : statement.text,
+                               .read = statement.text,
+                               .table = parsed.table});
+  if (text == error) return std::nullopt;
+  std::string out;
+  append_error_body(out, text);
+  return out;
 }
 
 void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {

@@ -22,6 +22,8 @@ class ManticoreSql final : public Dialect {
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
+  std::optional<std::string> body_for_client(const Parsed& parsed, int status,
+                                             std::string_view body) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "agent/dialect/replies/change_replies.hpp"
+#include "agent/dialect/replies/error_text.hpp"
+#include "agent/dialect/replies/judge.hpp"
+#include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -266,22 +269,70 @@ void append_change_answer(std::string& out, RowForm form, const ChangeCount& cou
   json.add("}]");
 }
 
+namespace {
+
+/// How many values inside JSON an UPDATE could not change, because the rows have none there: the
+/// number at the beginning of such an error or warning. 0: it is another text.
+std::uint64_t values_not_there(std::string_view text) {
+  constexpr std::string_view kBehind = " attribute(s) can not be updated";
+  const auto end = text.find(kBehind);
+  if (end == text.npos) return 0;
+  const auto before = text.substr(0, end);
+  const auto begin = before.find_last_not_of("0123456789") + 1;
+  return whole_number<std::uint64_t>(before.substr(begin)).value_or(0);
+}
+
+/// The warning about so many of them.
+std::string warning_of_values(std::uint64_t count) {
+  return fmt::format("{} attribute(s) can not be updated (not found or incompatible types)", count);
+}
+
+/// Whether mirrors whose rows lack the value are all that have not done it. A server with all rows
+/// would have changed the others.
+bool only_lack_values(std::span<const ChangeReply> replies) {
+  return std::ranges::all_of(replies, [](const ChangeReply& reply) {
+    return reply.done || values_not_there(agent_error_text(reply.body)) != 0;
+  });
+}
+
+/// Passes on that all mirrors refuse the change.
+int pass_sql_refusal_on(std::string& out, const ChangeReply& refusal, std::string_view table) {
+  const auto error = agent_error_text(refusal.body);
+  if (error.empty())
+    out.append(refusal.body);
+  else
+    append_error_body(out, with_table_of_client(error, table));
+  return refusal.status == 200 ? 500 : refusal.status;
+}
+
+}  // namespace
+
 int merge_sql_changes(const SqlCounts& how, std::span<const ChangeReply> given, std::string& out) {
-  if (const auto* refusal = common_refusal(given)) {
-    out.append(refusal->body);
-    return refusal->status == 200 ? 500 : refusal->status;
-  }
+  if (const auto* refusal = common_refusal(given))
+    return pass_sql_refusal_on(out, *refusal, how.table);
   const auto replies =
       checked(given, [](std::string_view body) { return read_change_answer(body).has_value(); });
   ChangeCount sum;
+  std::uint64_t lacking = 0;
+  const ChangeReply* refusal = nullptr;
   for (const auto& end : shard_ends(replies)) {
+    if (end.refusal != nullptr) {
+      refusal = end.refusal;
+      lacking += values_not_there(agent_error_text(refusal->body));
+    }
     if (end.answer == nullptr) continue;
     auto count = *read_change_answer(end.answer->body);
     sum.rows += count.rows;
-    if (!count.warning.empty())
+    const auto values = values_not_there(count.warning);
+    lacking += values;
+    if (!count.warning.empty() && values == 0)
       sum.warning.append(sum.warning.empty() ? "" : "; ").append(count.warning);
   }
-  const bool done = std::ranges::all_of(replies, &ChangeReply::done);
+  const bool lack_values = refusal != nullptr && only_lack_values(replies);
+  if (lack_values && sum.rows == 0) return pass_sql_refusal_on(out, *refusal, how.table);
+  if (lacking != 0)
+    sum.warning.append(sum.warning.empty() ? "" : "; ").append(warning_of_values(lacking));
+  const bool done = lack_values || std::ranges::all_of(replies, &ChangeReply::done);
   append_change_answer(out, how.form, sum, done ? std::string() : failures_line(replies));
   return done ? 200 : 500;
 }

@@ -62,6 +62,7 @@ void append_change_answer(std::string& out, RowForm form, const ChangeCount& cou
 /// The rows that the shards changed are added.
 struct SqlCounts {
   RowForm form = RowForm::raw;
+  std::string table{};  ///< the client's name
 };
 
 /// As merge_changes().

@@ -57,9 +57,11 @@ const std::string& key_of_process() {
 }
 
 /// The members that the search server's own tokens have.
-void add_order(JsonLine& out, const std::vector<ScrollKey>& keys) {
+void add_order(JsonLine& out, const std::vector<ScrollKey>& keys, std::string_view order = {}) {
   out.add(R"("order_by_str":")");
+  out.add_escaped(order);
   for (const auto& key : keys) {
+    if (!order.empty()) break;
     if (&key != keys.data()) out.add(", ");
     out.add_escaped(key.attribute == "weight()" ? "@weight" : key.attribute);
     out.add(key.descending ? " desc" : " asc");
@@ -195,12 +197,12 @@ std::string ScrollSigner::digest(std::string_view mirror) const {
   return code_of(key_, "mirror", mirror).substr(0, kDigestLetters);
 }
 
-std::string server_token(const std::vector<ScrollKey>& keys) {
+std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order) {
   std::string text;
   {
     JsonLine out(text);
     out.add('{');
-    add_order(out, keys);
+    add_order(out, keys, order);
     out.add('}');
   }
   return base64_of(text);

@@ -59,8 +59,9 @@ class ScrollSigner {
   std::string key_;
 };
 
-/// The search server's own token for a position.
-std::string server_token(const std::vector<ScrollKey>& keys);
+/// The search server's own token for a position. `order`: the text of ORDER BY, which the server
+/// compares with that of the statement, letter case included; empty: that of a search in JSON.
+std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order = {});
 
 /// Where and how a query scrolls.
 struct ScrollPlace {

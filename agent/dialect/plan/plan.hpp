@@ -68,6 +68,9 @@ struct Plan {
   /// beside the body; 0: there is none, or it is no number.
   std::uint64_t last_insert_id = 0;
   std::variant<ReadStep, ChangeStep> step{};
+  /// The SELECT of a SelectPlan with pairs, which shards may refuse (see begin_round_after());
+  /// outlives the plan. Null: there is no other way to ask.
+  const SqlSelect* given = nullptr;
   /// Texts that were made for this plan; views in it are into them.
   std::forward_list<std::string> texts{};
 

@@ -195,7 +195,7 @@ std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeS
   auto plan = plan_of_statement(statement, form);
   plan.may_be_partial = false;
   plan.last_insert_id = change.last_row_id();
-  plan.step = SqlCounts{form};
+  plan.step = SqlCounts{form, change.table};
   if (!goes_by_id(change, layout)) {
     plan.edits = change_edits(change, [](const auto&) { return true; });
     return plan;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
@@ -141,7 +142,10 @@ void take_search(Plan& plan, PlannedSearch&& search, SearchRequest&& request,
 
 void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
                  const ShardLayout& layout) {
-  if (!select.document) return ask_for_rows(plan, std::move(select));
+  if (!select.document) {
+    if (!select.plan.pairs.empty()) plan.given = &given;
+    return ask_for_rows(plan, std::move(select));
+  }
   plan.merge_weight = merge_weight(select.plan);
   ask_for_vector(plan, *select.document, TableNames::sql, layout);
   plan.step = SelectNearDocument{*std::move(select.document), &given, std::move(select.plan)};
@@ -155,6 +159,16 @@ NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies) {
   if (const auto* const select = std::get_if<SelectNearDocument>(read))
     return search_near(plan, *select, select->document.attribute, replies);
   return false;
+}
+
+bool begin_round_after(Plan& plan, std::string_view error) {
+  const auto* const given = std::exchange(plan.given, nullptr);
+  if (given == nullptr || !contains_folded(error, "in multiple group-by")) return false;
+  const auto& before = std::get<SelectPlan>(std::get<ReadStep>(plan.step));
+  auto select = plan_select(*given, before.form, before.collation, {}, {}, PairsBy::texts);
+  if (!select) return false;
+  ask_for_rows(plan, *std::move(select));
+  return true;
 }
 
 }  // namespace karmad

@@ -32,4 +32,10 @@ void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
 using NextRound = std::expected<bool, std::variant<BadReply, ClientError>>;
 NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies);
 
+/// Takes the error with which a shard has refused a round as the query's mistake. True: the query
+/// can be asked in another way, for which the plan has other requests now. So COUNT(DISTINCT …) is
+/// asked for again where an attribute turns out to have several values, which no plan can know.
+/// Any thread, while no shard is asked.
+bool begin_round_after(Plan& plan, std::string_view error);
+
 }  // namespace karmad

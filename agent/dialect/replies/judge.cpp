@@ -56,6 +56,10 @@ constexpr std::string_view kMistakes[] = {
     "group by attribute",
     "order by mva is undefined",
     "can not aggregate non-scalar attribute",
+    "in multiple group-by",  // MVA values can't be used …
+    "can not use having",
+    "is deprecated",     // an option
+    "unable to decode",  // a scroll token
     "ambiguous attribute type",
     "must be unique",  // alias '…' …
     "re2: error parsing",

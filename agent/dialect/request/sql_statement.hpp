@@ -49,6 +49,15 @@ struct KnnByDocument {
   std::string_view end;  ///< the closing bracket
 };
 
+/// What an engine does not read, but other servers of SQL do.
+struct ForeignForms {
+  std::string alias{};       ///< of the table, `FROM t AS alias`; empty: none
+  ByteRange alias_place{};   ///< in the statement, AS included
+  bool may_be_more = false;  ///< there are names with dots, or other arguments of COUNT than `*`
+
+  bool any() const { return may_be_more || !alias.empty(); }
+};
+
 /// A SELECT: its tables and plain options, and its clauses without their keywords. Spans refer to
 /// `tokens`, which moves with them; all views refer to the statement.
 struct SqlSelect {
@@ -56,9 +65,11 @@ struct SqlSelect {
   SqlSelect(SqlSelect&&) = default;
   SqlSelect& operator=(SqlSelect&&) = default;
 
+  std::string_view text;        ///< of the statement
   std::string table;            ///< several: their names with commas between them; empty: no FROM
   std::size_t table_begin = 0;  ///< in the statement, backquotes included
   std::size_t table_end = 0;
+  ForeignForms foreign;
   QueryOptions options;
   bool scrolls = false;  ///< OPTION scroll
   /// Why it cannot be planned for shards, though it can be passed on to one: the first reason in
@@ -67,7 +78,6 @@ struct SqlSelect {
 
   std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
   SqlSpan items;
-  SqlSpan tables;
   std::string_view where;
   bool match = false;  ///< WHERE has a MATCH()
   bool knn = false;    ///< WHERE has a KNN()
@@ -102,6 +112,7 @@ struct ChangeStatement {
   std::string table;
   std::size_t table_begin = 0;  ///< backquotes included
   std::size_t table_end = 0;
+  ForeignForms foreign;
   std::size_t columns_begin = 0;  ///< of a list of columns without `id`; 0: there is none
   std::vector<Row> rows;          ///< of VALUES; empty: another form
   std::optional<DocumentId> id;   ///< of UPDATE, DELETE … WHERE id = N and no other condition
@@ -145,6 +156,7 @@ struct ShowStatement {
     create_table,    ///< SHOW CREATE TABLE t
     table_status,    ///< SHOW TABLE t STATUS
     table_settings,  ///< SHOW TABLE t SETTINGS
+    query_tree,      ///< EXPLAIN QUERY t 'query'
     threads,         ///< SHOW THREADS
     server,          ///< SHOW SETTINGS, SHOW VARIABLES
   };

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <limits>
 
+#include "agent/json/equals_literal.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 

@@ -121,8 +121,6 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
       {"select * from from where id in (1, ; delete from u where id in (2))", "several statements"},
       {"select {from u} from t", "has no FROM"},
       {"select a[ from u ] from t", "has no FROM"},
-      {"select * from group secret group by a", "at offset 20"},
-      {"select * from limit secret", "at offset 20"},
       {"select a order by b, (c", "has no FROM"},
       {"select count(*)) from t", "has no FROM"},
       {"select a) , 1", "has no FROM"},
@@ -184,7 +182,7 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
       {"select id from t .files", "at offset 17"},
       {"select id from t:secret", "at offset 16"},
       {"select id from `t`x, secret", "at offset 18"},
-      {"select id from t a, secret", "at offset 17"},
+      {"select id from t a, secret", "at offset 18"},
       {"select id from t from secret", "at offset 17"},
   };
   for (const auto& c : cases) {
@@ -502,6 +500,34 @@ TEST(SqlJudgement, TakesNoHitsForRowsWhereTheClientCanReadRowsOnly) {
   EXPECT_EQ(outcome("\n " + std::string(hits)), Outcome::wrong_reply);
   EXPECT_EQ(outcome(R"([{"total":0,"error":"","warning":""}])"), Outcome::answered);
   EXPECT_EQ(outcome(R"({"error":"unknown column: 'hits'"})"), Outcome::client_mistake);
+}
+
+TEST(SqlStatement, ALineOfCommentIsAnsweredAsDone) {
+  for (const auto* comment : {"-- ping", "--", " \n-- a 'b", "-- \xC3\xA9"}) {
+    EXPECT_EQ(kind_of_statement(comment), StatementKind::session) << comment;
+    const auto read = read_statement(comment);
+    ASSERT_TRUE(read) << comment;
+    EXPECT_EQ(std::get<SessionStatement>(*read).is, SessionStatement::Is::nothing);
+  }
+  for (const auto* other : {"--ping", "-- a\nselect 1", "-- a; drop table t", "-", "--1"})
+    EXPECT_FALSE(read_statement(other)) << other;
+}
+
+TEST(SqlStatement, ExplainsAQueryAtTheFirstShard) {
+  const auto request = plain("EXPLAIN QUERY shop 'steel kettle' option format=dot");
+  const auto parsed = kSql->parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  EXPECT_EQ(parsed->table, "shop");
+  const auto plan = kSql->plan(request, *parsed, ShardLayout(3));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->asked, (std::vector<bool>{true, false, false}));
+  std::string buffer;
+  const std::vector<std::string> tables{"m"};
+  EXPECT_EQ(write_planned(*plan, 0, tables, buffer).body,
+            "EXPLAIN QUERY m 'steel kettle' option format=dot");
+  for (const auto* wrong :
+       {"EXPLAIN SELECT 1", "EXPLAIN QUERY t", "EXPLAIN TABLE t 'x'", "EXPLAIN"})
+    EXPECT_FALSE(kSql->parse(plain(wrong))) << wrong;
 }
 
 }  // namespace

@@ -97,6 +97,13 @@ TEST(RowlessReplies, AreSoForEachFacetByItself) {
       R"({"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]},"aggregations":{"brand":{"buckets":[]},"n":{"buckets":[]}}})");
 }
 
+TEST(RowlessReplies, MayHaveNoTotals) {  // a percolate table, with MATCH()
+  const auto plan = planned("SELECT id FROM pq WHERE MATCH('x')").plan;
+  const auto nothing =
+      raw_reply({raw_set({":string"}, {}), raw_set({"Variable_name:string", "Value:string"}, {})});
+  EXPECT_EQ(select_merged(plan, {nothing, nothing}), raw_reply({raw_set({":string"}, {})}));
+}
+
 TEST(RowlessReplies, LeaveTheDistinctValuesOfOtherShardsAlone) {
   const auto plan =
       planned("SELECT n, COUNT(DISTINCT brand) d FROM t GROUP BY n ORDER BY n ASC").plan;

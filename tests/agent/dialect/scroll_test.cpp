@@ -172,6 +172,18 @@ TEST(Scroll, ValuesThatNoServerContinuesBehindAreCounted) {
   }
 }
 
+TEST(Scroll, TheServersTokenHasTheTextOfOrderByInItsLetterCase) {
+  const std::vector<ScrollKey> keys{{"price", true, "int", "3"}, {"id", false, "int", "7"}};
+  const auto sql = bytes_of_base64(server_token(keys, "Price DESC, id ASC"));
+  ASSERT_TRUE(sql);
+  EXPECT_EQ(sql->substr(0, sql->find("\"order_by\"")), R"({"order_by_str":"Price DESC, id ASC",)");
+  const auto json = bytes_of_base64(server_token(keys));
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->substr(0, json->find("\"order_by\"")),
+            R"({"order_by_str":"price desc, id asc",)");
+  EXPECT_EQ(sql->substr(sql->find("\"order_by\"")), json->substr(json->find("\"order_by\"")));
+}
+
 TEST(Scroll, ATokenOfASelectIsNoneOfASearchInJson) {
   const ScrollPages page({"t", 2, "0123456789abcdef", "sql"}, "price ASC");
   const auto token = page.next_token(

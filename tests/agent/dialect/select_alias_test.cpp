@@ -99,7 +99,7 @@ TEST(SelectAlias, RefusesAnAliasThatHidesWhatMergingReads) {
   } cases[] = {
       {"select price as id from p", "400 at offset 16: the alias id hides the id"},
       {"select brand, price `id` from p group by brand", "400 at offset 20: the alias id hides"},
-      {"select max(id) id from p", "400 at offset 15: the alias id hides"},
+      {"select max(id) id from p", "planned"},
       {"select title from p facet price as id by brand", "400 at offset 35: the alias id hides"},
       {"select id from p facet price as brand distinct brand",
        "400 at offset 32: the alias brand hides"},

@@ -1,4 +1,5 @@
 // INSERT, REPLACE, UPDATE and DELETE over several shards.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "agent/dialect/request/document_ids.hpp"
@@ -44,7 +45,7 @@ TEST(SqlChange, RefusesWhatItCannotKnowWithThePlace) {
         "UPDATE `t`_secret SET a=1 WHERE id=1", "DELETE FROM t FORCE x",
         "INSERT INTO t VALUES (1,(2; DELETE FROM u WHERE id IN (1)))"})
     EXPECT_TRUE(table_of(statement).starts_with("refused")) << statement;
-  EXPECT_EQ(table_of("UPDATE t a=1"), "refused: expected SET at offset 9");
+  EXPECT_EQ(table_of("UPDATE t a=1"), "refused: expected SET at offset 10");
 }
 
 TEST(SqlChange, NewRowsHaveIdsThatTheEngineKeeps) {
@@ -117,6 +118,34 @@ TEST(SqlChange, SumsTheRowsAndTellsOfFailures) {
   auto text = sql("UPDATE t SET a=1", 2, RowForm::text);
   EXPECT_EQ(text.answer({done(0, "Query OK, 1 row affected (0.001 sec)\n"), done(1, one)}),
             "Query OK, 2 rows affected (0.000 sec)\n");
+}
+
+// One server changes the rows that have the value, and warns of the others.
+TEST(SqlChange, AShardWhoseRowsLackAValueInsideJsonMakesAWarning) {
+  const std::string behind = " attribute(s) can not be updated (not found or incompatible types)";
+  const auto lacks = [&](std::string_view count, std::string_view table) {
+    return fmt::format(R"({{"error":"table {}: {}{}"}})", table, count, behind);
+  };
+  const auto changed = [&](int rows, std::string_view count) {
+    const auto warning = count.empty() ? std::string() : fmt::format("{}{}", count, behind);
+    return fmt::format(R"([{{"total":{},"error":"","warning":"{}"}}])", rows, warning);
+  };
+  const auto two = lacks("2", "m");
+  const auto three = lacks("3", "m");
+  const auto none = changed(0, "");
+  const auto four = changed(4, "");
+  const auto one = changed(1, "4");
+  auto change = sql("UPDATE t SET meta.a=5", 2);
+  EXPECT_EQ(change.answer({refusing(0, 500, two), done(1, four)}), changed(4, "2"));
+  EXPECT_EQ(change.status, 200);
+  EXPECT_EQ(change.answer({done(0, one), refusing(1, 500, three)}), changed(1, "7"));
+  EXPECT_EQ(change.status, 200);
+  EXPECT_EQ(change.answer({refusing(0, 500, two), done(1, none)}), lacks("2", "t"));
+  EXPECT_EQ(change.status, 500);
+  EXPECT_EQ(change.answer({refusing(0, 500, two), refusing(1, 500, three)}), lacks("2", "t"));
+  EXPECT_EQ(change.status, 500);
+  change.answer({refusing(0, 500, two), lost(1, "agent m:2: gone")});
+  EXPECT_EQ(change.status, 500);
 }
 
 }  // namespace

@@ -112,10 +112,10 @@ SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
                   wrong));
 }
 
-std::size_t SelectBuilder::keep(const SqlToken& token, int depth, bool names_table) {
+std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
   auto& tokens = out_.tokens;
   if (!is_plannable()) return tokens.size();  // the clauses are of no use
-  if (is_reserved(token) && !names_table)
+  if (is_reserved(token))
     note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
   if (depth > kDeepestBrackets)
     note_unplannable(
@@ -259,7 +259,6 @@ void SelectBuilder::end_facet() {
 void SelectBuilder::fill() {
   const auto clause = [this](Clause of) { return span(clauses_[static_cast<std::size_t>(of)]); };
   out_.items = clause(Clause::items);
-  out_.tables = span(tables_);
   out_.group = clause(Clause::group);
   out_.within = clause(Clause::within);
   out_.having = clause(Clause::having);
@@ -298,6 +297,7 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
   fill();
   if (!out_.within.empty() && out_.group.empty())
     note_unplannable(wrong_at(out_.within.front().at, "WITHIN GROUP ORDER BY needs GROUP BY"));
+  out_.text = statement_;
   return std::move(out_);
 }
 

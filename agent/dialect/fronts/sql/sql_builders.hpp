@@ -33,9 +33,10 @@ class SelectBuilder {
   SqlRefusal look_at(const SqlToken& token, bool after_tables);
   static ClientError inner_select_at(std::size_t at);
   /// Adds a token to the list of those that are kept. `depth`: of brackets, with the token's own.
-  std::size_t keep(const SqlToken& token, int depth, bool names_table);
+  std::size_t keep(const SqlToken& token, int depth);
   SqlRefusal add_table(const SqlToken& token);
-  void set_tables(SqlRange tables) { tables_ = tables; }
+  bool is_table_end(std::size_t at) const { return out_.table_end == at; }
+  bool has_several_tables() const { return out_.table.find(',') != out_.table.npos; }
 
   enum class Clause : unsigned char { items, group, within, having, order, limit, options };
   void set_clause(Clause clause, const SqlToken& keyword, SqlRange tokens);
@@ -77,7 +78,6 @@ class SelectBuilder {
 
   std::string_view statement_;
   SqlSelect out_;
-  SqlRange tables_{};
   std::array<SqlRange, 7> clauses_{};
   std::vector<Facet> facets_;
   bool too_many_facets_ = false;    ///< the present one is not kept

@@ -13,7 +13,7 @@
 %stack_size 64
 %syntax_error { reader->syntax_error(TOKEN); }
 
-%fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC HINT INSERT INTO
+%fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC EXPLAIN HINT INSERT INTO
   JOIN KILL LIKE META OF_CLIENT PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
   VERSION WARNINGS.
 // Made by the reader: a token within brackets that no rule looks into; `;`; `-` in a CALL.
@@ -85,9 +85,13 @@ other(N) ::= FACET(A).  { N = A; }
 other(N) ::= BY(A).     { N = A; }
 other(N) ::= DISTINCT(A). { N = A; }
 
-from ::= FROM tables(L). { reader->tables(L); }
-tables(S) ::= name(N).                    { S = reader->table_of_select(reader->empty_range(), N); }
-tables(S) ::= tables(L) COMMA(C) name(N). { S = reader->table_of_select(reader->kept(L, C), N); }
+from ::= FROM tables.
+from ::= FROM tables alias.
+tables ::= name(N).              { reader->table_of_select(N); }
+tables ::= tables COMMA name(N). { reader->table_of_select(N); }
+alias ::= AS(A) name(N).  { reader->alias_of_table(A, N); }
+alias ::= WORD(N).        { reader->alias_of_table(N, N); }
+alias ::= NAME(N).        { reader->alias_of_table(N, N); }
 
 where ::= .
 where ::= WHERE(K) conditions. { reader->where(K); }
@@ -126,7 +130,9 @@ facet_parts ::= facet_parts LIMIT(K) span(S).    { reader->facet_part(SqlReader:
 change ::= insert into changed columns values_word rows end_of_rows.
 change ::= insert into changed columns SET(K).  { reader->no_rows(K); }
 change ::= update changed SET rest.
+change ::= update changed alias SET rest.
 change ::= delete changed end_of_delete.
+change ::= delete changed alias end_of_delete.
 insert ::= INSERT.         { reader->verb(ChangeStatement::Verb::insert, "INTO"); }
 insert ::= REPLACE.        { reader->verb(ChangeStatement::Verb::replace, "INTO"); }
 into ::= .
@@ -201,6 +207,7 @@ value_list ::= value_list INNER(A). { reader->listed_argument(A); }
 
 show ::= SHOW SERVER(A) rest.                  { reader->show_server(A); }
 show ::= SHOW SETTINGS(A) rest.                { reader->show_server(A); }
+show ::= EXPLAIN WORD(W) name(N) QUOTED rest.  { reader->explain(W, N); }
 show ::= SHOW CREATE TABLE(T) name(N).             { reader->show_create(T, N); }
 show ::= SHOW CREATE TABLE(T) name(N) OPTION rest. { reader->show_create(T, N); }
 show ::= SHOW TABLE name(N) STATUS rest.       { reader->show_table(ShowStatement::Object::table_status, N); }

@@ -148,6 +148,7 @@ SqlToken SqlTokens::next() {
     'delete' { return token(Kind::word, at, SQL_DELETE); }
     'desc' | 'describe' { return token(Kind::word, at, SQL_DESC); }
     'distinct' { return token(Kind::word, at, SQL_DISTINCT); }
+    'explain' { return token(Kind::word, at, SQL_EXPLAIN); }
     'facet' { return token(Kind::word, at, SQL_FACET); }
     'from' { return token(Kind::word, at, SQL_FROM); }
     'group' { return token(Kind::word, at, SQL_GROUP); }

@@ -56,6 +56,12 @@ bool is_clause(int keyword) {
   return std::ranges::find(kClauses, keyword) != kClauses.end();
 }
 
+ClientError bad_behind_tables(const SqlToken& token) {
+  return {400, fmt::format("expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at "
+                           "offset {}; a table has no part, and one of several no alias",
+                           token.at)};
+}
+
 ClientError out_of_order(const SqlToken& keyword) {
   return wrong_at(keyword.at,
                   fmt::format("{} is given twice or out of order, which is: WHERE, GROUP BY, "
@@ -97,16 +103,12 @@ class SqlReader {
 
   SqlRange empty_range() const { return {kept_count_, kept_count_}; }
   SqlRange kept(SqlRange range, SqlPiece piece) {
-    keep(piece, false);
+    keep(piece);
     return {range.begin, kept_count_};
   }
 
-  SqlRange table_of_select(SqlRange range, SqlPiece name) {
-    refuse(select_.add_table(name.token()));
-    keep(name, true);
-    return {range.begin, kept_count_};
-  }
-  void tables(SqlRange range) { select_.set_tables(range); }
+  void table_of_select(SqlPiece name) { refuse(select_.add_table(name.token())); }
+  void alias_of_table(SqlPiece first, SqlPiece name);
   void clause(Clause clause, SqlPiece keyword, SqlRange range) {
     select_.set_clause(clause, keyword.token(), range);
   }
@@ -216,6 +218,10 @@ class SqlReader {
     if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
     show_table(ShowStatement::Object::create_table, name);
   }
+  void explain(SqlPiece word, SqlPiece name) {
+    if (!word.token().is_word("query")) refuse(bad("EXPLAIN explains a QUERY only"));
+    show_table(ShowStatement::Object::query_tree, name);
+  }
   void status(Show show) { done(StatusStatement{.show = show, .like = std::move(like_)}); }
   void status(Show show, SqlRange name) {
     auto text = joined(name);
@@ -282,8 +288,9 @@ class SqlReader {
   bool is_change() const {
     return kind_ == StatementKind::insert || kind_ == StatementKind::change;
   }
-  void keep(const SqlPiece& piece, bool names_table);
+  void keep(const SqlPiece& piece);
   std::optional<std::string> joined(SqlRange range) const;
+  bool may_be_foreign() const;
   void look_at_token();
   bool ends_here();
   int code_of_token();
@@ -320,6 +327,7 @@ class SqlReader {
   bool in_facet_ = false;
   bool updates_ = false;    ///< it is an UPDATE
   bool misplaced_ = false;  ///< a word that begins a clause stands before FROM
+  ForeignForms foreign_;
   std::string_view expected_;
   ExpectedElse expected_else_ = ExpectedElse::refusal;
   std::vector<SqlToken> kept_;
@@ -337,9 +345,24 @@ class SqlReader {
 #include "embedded/sql_grammar.c"
 #pragma GCC diagnostic pop
 
-void SqlReader::keep(const SqlPiece& piece, bool names_table) {
+/// `first`: AS, or the name itself.
+void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
+  const auto token = name.token();
+  const auto text = token.inner();
+  const bool is_name = !text.empty() && text.find('.') == text.npos &&
+                       (token.kind == SqlToken::Kind::name ||
+                        std::string_view("0123456789").find(text[0]) == text.npos);
+  const bool touches_table =
+      is_select() ? select_.is_table_end(first.at) : change_.is_table_end(first.at);
+  const bool is_of_several = is_select() && select_.has_several_tables();
+  if (!is_name || touches_table || is_of_several) return refuse(bad_behind_tables(token));
+  foreign_.alias = text;
+  foreign_.alias_place = {first.at, token.end()};
+}
+
+void SqlReader::keep(const SqlPiece& piece) {
   if (is_select()) {
-    kept_count_ = select_.keep(piece.token(), piece.depth, names_table);
+    kept_count_ = select_.keep(piece.token(), piece.depth);
     return;
   }
   if (kept_.size() == kMostKept) return refuse(bad("the statement has too many words"));
@@ -372,6 +395,14 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
   return text;
 }
 
+/// Whether the token makes a name with a dot, or an argument of COUNT that is not `*`.
+bool SqlReader::may_be_foreign() const {
+  if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
+  const bool distinct = before_.is_word("distinct") && token_.is_sign('(');
+  return distinct ||
+         (before_.is_sign('(') && before_before_.is_word("count") && !token_.is_sign('*'));
+}
+
 /// What holds for each token, whatever the grammar does with it.
 void SqlReader::look_at_token() {
   // A pattern such as "a\_b%" is not sent on, so that engines do not read it.
@@ -388,6 +419,7 @@ void SqlReader::look_at_token() {
   // FROM within brackets of other kinds than ( ): engines differ on what it belongs to.
   if (is_select() && token_.keyword == SQL_FROM && !has_from_ && depth_ > parentheses_)
     lost_from_ = true;
+  foreign_.may_be_more = foreign_.may_be_more || may_be_foreign();
   if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
@@ -499,11 +531,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
 void SqlReader::unexpected_in_select(const SqlToken& token) {
   if (expects_table_ && token.is_sign('(')) return refuse(select_.inner_select_at(token.at));
   if (expects_table_) return refuse(bad("FROM names no table"));
-  if (in_tables_)
-    return refuse(bad(fmt::format(
-        "expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset {}; a table "
-        "has no alias and no part",
-        token.at)));
+  if (in_tables_) return refuse(bad_behind_tables(token));
   skimming_ = true;
   const auto before = before_.keyword;
   if (in_facet_ && before == SQL_ORDER)
@@ -532,6 +560,8 @@ std::string SqlReader::why_unexpected(const SqlToken& token) const {
   const auto before = count_ - 1;  // tokens
   if (kind_ == StatementKind::call)
     return fmt::format("CALL: expected {} at offset {}", expected_, token.at);
+  if (kind_ == StatementKind::show && SqlTokens(statement_).next().keyword == SQL_EXPLAIN)
+    return fmt::format("expected EXPLAIN QUERY table 'query' at offset {}", token.at);
   if (kind_ == StatementKind::show) {
     const bool creates = second_.keyword == SQL_CREATE;
     if (before == 2 && creates) return fmt::format("known are {}", kKnownShow);
@@ -576,9 +606,16 @@ std::expected<SqlStatement, ClientError> SqlReader::run() {
 
 std::expected<SqlStatement, ClientError> SqlReader::finish() {
   if (refusal_) return std::unexpected(*std::move(refusal_));
-  if (is_select())
-    return select_.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
-  if (is_change()) return change_.finish();
+  if (is_select()) {
+    auto select = select_.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
+    if (select && has_from_) select->foreign = std::move(foreign_);
+    return select;
+  }
+  if (is_change()) {
+    auto change = change_.finish();
+    change.foreign = std::move(foreign_);
+    return change;
+  }
   if (kind_ == StatementKind::call) return call_.finish(statement_);
   if (read_) return *std::move(read_);
   return std::unexpected(unknown_statement(statement_, "unknown statement"));
@@ -595,7 +632,16 @@ ClientError unknown_statement(std::string_view statement, std::string_view probl
                            kKnownStatements)};
 }
 
+/// Whether the statement is one comment up to the end of its only line, with which clients look
+/// whether a server answers. No engine finds a statement in it.
+bool is_line_of_comment(std::string_view statement) {
+  statement.remove_prefix(std::min(statement.find_first_not_of(" \t\r\n"), statement.size()));
+  return (statement == "--" || statement.starts_with("-- ")) &&
+         statement.find_first_of("\r\n;") == statement.npos;
+}
+
 StatementKind kind_of_statement(std::string_view statement) {
+  if (is_line_of_comment(statement)) return StatementKind::session;
   SqlTokens tokens(statement);
   const auto first = tokens.next();
   if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return StatementKind::empty;
@@ -610,6 +656,8 @@ StatementKind kind_of_statement(std::string_view statement) {
       return StatementKind::change;
     case SQL_CALL:
       return StatementKind::call;
+    case SQL_EXPLAIN:
+      return StatementKind::show;
     case SQL_DESC:
       return StatementKind::status;
     case SQL_SET:
@@ -681,6 +729,7 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
         return std::unexpected(ClientError{400, *std::move(trouble)});
       return std::unexpected(unknown_statement(statement, "unknown statement"));
     default:
+      if (is_line_of_comment(statement)) return SessionStatement{};
       return SqlReader(statement, kind).run();
   }
 }

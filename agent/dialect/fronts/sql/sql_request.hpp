@@ -37,6 +37,8 @@ struct StatementText {
   StatementPlace place;
   std::shared_ptr<const SqlStatement> read{};    ///< null: it was not read yet
   std::shared_ptr<const StatementList> owner{};  ///< has the text; null: the request has it
+  /// As the client wrote it, where `text` is without its foreign forms; else null.
+  std::shared_ptr<const StatementText> given{};
 
   TicketClass ticket_class() const;
   /// Whether mirrors answer it; others are about karmad or the connection.

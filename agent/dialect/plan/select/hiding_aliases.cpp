@@ -57,10 +57,12 @@ class AliasSettler {
     for (auto& item : draft_.items) {
       if (reads_argument_again(item)) before.add(item.aggregate->argument);
       if (item.alias.empty() || item.alias == item.canonical) continue;
+      if (item.aggregate) {
+        if (item.alias == "id" || read_.contains(item.alias)) hide(item);
+        continue;
+      }
       if (auto refusal = refuse_id_alias(item)) return refusal;
-      if (!item.aggregate && (json_.contains(item.alias) || before.contains(item.alias)))
-        return refuse_alias(item);
-      if (item.aggregate && read_.contains(item.alias)) hide(item);
+      if (json_.contains(item.alias) || before.contains(item.alias)) return refuse_alias(item);
     }
     return std::nullopt;
   }

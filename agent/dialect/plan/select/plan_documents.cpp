@@ -3,6 +3,7 @@
 
 #include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/plan/select/select_draft.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -35,9 +36,9 @@ std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out)
   return std::nullopt;
 }
 
-/// The name of a sort key in tokens: that of the shards' ORDER BY.
+/// The name of a sort key in tokens: that of the shards' ORDER BY, as they write it in theirs.
 std::string name_in_tokens(const SelectItem& by, std::string_view name) {
-  return by.canonical == "weight()" || by.canonical == "id" ? by.canonical : std::string(name);
+  return is_plain_key(by.expression) ? by.canonical : lower(name);
 }
 
 /// Adds the client's keys up to the id, after which keys have no effect. True: there is one.

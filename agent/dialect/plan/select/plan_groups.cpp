@@ -291,10 +291,9 @@ class GroupPlanner {
   /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
   GroupRefusal plan_order() {
     for (const auto& key : draft_.order) {
-      if (is_unnamed_distinct(key.by))
-        return wrong_at(key.by.expression.front().at,
-                        "give COUNT(DISTINCT …) an alias and order by that");
-      append_key(out_.order, columns_.name_of(key.by), key.descending);
+      const auto name = is_unnamed_distinct(key.by) ? std::string(text_of(key.by.expression))
+                                                    : columns_.name_of(key.by);
+      append_key(out_.order, name, key.descending);
       if (draft_.group.empty()) continue;
       rows_.order.push_back(draft_.row_key(columns_, key));
     }
@@ -306,7 +305,7 @@ class GroupPlanner {
     return std::nullopt;
   }
 
-  /// A second one, hidden, would be needed to name it; the server counts one only.
+  /// It cannot be given a name by a second one, hidden: the server counts one only.
   bool is_unnamed_distinct(const SelectItem& by) const {
     const auto* const item = columns_.item(by);
     return by.aggregate && by.aggregate->fold == Fold::distinct && item != nullptr &&
@@ -350,8 +349,10 @@ class GroupPlanner {
     for (const auto& [column, fold, argument] : aggregated) {
       FoldedColumn folded{column, fold};
       if (fold == Fold::mean) {
+        // Servers have no SUM() of a value inside JSON.
         const auto text = fmt::format("SUM({})", text_of(argument));
-        folded.sum = columns_.of(text, fmt::format("sum({})", canonical(argument)), Fold::sum);
+        if (!columns_.holds_path({argument, canonical(argument)}))
+          folded.sum = columns_.of(text, fmt::format("sum({})", canonical(argument)), Fold::sum);
         folded.weight = columns_.of("COUNT(*)", "count(*)", Fold::sum);
       }
       if (fold == Fold::distinct) {

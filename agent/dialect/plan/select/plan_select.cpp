@@ -12,6 +12,19 @@ namespace karmad {
 
 namespace {
 
+/// What the search server says of a column's number among keys: it knows names only.
+std::optional<ClientError> refuse_number(const SelectItem& key, const SelectDraft& draft) {
+  const auto& token = key.expression.front();
+  const bool is_number = key.expression.size() == 1 && token.kind == SqlToken::Kind::word &&
+                         token.text.find_first_not_of("0123456789") == token.text.npos;
+  if (!is_number) return std::nullopt;
+  const auto text = draft.clauses.text;
+  return ClientError{
+      draft.form == RowForm::hits ? 400 : 500,
+      fmt::format("P01: syntax error, unexpected integer near '{}'",
+                  text.substr(token.at, text.find_last_not_of(" ;") + 1 - token.at))};
+}
+
 std::optional<ClientError> read_draft(SelectDraft& draft) {
   auto items = read_items(draft.clauses.items);
   if (!items) return std::move(items.error());
@@ -25,7 +38,14 @@ std::optional<ClientError> read_draft(SelectDraft& draft) {
   auto group = read_group_keys(draft.clauses.group);
   if (!group) return std::move(group.error());
   draft.group = std::move(*group);
-  return std::nullopt;
+  for (const auto& key : draft.group)
+    if (auto refusal = refuse_number(key, draft)) return refusal;
+  for (const auto& key : draft.order)
+    if (auto refusal = refuse_number(key.by, draft)) return refusal;
+  const auto offset = draft.clauses.window.offset;
+  if (offset == 0 || offset < draft.max_matches()) return std::nullopt;
+  return ClientError{500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,
+                                      draft.max_matches())};
 }
 
 /// Writes the statements of a select for the shards.
@@ -151,7 +171,8 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
     return ClientError{400,
                        "the scroll token has another order; start again with OPTION scroll = 1"};
   auto& options = draft.options.others;
-  options += fmt::format("{}scroll='{}'", options.empty() ? "" : ",", server_token(keys));
+  options +=
+      fmt::format("{}scroll='{}'", options.empty() ? "" : ",", server_token(keys, rows.order));
   return std::nullopt;
 }
 
@@ -159,10 +180,11 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
 
 std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
                                                     Collation collation, const ScrollPlace& place,
-                                                    std::string_view vector) {
+                                                    std::string_view vector, PairsBy pairs_by) {
   if (given.unplannable) return std::unexpected(*given.unplannable);
   SelectDraft draft(given);
   draft.form = form;
+  draft.pairs_by = pairs_by;
   if (auto refusal = read_draft(draft)) return std::unexpected(std::move(*refusal));
   ShardSelect select;
   auto& plan = select.plan;

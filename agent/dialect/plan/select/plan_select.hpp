@@ -7,6 +7,7 @@
 
 #include "agent/dialect/merge/merge_select.hpp"
 #include "agent/dialect/plan/near_document.hpp"
+#include "agent/dialect/plan/select/select_columns.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 
@@ -24,6 +25,8 @@ struct ShardSelect {
 /// merging needs, no offset, as many rows as merging needs, no HAVING; then SHOW META, and a
 /// statement for each COUNT(DISTINCT …).
 ///
+/// `pairs_by`: how the pairs of COUNT(DISTINCT …) are asked for.
+///
 /// `vector`: the numbers of the vector of ShardSelect::document, if KNN() is by a document.
 ///
 /// Refuses, with the offset: what SqlSelect::unplannable and its lists say (400), and what
@@ -32,6 +35,7 @@ struct ShardSelect {
 std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& select, RowForm form,
                                                     Collation collation,
                                                     const ScrollPlace& place = {},
-                                                    std::string_view vector = {});
+                                                    std::string_view vector = {},
+                                                    PairsBy pairs_by = PairsBy::values);
 
 }  // namespace karmad

@@ -298,13 +298,16 @@ bool is_of_row(const SelectItem& item) {
 /// Writes one list and the names of its columns.
 class PairsWriter {
  public:
-  PairsWriter(const std::vector<SelectItem>& items, const ListAliases& aliases, HiddenNames& names)
-      : items_(items), known_(aliases), names_(names) {}
+  PairsWriter(const std::vector<SelectItem>& items, const ListAliases& aliases, HiddenNames& names,
+              PairsBy by)
+      : items_(items), known_(aliases), names_(names), by_(by) {}
 
   void add(const SelectItem& column) {
     if (const auto* const item = named_by(column)) return add_alias(*item);
     if (!column.alias.empty()) return add_alias(column);
     const std::string text(text_of(column.expression));
+    if (by_ == PairsBy::texts && column.expression.size() == 1 && !is_path(column.expression))
+      return append(text, text_in_list(text));
     if (is_plain_key(column.expression)) return append(text, text);
     const auto name = names_.next();
     append(fmt::format("{} AS {}", text, name), name);
@@ -323,6 +326,7 @@ class PairsWriter {
     append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
                        text_of(expression), capitals),
            capitals);
+    if (by_ == PairsBy::texts) return false;
     out_.list += fmt::format(", GROUPBY() AS {}", names_.next());
     return true;
   }
@@ -337,9 +341,19 @@ class PairsWriter {
   }
 
   bool uses_alias() const { return uses_alias_; }
-  PairsText take() { return std::move(out_); }
+  PairsText take() {
+    out_.list += texts_;
+    return std::move(out_);
+  }
 
  private:
+  /// The name of a column behind the others with the text of an attribute.
+  std::string text_in_list(std::string_view attribute) {
+    auto name = names_.next();
+    texts_ += fmt::format(", TO_STRING({}) AS {}", attribute, name);
+    return name;
+  }
+
   /// The item of which the column is the alias.
   const SelectItem* named_by(const SelectItem& column) const {
     const auto found = std::ranges::find_if(items_, [&](const SelectItem& item) {
@@ -366,6 +380,8 @@ class PairsWriter {
   const std::vector<SelectItem>& items_;
   const ListAliases& known_;
   HiddenNames& names_;
+  PairsBy by_;
+  std::string texts_;  // columns behind the others
   std::vector<std::string> aliases_;
   bool uses_alias_ = false;
   PairsText out_;
@@ -389,8 +405,8 @@ bool ListAliases::are_in(std::string_view text) const {
 
 PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
                       const std::vector<SelectItem>& items, const ListAliases& aliases,
-                      HiddenNames& names) {
-  PairsWriter writer(items, aliases, names);
+                      HiddenNames& names, PairsBy by) {
+  PairsWriter writer(items, aliases, names, by);
   for (const auto& key : keys) writer.add(key);
   const bool numbered = writer.add_value(value);
   if (writer.uses_alias() || aliases.are_in_where()) writer.add_other_aliases();

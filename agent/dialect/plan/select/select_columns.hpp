@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <set>
@@ -154,9 +155,13 @@ class ListAliases {
   bool are_in_where_;
 };
 
+/// What the pairs are grouped by. A server groups by several keys only if none of them has several
+/// values; the text of such an attribute, `1,2,3`, is one value.
+enum class PairsBy : std::uint8_t { values, texts };
+
 /// `items`: the select list, whose aliases may be used by keys, value and WHERE.
 PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
                       const std::vector<SelectItem>& items, const ListAliases& aliases,
-                      HiddenNames& names);
+                      HiddenNames& names, PairsBy by);
 
 }  // namespace karmad

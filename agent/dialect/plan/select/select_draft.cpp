@@ -65,15 +65,9 @@ namespace {
 
 constexpr std::size_t kServersMaxMatches = 1000;  // default of the server
 
-/// Nothing for `table.column`.
-std::optional<JsonPath> path_of(const SelectItem& item, const SqlSelect& clauses) {
+std::optional<JsonPath> path_of(const SelectItem& item) {
   if (!is_path(item.expression)) return std::nullopt;
-  auto path = read_json_path(text_of(item.expression));
-  const auto names_it = [&](const SqlToken& table) {
-    return same_attribute(canonical(table), path->attribute);
-  };
-  if (path && std::ranges::any_of(clauses.tables, names_it)) return std::nullopt;
-  return path;
+  return read_json_path(text_of(item.expression));
 }
 
 }  // namespace
@@ -112,13 +106,13 @@ bool SelectDraft::is_grouped() const {
 }
 
 std::optional<JsonPath> SelectDraft::json_path(const SelectItem& item) const {
-  return form == RowForm::hits ? path_of(item, clauses) : std::nullopt;
+  return form == RowForm::hits ? path_of(item) : std::nullopt;
 }
 
 RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
   RowKey out{columns.of(key.by), key.descending, columns.holds_path(key.by)};
   const auto* const item = columns.item(key.by);
-  if (auto path = path_of(item != nullptr ? *item : key.by, clauses)) {
+  if (auto path = path_of(item != nullptr ? *item : key.by)) {
     out.attribute = columns.of(path->attribute, path->attribute);
     out.steps = std::move(path->steps);
   }
@@ -140,7 +134,7 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
         wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
                                  kMostPairsStatements)));
   if (!aliases) aliases.emplace(items, where);
-  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names));
+  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
   pairs_size += pairs_texts.back().size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
     return std::unexpected(wrong_at(

@@ -50,6 +50,7 @@ struct SelectDraft {
 
   HiddenNames names;
   std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to
+  PairsBy pairs_by = PairsBy::values;
   std::vector<PairsPlan> pairs;
   std::vector<PairsText> pairs_texts;
   std::size_t pairs_size = 0;          ///< bytes of their statements

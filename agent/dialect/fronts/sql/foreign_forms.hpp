@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/request/sql_statement.hpp"
+
+namespace karmad {
+
+/// The statement without its foreign forms, in which each remaining byte keeps its offset; nothing:
+/// it has none. Blanks take the place of the table's alias and of the table's name before a column
+/// (`p.price`, `` `p`.`price` ``, `p.*`; with an alias only that, without one the table's own), in
+/// any case of letters; COUNT(1) and COUNT(column) become COUNT(*), and COUNT(DISTINCT(x)) loses
+/// its inner brackets. `read`: a SELECT or a change; of other statements nothing.
+std::optional<std::string> without_foreign_forms(std::string_view statement,
+                                                 const SqlStatement& read);
+
+}  // namespace karmad

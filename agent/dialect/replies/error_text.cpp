@@ -1,0 +1,97 @@
+#include "agent/dialect/replies/error_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "agent/dialect/rows/row_plan.hpp"
+
+namespace karmad {
+namespace {
+
+/// Longer statements are not searched for the place of an error.
+constexpr std::size_t kLongestSearched = 64 << 10;
+/// Bytes of a quotation by which its place is found.
+constexpr std::size_t kMostCompared = 256;
+
+bool is_of_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '@' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+std::size_t size_of_first_word(std::string_view text) {
+  const auto* const end = std::ranges::find_if_not(text, is_of_word);
+  return std::max<std::size_t>(static_cast<std::size_t>(end - text.begin()), 1);
+}
+
+std::size_t common_size(std::string_view a, std::string_view b) {
+  const auto ends = std::ranges::mismatch(a, b);
+  return static_cast<std::size_t>(ends.in1 - a.begin());
+}
+
+/// What the client wrote at the place that a mirror quotes; nothing: the client wrote no such text.
+/// `to_end`: the mirror quotes all of its statement behind the place.
+std::optional<std::string_view> quoted_of_client(std::string_view quoted,
+                                                 const ClientStatement& statement, bool to_end) {
+  const auto read = statement.read;
+  if (quoted.empty()) return quoted;
+  if (read.ends_with(quoted)) return statement.written.substr(read.size() - quoted.size());
+  if (read.size() > kLongestSearched) return std::nullopt;
+  const auto wanted = quoted.substr(0, kMostCompared);
+  std::size_t place = 0;
+  std::size_t size = 0;
+  for (auto at = read.find(quoted[0]); at != read.npos; at = read.find(quoted[0], at + 1)) {
+    const auto found = common_size(wanted, read.substr(at));
+    if (found <= size) continue;
+    size = found;
+    place = at;
+  }
+  if (size < size_of_first_word(quoted)) return std::nullopt;
+  const auto text = statement.written.substr(place, to_end ? read.npos : size);
+  return text.substr(0, text.find_last_not_of(" ;") + 1);
+}
+
+void name_hidden_columns(std::string& text) {
+  for (auto at = text.find(kHiddenName); at != text.npos; at = text.find(kHiddenName, at)) {
+    auto end = at + kHiddenName.size();
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    text.replace(at, end - at, "(expression)");
+  }
+}
+
+}  // namespace
+
+std::string_view without_table(std::string_view text) {
+  const auto name = text.starts_with("table ") || text.starts_with("index ") ? 6 : text.npos;
+  if (name == text.npos) return text;
+  const auto end = text.find(": ", name);
+  if (end == text.npos || text.substr(name, end - name).find(' ') != text.npos) return text;
+  return text.substr(end + 2);
+}
+
+std::string with_table_of_client(std::string_view error, std::string_view table) {
+  const auto behind = without_table(error);
+  return behind.size() == error.size() || table.empty()
+             ? std::string(error)
+             : fmt::format("table {}: {}", table, behind);
+}
+
+std::string error_for_client(std::string_view error, const ClientStatement& statement) {
+  constexpr std::string_view kNear = " near '";
+  auto text = with_table_of_client(error, statement.table);
+  const auto near = text.find(kNear);
+  if (near != text.npos && text.ends_with('\'') && near + kNear.size() < text.size()) {
+    const auto begin = near + kNear.size();
+    const auto quoted = text.substr(begin, text.size() - 1 - begin);
+    const bool to_end = text.starts_with("P0");
+    const auto of_client = quoted_of_client(quoted, statement, to_end);
+    text.erase(near);
+    if (of_client) text.append(kNear).append(*of_client).append("'");
+  }
+  name_hidden_columns(text);
+  return text;
+}
+
+}  // namespace karmad

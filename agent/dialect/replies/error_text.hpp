@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace karmad {
+
+/// The text behind `table NAME: `, with which servers begin errors and warnings; all of a text that
+/// does not begin so. The name is the mirror's.
+std::string_view without_table(std::string_view text);
+
+/// The same error with the client's name of the table.
+std::string with_table_of_client(std::string_view error, std::string_view table);
+
+/// A statement as a client wrote it, and as engines read it: of the same length, with the same
+/// words at the same offsets.
+struct ClientStatement {
+  std::string_view written;
+  std::string_view read;
+  std::string_view table;
+};
+
+/// A mirror's error about a statement that was written for it, in the client's words: with the
+/// client's name of the table, and behind `near` the client's statement from the place on that the
+/// mirror means. `near` is left out where the client's statement has no such place; hidden columns
+/// are called an expression.
+std::string error_for_client(std::string_view error, const ClientStatement& statement);
+
+}  // namespace karmad

@@ -1,0 +1,65 @@
+#include "agent/dialect/replies/error_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "agent/dialect/kinds/manticore.hpp"
+
+namespace karmad {
+namespace {
+
+TEST(ErrorText, HasTheClientsNameOfTheTable) {
+  EXPECT_EQ(without_table("table m_7: query error: x"), "query error: x");
+  EXPECT_EQ(without_table("index m: sort-by"), "sort-by");
+  EXPECT_EQ(without_table("table of contents: x"), "table of contents: x");
+  EXPECT_EQ(without_table("table"), "table");
+  EXPECT_EQ(with_table_of_client("table m_7: unknown column: a", "goods"),
+            "table goods: unknown column: a");
+  EXPECT_EQ(with_table_of_client("unknown column: a", "goods"), "unknown column: a");
+}
+
+TEST(ErrorText, QuotesTheClientsStatementWhereTheMirrorQuotesItsOwn) {
+  const struct {
+    std::string_view error, statement, expected;
+  } cases[] = {
+      {"P01: syntax error, unexpected AS near 'AS e1, id AS karmad_0 FROM m WHERE n=1 LIMIT 0,9; "
+       "SHOW META'",
+       "SELECT 'x' AS e1 FROM t WHERE n=1 LIMIT 3,6 ;",
+       "P01: syntax error, unexpected AS near 'AS e1 FROM t WHERE n=1 LIMIT 3,6'"},
+      {"P01: syntax error, unexpected $end near 'WHERE'", "SELECT id FROM t WHERE",
+       "P01: syntax error, unexpected $end near 'WHERE'"},
+      {"table m: parse error: P09: syntax error, unexpected '(', expecting $end near 'brand)'",
+       "SELECT ANY_VALUE(brand) FROM t",
+       "table t: parse error: P09: syntax error, unexpected '(', expecting $end near 'brand)'"},
+      {"table m: P08: syntax error, unexpected $end near ''", "SELECT id FROM t",
+       "table t: P08: syntax error, unexpected $end near ''"},
+      {"P01: syntax error, unexpected x near 'SHOW META'", "SELECT id FROM t",
+       "P01: syntax error, unexpected x"},
+      {"table m: sort-by attribute 'karmad_12' not found", "SELECT id FROM t",
+       "table t: sort-by attribute '(expression)' not found"},
+      {"offset out of bounds (offset=5, max_matches=3)", "SELECT id FROM t",
+       "offset out of bounds (offset=5, max_matches=3)"},
+  };
+  for (const auto& [error, statement, expected] : cases)
+    EXPECT_EQ(error_for_client(error, {statement, statement, "t"}), expected);
+}
+
+TEST(ErrorText, QuotesWhatTheClientWroteNotWhatEnginesRead) {
+  const std::unique_ptr<Dialect> sql = make_manticore_sql({});
+  const ClientRequest request{"POST", "/sql", "mode=raw", "text/plain",
+                              "SELECT 'x' AS e, p.n FROM goods AS p WHERE p.id > 1"};
+  const auto parsed = sql->parse(request);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(sql->body_for_client(
+                *parsed, 500,
+                R"({"error":"P01: syntax error near 'AS e,   n FROM m_1      WHERE   id > 1'"})"),
+            R"({"error":"P01: syntax error near 'AS e, p.n FROM goods AS p WHERE p.id > 1'"})");
+  EXPECT_EQ(sql->body_for_client(*parsed, 500, R"({"error":"table m_1: unknown column: n"})"),
+            R"({"error":"table goods: unknown column: n"})");
+  EXPECT_EQ(sql->body_for_client(*parsed, 500, R"({"error":"out of bounds"})"), std::nullopt);
+  EXPECT_EQ(sql->body_for_client(*parsed, 200, R"({"error":"table m_1: x"})"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace karmad

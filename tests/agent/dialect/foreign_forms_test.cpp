@@ -1,0 +1,143 @@
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/plan/plan.hpp"
+
+namespace karmad {
+namespace {
+
+const std::unique_ptr<Dialect> kSql = make_manticore_sql({});
+
+ClientRequest plain(std::string_view statement) {
+  return {"POST", "/sql", "mode=raw", "text/plain", statement};
+}
+
+/// The statement as an engine gets it from a table of one shard, without blanks beside blanks and
+/// at its end.
+std::string for_engine(std::string_view statement) {
+  const auto request = plain(statement);
+  const auto parsed = kSql->parse(request);
+  if (!parsed) return parsed.error().reason;
+  std::string buffer;
+  const std::vector<std::string> tables{parsed->table};
+  std::string text(kSql->write(request, *parsed, tables, buffer).body);
+  std::erase(text, '\n');
+  text.erase(
+      std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == a; }),
+      text.end());
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+TEST(ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT two.id, two.title FROM two ORDER BY two.id ASC LIMIT 12",
+       "SELECT id, title FROM two ORDER BY id ASC LIMIT 12"},
+      {"SELECT `two`.`id`, `two`.`title` FROM `two` WHERE `two`.`brand` = 'two.x' LIMIT 4 OFFSET 4",
+       "SELECT `id`, `title` FROM `two` WHERE `brand` = 'two.x' LIMIT 4 OFFSET 4"},
+      {"SELECT (1) AS `a` FROM `two` WHERE (`two`.`brand`='I' AND `two`.`id` IN (18, 61)) LIMIT 1",
+       "SELECT (1) AS `a` FROM `two` WHERE ( `brand`='I' AND `id` IN (18, 61)) LIMIT 1"},
+      {"SELECT TWO.id AS two_id, MAX( Two.price ) FROM two GROUP BY tWo.brand HAVING two.n > 1.5",
+       "SELECT id AS two_id, MAX( price ) FROM two GROUP BY brand HAVING n > 1.5"},
+      {"SELECT two.* , two . price, `two`.price, two.`price`, `two`.* FROM two",
+       "SELECT * , price, price, `price`, * FROM two"},
+      {"SELECT two.meta.two.x, meta.two.y, two.two.z, `two`.`two`.w FROM two FACET two.brand",
+       "SELECT meta.two.x, meta.two.y, two.z, `two`.w FROM two FACET brand"},
+      {"SELECT a.x, b.y, c.z, twofold.a FROM a, b", "SELECT x, y, c.z, twofold.a FROM `a,b`"},
+      {"SELECT a.b.id, a.id FROM a.b", "SELECT id, a.id FROM `a.b`"},
+      {"SELECT `2shop`.id, 2.5 FROM `2shop` WHERE MATCH('@2shop.id')",
+       "SELECT id, 2.5 FROM `2shop` WHERE MATCH('@2shop.id')"},
+      {"UPDATE `two` SET `two`.`price` = 8 WHERE `two`.`id` = 5001",
+       "UPDATE `two` SET `price` = 8 WHERE `id` = 5001"},
+      {"DELETE FROM two WHERE two.id IN (5001)", "DELETE FROM two WHERE id IN (5001)"},
+      {"INSERT INTO two (id, title) VALUES (1, 'two.x')",
+       "INSERT INTO two (id, title) VALUES (1, 'two.x')"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
+TEST(ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT `id` FROM `two` AS `Product` WHERE `PRODUCT`.`brand` = 'I' ORDER BY Product.id ASC;",
+       "SELECT `id` FROM `two` WHERE `brand` = 'I' ORDER BY id ASC"},
+      {"SELECT `p`.`id` AS `p_id`, p.price*2 x FROM products `p` WHERE ((p.n=1)) ORDER BY `p_id`",
+       "SELECT `id` AS `p_id`, price*2 x FROM products WHERE (( n=1)) ORDER BY `p_id`"},
+      {"SELECT meta.color, m.meta.color FROM meta m FACET m.brand AS b BY m.brand",
+       "SELECT meta.color, meta.color FROM meta FACET brand AS b BY brand"},
+      {"select d.n from products d group by d.n within group order by d.price desc option a=1",
+       "select n from products group by n within group order by price desc option a=1"},
+      {"SELECT id FROM two AS status", "SELECT id FROM two"},
+      {"SELECT id FROM two meta", "SELECT id FROM two"},
+      {"SELECT order.id FROM two AS order", "SELECT id FROM two"},
+      {"UPDATE products AS p SET p.n = 1, price=2 WHERE p.id = 7",
+       "UPDATE products SET n = 1, price=2 WHERE id = 7"},
+      {"UPDATE products p SET n = 1", "UPDATE products SET n = 1"},
+      {"DELETE FROM products AS p WHERE p.n < 5", "DELETE FROM products WHERE n < 5"},
+      {"DELETE FROM products p", "DELETE FROM products"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
+TEST(ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT COUNT(1) AS `cnt` FROM `two` `P` WHERE ((`P`.`brand` = 'I'))",
+       "SELECT COUNT(*) AS `cnt` FROM `two` WHERE (( `brand` = 'I'))"},
+      {"SELECT count(p.id), COUNT( `p`.`brand` ) c FROM two p HAVING count(id) > 2",
+       "SELECT count( * ), COUNT( * ) c FROM two HAVING count(* ) > 2"},
+      {"SELECT COUNT(DISTINCT(`p`.`id`)) AS `cnt` FROM `two` `p`",
+       "SELECT COUNT(DISTINCT `id` ) AS `cnt` FROM `two`"},
+      {"SELECT COUNT('*'), COUNT(*), COUNT(DISTINCT id), COUNT(meta.x), 'COUNT(1)' FROM two",
+       "SELECT COUNT(* ), COUNT(*), COUNT(DISTINCT id), COUNT(meta.x), 'COUNT(1)' FROM two"},
+      {"SELECT amount(1), count(1+1) FROM two", "SELECT amount(1), count(1+1) FROM two"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
+TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
+  for (const std::string_view statement :
+       {"SELECT id, meta.color, 1.5 FROM two WHERE meta.n > .5", "SELECT COUNT(*) FROM two",
+        "CALL PQ('two', 'two.x')", "SHOW TABLE two STATUS", "SELECT 1, a.b"}) {
+    const auto read = read_statement(statement);
+    ASSERT_TRUE(read) << statement << ": " << read.error().reason;
+    EXPECT_EQ(without_foreign_forms(statement, *read), std::nullopt) << statement;
+  }
+}
+
+TEST(ForeignForms, AreLeftOutOfPlansToo) {
+  const auto request = plain("SELECT `p`.`id` AS `p_id` FROM two p ORDER BY p.price DESC LIMIT 3");
+  const auto parsed = kSql->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = kSql->plan(request, *parsed, ShardLayout(2));
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string buffer;
+  const std::vector<std::string> tables{"T"};
+  EXPECT_EQ(
+      write_planned(*plan, 1, tables, buffer).body,
+      "SELECT `id` AS `p_id`, price AS karmad_0 FROM T ORDER BY price DESC, id ASC LIMIT 0,3; "
+      "SHOW META");
+}
+
+TEST(ForeignForms, OneIdOfAChangeIsFoundBehindTheTablesName) {
+  const auto request = plain("DELETE FROM two AS t WHERE t.id = 7");
+  const auto parsed = kSql->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = kSql->plan(request, *parsed, ShardLayout(3, ShardBy::id));
+  ASSERT_TRUE(plan) << plan.error().reason;
+  EXPECT_EQ(std::ranges::count(plan->asked, true), 1);
+}
+
+}  // namespace
+}  // namespace karmad
