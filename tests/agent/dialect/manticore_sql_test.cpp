@@ -286,6 +286,7 @@ TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
                          "set x=,y=1",
                          "set names",
                          "set statement x=1 for select 1",
+                         "set @@session.READ_PREFERENCE = 'nearest'",
                          "begin x",
                          "start",
                          "start transaction read",

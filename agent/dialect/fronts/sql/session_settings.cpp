@@ -86,6 +86,9 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
       name.remove_prefix(std::min(scope.size() + 1, name.size()));
     if (name.empty() || (name.front() >= '0' && name.front() <= '9'))
       return std::unexpected("SET names no variable");
+    if (name.starts_with("read_preference"))
+      return std::unexpected(
+          "a read preference is given with a request over HTTP; SET has no effect on it");
     setting.name = std::string(name);
   }
   tokens.take_sign(':');
