@@ -118,8 +118,9 @@ class MysqlSession final : public Stream, public Client {
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
   MysqlResults::Options options_for(const Statement& statement) const;
+  MysqlResults::Options options_for(const Statement& statement, const Query& query) const;
   Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
-                                    std::uint64_t last_insert_id);
+                                    const Query& query);
   Task<CommandOutcome> send_results(MysqlResults& results);
   Task<CommandOutcome> refuse_for_memory();
   Task<CommandOutcome> refuse_long_work(HelperPool::End end);

@@ -262,11 +262,11 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
     if (answer.status >= 500 && is_change(statement.sql.kind)) state_.note_change();
     outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
   } else if (answer.rows != nullptr) {
-    MysqlResults results(std::move(answer.rows->sets), options_for(statement));
+    MysqlResults results(std::move(answer.rows->sets), options_for(statement, query));
     outcome = co_await send_results(results);
   } else {
     if (statement.sql.kind == StatementKind::insert) state_.last_insert_id = query.last_insert_id;
-    outcome = co_await read_results(statement, body, query.last_insert_id);
+    outcome = co_await read_results(statement, body, query);
   }
   worker_.loop.buffers.give(std::move(answer.body));
   if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
@@ -294,6 +294,15 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
   co_return true;
 }
 
+MysqlResults::Options MysqlSession::options_for(const Statement& statement,
+                                                const Query& query) const {
+  auto options = options_for(statement);
+  options.last_insert_id = query.last_insert_id;
+  if (query.parsed.statement != nullptr)
+    options.spelled = aliases_with_capitals(*query.parsed.statement);
+  return options;
+}
+
 MysqlResults::Options MysqlSession::options_for(const Statement& statement) const {
   return {.form = statement.form,
           .capabilities = capabilities_,
@@ -306,10 +315,9 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement) cons
 /// Sends the result sets of an answer to `/sql?mode=raw`.
 Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& statement,
                                                               std::string_view json,
-                                                              std::uint64_t last_insert_id) {
+                                                              const Query& query) {
   std::optional<MysqlResults> results;
-  auto options = options_for(statement);
-  options.last_insert_id = last_insert_id;
+  const auto options = options_for(statement, query);
   auto read = [&] { results.emplace(json, options); };
   auto outcome = co_await run_work(json.size(), read);
   if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);

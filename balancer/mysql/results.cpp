@@ -9,6 +9,7 @@
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -198,7 +199,10 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
   for (const auto& column : columns_) {
     const auto [type, is_unsigned] = type_of_column(column.type, options_.form);
     types_.push_back(type);
-    write_mysql_column(out, {.name = json_unescaped(column.name),
+    auto name = json_unescaped(column.name);
+    for (const auto& spelled : options_.spelled)
+      if (set_ == 0 && lower(spelled) == name) name = spelled;
+    write_mysql_column(out, {.name = std::move(name),
                              .type = type,
                              .is_unsigned = is_unsigned,
                              .any_decimals = options_.form == MysqlForm::binary});

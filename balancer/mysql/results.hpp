@@ -44,6 +44,8 @@ class MysqlResults {
     /// Of the first set (sql_select_limit).
     std::size_t most_rows = std::numeric_limits<std::size_t>::max();
     MysqlResultKind kind = MysqlResultKind::any;
+    /// Names of columns of the first set, as the client wrote them; equal but for case.
+    std::vector<std::string> spelled{};
   };
   /// Reads the whole of `json`, which must outlive it: long work if it is long. The values `inf`,
   /// `-inf` and `nan`, which the search server writes although JSON does not have them, are NULL;

@@ -265,6 +265,23 @@ TEST(SqlStatements, HaveTheClassesOfTheirKinds) {
   EXPECT_EQ(classes("select 1; delete from t where id=1"), (std::vector{search, update}));
 }
 
+TEST(SqlStatements, KeepTheCapitalsOfTheirAliases) {
+  const auto aliases = [](std::string_view text) {
+    StatementText statement{.text = text, .kind = StatementKind::select};
+    auto read = read_statement(text, StatementKind::select);
+    EXPECT_TRUE(read) << text;
+    statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+    return aliases_with_capitals(statement);
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(aliases("SELECT id AS `Product_id`, MAX(price) AS MAX, Brand, a+B, x FROM t"),
+            (List{"Product_id", "MAX"}));
+  EXPECT_EQ(aliases("select COUNT(*) howMany, m.Colour, m['a'] As C from t group by m.Colour"),
+            (List{"howMany", "C"}));
+  EXPECT_EQ(aliases("SELECT * FROM t"), List{});
+  EXPECT_EQ(aliases_with_capitals({.text = "SELECT 1 AS A"}), List{});
+}
+
 TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   using Is = SessionStatement::Is;
   const auto session = [](std::string_view text) {

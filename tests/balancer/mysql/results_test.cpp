@@ -380,6 +380,14 @@ TEST(MysqlResults, EndWithTheErrorOfAStatement) {
 TEST(MysqlError, HasTheCodeThatClientsKnow) {
   EXPECT_EQ(mysql_error(500, "unknown local table(s) 'nope' in search request").code, 1146);
   EXPECT_EQ(mysql_error(500, "P01: syntax error, unexpected '('").code, 1064);
+  EXPECT_EQ(mysql_error(500, "table t: parse error: unknown column: colour").code, 1054);
+  EXPECT_EQ(mysql_error(500, "table t: sort-by attribute 'nosuch' not found").code, 1054);
+  EXPECT_EQ(mysql_error(400, "t: no such filter attribute 'a'").state, "42S22");
+  EXPECT_EQ(mysql_error(409, "duplicate id '901'").code, 1062);
+  EXPECT_EQ(mysql_error(500, "table docs: can not aggregate non-scalar attribute 'x'").code, 1064);
+  EXPECT_EQ(mysql_error(500, "disk full").code, 1105);
+  EXPECT_EQ(mysql_error(502, "offset out of bounds (offset=7, max_matches=5)").code, 1105);
+  EXPECT_EQ(mysql_error(500, "offset out of bounds (offset=7, max_matches=5)").code, 1064);
   EXPECT_EQ(mysql_error(429, "all tickets are taken").code, 1040);
   EXPECT_EQ(mysql_error(504, "late").code, 3024);
   EXPECT_EQ(mysql_error(502, "anything").code, 1105);

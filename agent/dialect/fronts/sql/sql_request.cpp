@@ -207,4 +207,21 @@ RowForm form_of(const ClientRequest& request) {
                                                                                  : RowForm::hits;
 }
 
+std::vector<std::string> aliases_with_capitals(const StatementText& statement) {
+  std::vector<std::string> aliases;
+  const auto* const select =
+      statement.read != nullptr ? std::get_if<SqlSelect>(statement.read.get()) : nullptr;
+  if (select == nullptr) return aliases;
+  const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  for (const auto item : split_list(select->items)) {
+    if (item.size() < 2 || !item.back().names_table() || item.back().text.starts_with('.'))
+      continue;
+    const auto& before = item[item.size() - 2];
+    const bool is_alias = before.names_table() || before.is_sign(')') || before.is_sign(']');
+    const auto name = item.back().inner();
+    if (is_alias && std::ranges::any_of(name, is_capital)) aliases.emplace_back(name);
+  }
+  return aliases;
+}
+
 }  // namespace karmad

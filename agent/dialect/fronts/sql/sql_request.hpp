@@ -60,6 +60,10 @@ struct StatementList {
   std::optional<ClientError> refused{};
 };
 
+/// The aliases in the list of a SELECT that have capitals, as the client wrote them: engines lower
+/// all names. Of other statements, and of one that was not read, none.
+std::vector<std::string> aliases_with_capitals(const StatementText& statement);
+
 /// Most statements in one request.
 inline constexpr std::size_t kMostStatements = 64;
 
