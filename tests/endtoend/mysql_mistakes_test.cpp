@@ -170,14 +170,14 @@ TEST(AMysqlClient, GetsTheRowsOfAnotherMirrorInPlaceOfHits) {
 
 TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHolds) {
   FakeMirror mirror([](const std::string&) {
-    return json(R"({"error":"P01: syntax error near ')" + std::string(1'000'000, 'x') + "'\"}",
+    return json(R"({"error":"P01: syntax error, unexpected )" + std::string(1'000'000, 'x') + "\"}",
                 500);
   });
   const MysqlMaster karmad(mirror);
   MysqlClient client(karmad.port());
   const auto got = client.query("SELECT id FROM t WHERE a==b");
   EXPECT_EQ(got.error, 1064);
-  EXPECT_TRUE(got.text.contains("P01: syntax error near 'xxx"));
+  EXPECT_TRUE(got.text.contains("P01: syntax error, unexpected xxx"));
   EXPECT_LE(got.text.size(), 511U);
 }
 
