@@ -175,7 +175,7 @@ TEST(AMysqlClient, GetsTheRowsOfAnotherMirrorInPlaceOfHits) {
 TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHoldsAndTheLogHasTheWhole) {
   std::string cut = "x";
   for (int i = 0; i < 2000; ++i) cut += "\u00e4";  // two bytes each
-  const std::string whole = "P01: syntax error near '" + cut + "'";
+  const std::string whole = "P01: syntax error, unexpected " + cut;
   FakeMirror mirror([&](const std::string& request) {
     const auto text = R"("error":")" + whole + '"';
     if (body_in(request).contains("within")) return json("[{" + text + "}]");
@@ -186,7 +186,7 @@ TEST(AMysqlClient, GetsNoMoreOfAnErrorThanItsBufferHoldsAndTheLogHasTheWhole) {
   for (const auto* statement : {"SELECT id FROM t WHERE a==b", "SELECT within FROM t"}) {
     const auto got = client.query(statement);
     EXPECT_EQ(got.error, 1064) << statement;
-    EXPECT_TRUE(got.text.contains("P01: syntax error near 'x\u00e4")) << got.text;
+    EXPECT_TRUE(got.text.contains("P01: syntax error, unexpected x\u00e4")) << got.text;
     EXPECT_LE(got.text.size(), 511U);
     EXPECT_GE(got.text.size(), 508U);
     EXPECT_TRUE(got.text.ends_with("\u00e4")) << "a character is cut";

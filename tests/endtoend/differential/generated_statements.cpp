@@ -262,7 +262,7 @@ std::string StatementGenerator::documents(StatementKind kind) {
     const auto most = 1 + below(40);
     behind = fmt::format(" OPTION max_matches={}", most);
     if (one_in(2)) behind += ", ranker=bm25";
-    page = fmt::format(" LIMIT {},{}", below(most + 5), 1 + below(most));
+    page = fmt::format(" LIMIT {},{}", below(most), 1 + below(most));
     by(pick(kSortColumn));
   }
   if (kind == StatementKind::nearest) {
