@@ -60,6 +60,8 @@ MysqlError mysql_error(int status, std::string text) {
   if (status == 404 || mentions_part(text, "unknown local table") ||
       mentions_part(text, "unknown table") || mentions_part(text, "no such table"))
     return {1146, "42S02", std::move(text)};
+  if (mentions_part(text, "Unknown system variable")) return {1193, "HY000", std::move(text)};
+  if (mentions_part(text, "Unknown column")) return {1054, "42S22", std::move(text)};
   if (status == 400) return {1064, "42000", std::move(text)};
   return {1105, "HY000", std::move(text)};
 }

@@ -28,7 +28,8 @@ MysqlResultKind result_kind(StatementKind kind) {
 /// Whether a listener with `_readonly` takes it.
 bool only_reads(StatementKind kind) {
   using enum StatementKind;
-  return kind == select || kind == call || kind == show || kind == session || kind == status;
+  return kind == select || kind == call || kind == show || kind == session || kind == status ||
+         kind == schema;
 }
 
 /// What the pipeline knows of a statement in place of the head of a request to `/sql?mode=raw`.
@@ -123,7 +124,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
     outcome = co_await refuse(
         1290, "HY000", "this listener has _readonly: statements that change data are refused");
   } else {
-    warning_.clear();
+    if (statement.sql.kind != StatementKind::schema) warning_.clear();
     outcome = co_await pass_statement(statement);
   }
   co_return outcome;
@@ -167,6 +168,9 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;
+  SchemaFacts schema;
+  if (statement.sql.kind == StatementKind::schema) schema = schema_facts(facts());
+  query.schema_facts = &schema;
   query.request.rows_only = true;
   query.takes_rows = true;
   open_trace(query);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace karmad {
 
@@ -25,5 +27,8 @@ struct MysqlConnectionFacts {
 /// read when they connect; nothing for an unknown one.
 std::optional<std::string> value_of_variable(std::string_view name,
                                              const MysqlConnectionFacts& facts);
+
+/// All variables that have a value.
+std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts);
 
 }  // namespace karmad
