@@ -329,6 +329,7 @@ class StatementReader {
       out_.what = "table " + lower_case(cursor_.peek().text);
       if (!cursor_.take_word("settings")) cursor_.expect_word("status");
     } else {
+      if (!cursor_.take_word("session")) cursor_.take_word("global");
       for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases"})
         if (out_.what.empty() && cursor_.take_word(known)) out_.what = known;
       if (out_.what.empty()) cursor_.wrong();

@@ -18,9 +18,9 @@ class ToolStatements : public testing::Test {
   DemoAgent first_{"0/2", "demo", 0, kDocuments};
   DemoAgent second_{"1/2", "demo", 0, kDocuments};
   Master master_{" listen = 127.0.0.1:0:mysql\n",
-                 fmt::format("table one {{\n type = distributed\n agent = {0}:demo\n}}\n"
-                             "table two {{\n type = distributed\n agent = {0}:demo\n agent = "
-                             "{1}:demo\n}}\n",
+                 fmt::format("table one {{\n type = distributed\n agent = {0}:products\n}}\n"
+                             "table two {{\n type = distributed\n agent = {0}:products\n agent = "
+                             "{1}:products\n}}\n",
                              first_.address(), second_.address())};
   int port_ = 0;
 
@@ -132,7 +132,7 @@ TEST_F(ToolStatements, NameTheSchemaOfTheConnection) {
   EXPECT_EQ(client.query(tables).rows, (Rows{"one", "two"}));
   EXPECT_EQ(client.query("SHOW TABLES FROM market").columns, Rows{"Tables_in_market"});
   EXPECT_EQ(client.query("SHOW TABLES FROM information_schema LIKE 'sch%'").rows,
-            (Rows{"SCHEMATA", "SCHEMA_PRIVILEGES"}));
+            (Rows{"SCHEMA_PRIVILEGES", "SCHEMATA"}));
   EXPECT_EQ(client.query("SHOW TABLES FROM mysql").rows, Rows{});
 }
 

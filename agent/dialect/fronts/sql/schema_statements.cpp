@@ -79,6 +79,8 @@ bool shows_variables(std::string_view statement) {
 
 bool selects_schema(std::string_view statement) {
   if (statement.size() > kLongestSchemaStatement) return false;
+  std::string plain;
+  if (statement.contains("/*!")) statement = plain = without_executable_comments(statement);
   SqlTokens tokens(statement);
   bool behind_from = false;
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
