@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <optional>
 
@@ -169,6 +170,23 @@ TEST_F(ToolStatements, ThatAreWrongAreRefusedWithTheCodesOfMysql) {
                 .error,
             1064);
   EXPECT_EQ(client.query("SHOW TABLES").error, 0);
+}
+
+TEST_F(ToolStatements, KnowTheColumnsOfTablesWhoseMirrorsWork) {
+  second_.process().signal(SIGTERM);
+  second_.process().wait();
+  first_.control("mode=not_json");
+  MysqlClient client(port_);
+  EXPECT_NE(client.query("SHOW COLUMNS FROM one").error, 0);
+  const auto none = client.query(
+      "SELECT COLUMN_NAME FROM information_schema.columns WHERE TABLE_SCHEMA = DATABASE()");
+  EXPECT_EQ(none.error, 0) << none.text;
+  EXPECT_EQ(none.rows, Rows{});
+  EXPECT_EQ(none.warnings, 1U);
+  EXPECT_EQ(client.query("SHOW FULL TABLES").rows.size(), 2U);
+  EXPECT_EQ(client.query("SHOW VARIABLES LIKE 'no%such'").error, 0);
+  first_.control("mode=ok");
+  EXPECT_EQ(client.query("SHOW COLUMNS FROM one").error, 0);
 }
 
 // Over HTTP as the search server answers.

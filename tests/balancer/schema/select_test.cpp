@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 #include "balancer/schema/show.hpp"
@@ -155,6 +157,32 @@ TEST(SchemaSelects, HaveBounds) {
   std::string wide = "SELECT 1";
   for (int i = 0; i < 5000; ++i) wide += " OR 1";
   EXPECT_TRUE(read_schema_select(wide));
+}
+
+// Words of the language in any order: each is carried out or refused.
+TEST(SchemaSelects, OfAnyWordsEnd) {
+  constexpr std::string_view kWords[] = {
+      "SELECT ",    "name",      " FROM ",  "fruits",  " f",          ",",
+      "(",          ")",         "*",       "f.",      "`color`",     " WHERE ",
+      " AND ",      " OR ",      " NOT ",   " = ",     "'a%'",        " LIKE ",
+      "1",          " IN (",     "NULL",    " IS ",    " CASE ",      " WHEN ",
+      " THEN ",     " END ",     "COUNT(",  "IF(",     "CONCAT(",     " GROUP BY ",
+      " ORDER BY ", " LIMIT 1",  " UNION ", "EXISTS ", " LEFT JOIN ", " ON ",
+      " USING (",   "colors",    " AS x",   "-",       "@@x",         "_utf8",
+      "DISTINCT ",  " BETWEEN ", "\\",      "''",      ";",           "SUBSTRING_INDEX('a.b','.',"};
+  std::minstd_rand random(7);
+  std::size_t carried_out = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string statement = "SELECT name FROM fruits WHERE ";
+    if (random() % 2 == 0) statement = "SELECT ";
+    for (auto words = random() % 14; words > 0; --words)
+      statement += kWords[random() % std::size(kWords)];
+    const auto select = read_schema_select(statement);
+    if (!select) continue;
+    ++carried_out;
+    EXPECT_FALSE(answer(statement).empty()) << statement;
+  }
+  EXPECT_GT(carried_out, 100U);
 }
 
 TEST(SchemaStatements, AreKnownByTheirFirstWords) {
