@@ -30,12 +30,15 @@ MysqlLocalAnswer rows_answer(const std::vector<LocalColumn>& columns,
 bool is_about_connection(std::string_view text) {
   SqlTokens tokens(text);
   bool is = false;
+  SqlToken before;
   for (auto token = tokens.next(); token.kind != TokenKind::end; token = tokens.next()) {
     if (token.kind == TokenKind::ambiguous || token.kind == TokenKind::unfinished) return false;
-    if (token.kind != TokenKind::word) continue;
     if (token.is_word("from")) return false;
+    const bool calls = token.is_sign('(') && before.kind == TokenKind::word;
     is = is || token.text.starts_with('@') || token.is_word("union") ||
-         asks_connection(SchemaExpression::call(lower(token.text), {}));
+         token.is_word("current_user") ||
+         (calls && asks_connection(SchemaExpression::call(lower(before.text), {})));
+    before = token;
   }
   return is;
 }

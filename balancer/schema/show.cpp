@@ -93,10 +93,7 @@ constexpr std::array kViews{
     View{"processlist",
          "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
          "STATE AS State, INFO AS Info FROM information_schema.processlist"},
-    View{"plugins",
-         "SELECT PLUGIN_NAME AS Name, PLUGIN_STATUS AS Status, PLUGIN_TYPE AS Type, PLUGIN_LIBRARY "
-         "AS Library, PLUGIN_LICENSE AS License FROM information_schema.plugins"},
-    View{"plugins of engine", "!Type Name Library Users Extra"},
+    View{"plugins", "!Type Name Library Users Extra"},
     View{"grants", "SELECT 'GRANT {rights} ON *.* TO {user}' AS `Grants for {user}`"},
     View{"count warnings", "SELECT @@warning_count AS `@@session.warning_count`"},
     View{"count errors", "SELECT 0 AS `@@session.error_count`"},
@@ -199,7 +196,6 @@ class ShowReader {
       while (!tokens_.at_end()) tokens_.step();
     const bool lists_full = words == "columns" || words == "tables";
     if (parts_.full && lists_full) words = "full " + words;
-    if (words == "plugins" && !facts_.is_mysql) words = "plugins of engine";
     const auto* const view = std::ranges::find(kViews, words, &View::words);
     if (view == kViews.end())
       return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(words)));

@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::string_view kKnownStatements =
     "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
-    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS; about karmad: "
+    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS, COLUMNS FROM "
+    "t "
+    "and what else tools of MySQL ask; about karmad: "
     "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
     "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, COMMIT";
 constexpr std::string_view kKnownShow =
