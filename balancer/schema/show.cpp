@@ -46,7 +46,7 @@ constexpr std::string_view kRoutines =
     "!Db Name Type Definer Modified Created Security_type Comment character_set_client "
     "collation_connection Database_Collation";
 
-/// `!`: without rows, with these columns; `_` between small and capital letters is a blank.
+/// `!`: without rows, with these columns (kWithBlank: `_` stands for a blank).
 constexpr std::array kViews{
     View{"variables", kVariables},
     View{"status", kStatus},
@@ -127,9 +127,8 @@ constexpr std::array kViews{
 };
 
 /// Those of the columns above whose names have blanks.
-constexpr std::array<std::string_view, 6> kWithBlank{"Database_Collation", "Time_zone",
-                                                     "Execute_at",         "Interval_value",
-                                                     "Interval_field",     "Default_collation"};
+constexpr std::array<std::string_view, 5> kWithBlank{
+    "Database_Collation", "Time_zone", "Execute_at", "Interval_value", "Interval_field"};
 
 std::unexpected<ClientError> wrong(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
