@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "agent/dialect/request/sql_tokens.hpp"
 #include "config/text/source_text.hpp"
