@@ -26,6 +26,7 @@ namespace karmad {
 
 struct Answer;
 struct Query;
+struct SchemaFacts;
 struct SqlSession;
 struct StatementList;
 
@@ -103,6 +104,7 @@ struct Query : RequestFields {
   Ticket ingress_ticket;  ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
   std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
+  const SchemaFacts* schema_facts = nullptr;           ///< of its connection; null: of none
   bool takes_rows = false;     ///< its client reads rows: what karmad answers of itself is no text
   SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
   std::uint64_t last_insert_id = 0;     ///< of the last document that it has made; 0: not known

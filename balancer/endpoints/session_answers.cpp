@@ -113,9 +113,6 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
     case Is::use:
       return completed_task(rows_answer({}, form));
     case Is::kill:
-    case Is::databases:
-    case Is::collations:
-    case Is::charsets:
       return completed_task(
           bad_request(query, 400, unknown_statement(query.request.statement->text).reason));
     case Is::meta:

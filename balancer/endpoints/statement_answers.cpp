@@ -4,6 +4,7 @@
 
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/operator_access.hpp"
+#include "balancer/endpoints/schema_answers.hpp"
 #include "balancer/endpoints/session_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
@@ -45,7 +46,10 @@ Task<Answer> answer_kill(Query& query, const SessionStatement& statement, Status
 Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& statement = *query.request.statement;
   const bool of_mirrors = statement.is_of_mirrors();
-  if (query.on_admin_port && of_mirrors) return completed_task(no_queries_here(query));
+  const bool of_schema = statement.kind == StatementKind::schema;
+  if (query.on_admin_port && (of_mirrors || of_schema || statement.kind == StatementKind::session))
+    return completed_task(no_queries_here(query));
+  if (of_schema) return answer_schema(query, served, scatter, form_at(served));
   if (of_mirrors) {
     query.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.

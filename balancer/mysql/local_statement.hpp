@@ -9,6 +9,7 @@
 #include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/variables.hpp"
+#include "balancer/schema/rows.hpp"
 
 namespace karmad {
 
@@ -24,5 +25,9 @@ struct MysqlLocalAnswer {
 /// been read (StatementText::read) if it can be.
 std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
                                                const MysqlConnectionFacts& facts);
+
+/// What the connection tells about itself, for statements about the schema. Refers to what the
+/// facts refer to.
+SchemaFacts schema_facts(const MysqlConnectionFacts& facts);
 
 }  // namespace karmad

@@ -54,12 +54,13 @@ MysqlError mysql_error(int status, std::string text) {
   if (mentions_part(text, "syntax error") || text.starts_with("P0"))
     return {1064, "42000", std::move(text)};
   if (mentions_part(text, "duplicate id")) return {1062, "23000", std::move(text)};
-  if (mentions_part(text, "unknown column") || mentions_part(text, "no such filter attribute") ||
+  if (contains_folded(text, "unknown column") || mentions_part(text, "no such filter attribute") ||
       (mentions_part(text, "attribute '") && mentions_part(text, "' not found")))
     return {1054, "42S22", std::move(text)};
   if (status == 404 || mentions_part(text, "unknown local table") ||
       mentions_part(text, "unknown table") || mentions_part(text, "no such table"))
     return {1146, "42S02", std::move(text)};
+  if (mentions_part(text, "Unknown system variable")) return {1193, "HY000", std::move(text)};
   // What a mirror says of the statement; drivers take 1105 for trouble of the server.
   if (status == 400 || (status == 500 && blame_of(text, nullptr) == Blame::client))
     return {1064, "42000", std::move(text)};

@@ -46,7 +46,8 @@ bool is_change(StatementKind kind) {
 /// Whether a listener with `_readonly` takes it.
 bool only_reads(StatementKind kind) {
   using enum StatementKind;
-  return kind == select || kind == call || kind == show || kind == session || kind == status;
+  return kind == select || kind == call || kind == show || kind == session || kind == status ||
+         kind == schema;
 }
 
 /// What the pipeline knows of a statement in place of the head of a request to `/sql?mode=raw`.
@@ -144,7 +145,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
   } else if ((read_only_ || state_.read_only()) && !only_reads(statement.sql.kind)) {
     outcome = co_await refuse_change();
   } else {
-    state_.warning.reset();
+    if (statement.sql.kind != StatementKind::schema) state_.warning.reset();
     outcome = co_await pass_statement(statement);
   }
   co_return outcome;
@@ -211,6 +212,9 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;
+  SchemaFacts schema;
+  if (statement.sql.kind == StatementKind::schema) schema = schema_facts(facts());
+  query.schema_facts = &schema;
   query.request.rows_only = true;
   query.takes_rows = true;
   open_trace(query);

@@ -29,10 +29,16 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"collation_connection", "utf8mb4_general_ci"},
     MysqlVariable{"collation_database", "utf8mb4_general_ci"},
     MysqlVariable{"collation_server", "utf8mb4_general_ci"},
-    MysqlVariable{"default_storage_engine", ""},
+    MysqlVariable{"default_storage_engine", "MyISAM"},  // one without transactions
     MysqlVariable{"foreign_key_checks", "1"},
+    MysqlVariable{"have_openssl", "DISABLED"},
+    MysqlVariable{"have_profiling", "NO"},
     MysqlVariable{"have_ssl", "DISABLED"},
+    MysqlVariable{"hostname", "karmad"},
     MysqlVariable{"init_connect", ""},
+    MysqlVariable{"innodb_version", ""},
+    MysqlVariable{"log_bin", "0"},
+    MysqlVariable{"lower_case_file_system", "0"},
     MysqlVariable{"license", "Apache-2.0"},
     MysqlVariable{"lower_case_table_names", "1"},
     MysqlVariable{"net_buffer_length", "16384"},
@@ -52,6 +58,8 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"unique_checks", "1"},
     MysqlVariable{"version", kMysqlVersion},
     MysqlVariable{"version_comment", "karmad " KARMAD_VERSION},
+    MysqlVariable{"version_compile_machine", "x86_64"},
+    MysqlVariable{"version_compile_os", "Linux"},
 };
 
 /// The name of today of a variable that has an older one too.
@@ -434,6 +442,20 @@ std::optional<std::string> value_of_variable(std::string_view name,
   if (name == "wait_timeout" && whole_number(*set).value_or(0) > facts.idle_seconds)
     return fmt::format("{}", facts.idle_seconds);
   return *set;
+}
+
+std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts) {
+  constexpr std::array<std::string_view, 9> kFacts{
+      "max_allowed_packet", "wait_timeout", "interactive_timeout",
+      "read_only",          "tx_read_only", "warning_count",
+      "last_insert_id",     "identity",     "pseudo_thread_id"};
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto add = [&](std::string_view name) {
+    if (auto value = value_of_variable(name, facts)) all.emplace_back(name, *std::move(value));
+  };
+  for (const auto& variable : kMysqlVariables) add(variable.name);
+  for (const auto name : kFacts) add(name);
+  return all;
 }
 
 }  // namespace karmad

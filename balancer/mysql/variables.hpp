@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agent/dialect/request/sql_statement.hpp"
 #include "balancer/mysql/messages.hpp"
@@ -61,5 +63,8 @@ struct MysqlConnectionFacts {
 /// it, or of those that clients read when they connect; nothing for an unknown one.
 std::optional<std::string> value_of_variable(std::string_view name,
                                              const MysqlConnectionFacts& facts);
+
+/// All variables that have a value.
+std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts);
 
 }  // namespace karmad

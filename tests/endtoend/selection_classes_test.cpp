@@ -35,7 +35,7 @@ const std::vector<std::string> kShows{
 };
 
 /// The same about tables, of which karmad itself knows the answer.
-const std::vector<std::string> kDescriptions{"DESC t", "describe\tt", "SHOW TABLES",
+const std::vector<std::string> kDescriptions{"DESC t", "desc\tt", "SHOW TABLES",
                                              "/**/ show /* all */\n tables"};
 
 class SelectionClasses : public testing::Test {

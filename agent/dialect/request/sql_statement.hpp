@@ -192,10 +192,6 @@ struct SessionStatement {
     scroll,     ///< SHOW SCROLL: the token of the last SELECT
     inspected,  ///< SHOW PLAN, SHOW PROFILE: `text` names it
     use,        ///< USE: `text` is the name, or empty
-    // Asked by clients of MySQL only.
-    databases,   ///< SHOW DATABASES
-    collations,  ///< SHOW COLLATION
-    charsets,    ///< SHOW CHARACTER SET
   };
   Is is = Is::nothing;
   std::string text{};
@@ -242,11 +238,13 @@ enum class StatementKind : std::uint8_t {
   show,            ///< a SHOW that mirrors answer
   session,         ///< about the connection: SHOW META, SET, USE, COMMIT …
   status,          ///< another SHOW, DESC: about karmad
+  schema,          ///< as tools ask MySQL: SHOW COLUMNS, SELECT … FROM information_schema …
   administration,  ///< changes a server or its tables: DROP, CREATE …
   unknown
 };
 
-/// The kind of a statement. Reads two words of a text of any length: the only classifier.
+/// The kind of a statement: the only classifier. Reads a few words of a text of any length; of a
+/// SELECT of up to kLongestSchemaStatement bytes what precedes its first table.
 StatementKind kind_of_statement(std::string_view statement);
 
 /// Which mirrors a statement may use. What lists or describes tables and servers should use the

@@ -45,7 +45,7 @@ TEST(Statements, AreUnderstoodInEveryForm) {
       {"SHOW TABLES", {Show::tables}},
       {"show tables like 'p%'", {Show::tables, "", "p%"}},
       {"DESC products", {Show::table, "products"}},
-      {"Describe `products`;;", {Show::table, "products"}},
+      {"Desc `products`;;", {Show::table, "products"}},
       {"SHOW STATUS", {Show::status}},
       {"SHOW STATUS LIKE 'ag_products%'", {Show::status, "", "ag_products%"}},
       {"SHOW VERSION", {Show::version}},
@@ -65,7 +65,7 @@ TEST(Statements, HaveCommentsThatAllEnginesReadAlike) {
        {"SHOW TABLES", "SHOW AGENT STATUS LIKE 'a%'", "SHOW VARIABLES", "SHOW THREADS",
         "SHOW TABLE t STATUS", "SHOW CREATE TABLE t", "SHOW META", "SELECT id FROM t", "SELECT 1",
         "SET NAMES utf8", "COMMIT", "DESC t", "CALL KEYWORDS('a', 't')", "DELETE FROM t",
-        "INSERT INTO t VALUES (1)", "SHOW DATABASES", "USE x"}) {
+        "INSERT INTO t VALUES (1)", "SHOW SESSION VARIABLES", "USE x"}) {
     EXPECT_EQ(why_refused(statement + " /* c */"), "read") << statement;
     EXPECT_EQ(why_refused("/* c */" + statement), "read") << statement;
     EXPECT_TRUE(why_refused(statement + " # c").starts_with("found #")) << statement;

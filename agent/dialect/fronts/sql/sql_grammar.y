@@ -14,7 +14,7 @@
 %syntax_error { reader->syntax_error(TOKEN); }
 
 %fallback WORD AGENT AGENTS AS BEGIN CALL COMMIT CREATE DELETE DESC EXPLAIN HINT INSERT INTO
-  JOIN KILL LIKE META OF_CLIENT PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
+  JOIN KILL LIKE META PLAN REPLACE SCROLL SERVER SET SETTINGS SHOW STATUS TABLE TABLES UPDATE USE VALUES
   VERSION WARNINGS.
 // Made by the reader: a token within brackets that no rule looks into; `;`; `-` in a CALL.
 %token INNER SEMICOLON MINUS.
@@ -208,6 +208,7 @@ value_list ::= value_list INNER(A). { reader->listed_argument(A); }
 show ::= SHOW SERVER(A) rest.                  { reader->show_server(A); }
 show ::= SHOW SETTINGS(A) rest.                { reader->show_server(A); }
 show ::= EXPLAIN WORD(W) name(N) QUOTED rest.  { reader->explain(W, N); }
+show ::= SHOW WORD SERVER(A) rest.             { reader->show_server(A); }
 show ::= SHOW CREATE TABLE(T) name(N).             { reader->show_create(T, N); }
 show ::= SHOW CREATE TABLE(T) name(N) OPTION rest. { reader->show_create(T, N); }
 show ::= SHOW TABLE name(N) STATUS rest.       { reader->show_table(ShowStatement::Object::table_status, N); }
@@ -243,7 +244,6 @@ session ::= SHOW META like.      { reader->session(SessionStatement::Is::meta); 
 session ::= SHOW SCROLL like.    { reader->session(SessionStatement::Is::scroll); }
 session ::= SHOW WARNINGS like.  { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW WARNINGS LIMIT rest. { reader->session(SessionStatement::Is::warnings); }
-session ::= SHOW OF_CLIENT(A) rest. { reader->of_client(A); }
 session ::= SHOW PLAN(A).        { reader->inspect(A); }
 session ::= BEGIN(V) assigned(S).  { reader->transaction(V, S); }
 session ::= COMMIT(V) assigned(S). { reader->transaction(V, S); }

@@ -142,9 +142,6 @@ SqlToken SqlTokens::next() {
       return token(Kind::word, at, SQL_COMMIT);
     }
     'create' { return token(Kind::word, at, SQL_CREATE); }
-    'databases' | 'schemas' | 'collation' | 'charset' | 'character' {
-      return token(Kind::word, at, SQL_OF_CLIENT);
-    }
     'delete' { return token(Kind::word, at, SQL_DELETE); }
     'desc' | 'describe' { return token(Kind::word, at, SQL_DESC); }
     'distinct' { return token(Kind::word, at, SQL_DISTINCT); }

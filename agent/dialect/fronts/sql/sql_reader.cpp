@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr std::string_view kKnownStatements =
     "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
-    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS; about karmad: "
+    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS, COLUMNS FROM "
+    "t "
+    "and what else tools of MySQL ask; about karmad: "
     "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
     "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, BEGIN, COMMIT, "
     "ROLLBACK, KILL";
@@ -238,12 +241,6 @@ class SqlReader {
   void inspect(SqlPiece what) {
     done(SessionStatement{.is = SessionStatement::Is::inspected,
                           .text = what.token().is_word("plan") ? "SHOW PLAN" : "SHOW PROFILE"});
-  }
-  void of_client(SqlPiece what) {
-    using Is = SessionStatement::Is;
-    const auto word = what.token();
-    const bool databases = word.is_word("databases") || word.is_word("schemas");
-    session(databases ? Is::databases : word.is_word("collation") ? Is::collations : Is::charsets);
   }
   void use(SqlRange name) {
     done(SessionStatement{.is = SessionStatement::Is::use,
@@ -647,7 +644,7 @@ StatementKind kind_of_statement(std::string_view statement) {
   if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return StatementKind::empty;
   switch (first.keyword) {
     case SQL_SELECT:
-      return StatementKind::select;
+      return selects_schema(statement) ? StatementKind::schema : StatementKind::select;
     case SQL_INSERT:
     case SQL_REPLACE:
       return StatementKind::insert;
@@ -659,7 +656,7 @@ StatementKind kind_of_statement(std::string_view statement) {
     case SQL_EXPLAIN:
       return StatementKind::show;
     case SQL_DESC:
-      return StatementKind::status;
+      return shows_schema(statement) ? StatementKind::schema : StatementKind::status;
     case SQL_SET:
     case SQL_USE:
     case SQL_BEGIN:
@@ -670,7 +667,13 @@ StatementKind kind_of_statement(std::string_view statement) {
       break;
   }
   if (first.keyword == SQL_SHOW) {
-    switch (tokens.next().keyword) {
+    const auto second = tokens.next();
+    if (second.kind == SqlToken::Kind::ambiguous && statement.size() <= kLongestSchemaStatement &&
+        shows_schema(without_executable_comments(statement)))
+      return StatementKind::schema;
+    if (shows_variables(statement)) return StatementKind::show;
+    if (shows_schema(statement)) return StatementKind::schema;
+    switch (second.keyword) {
       case SQL_CREATE:
       case SQL_TABLE:
       case SQL_SERVER:
@@ -680,12 +683,12 @@ StatementKind kind_of_statement(std::string_view statement) {
       case SQL_SCROLL:
       case SQL_WARNINGS:
       case SQL_PLAN:
-      case SQL_OF_CLIENT:
         return StatementKind::session;
       default:
         return StatementKind::status;
     }
   }
+  if (first.is_word("explain") && shows_schema(statement)) return StatementKind::schema;
   const bool administers = std::ranges::any_of(
       kAdministration, [&](std::string_view word) { return first.is_word(word); });
   return administers ? StatementKind::administration : StatementKind::unknown;
@@ -697,6 +700,7 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
     case StatementKind::change:
       return SelectionClass::must_use_primary;
     case StatementKind::show:
+    case StatementKind::schema:
       return SelectionClass::should_use_primary;
     case StatementKind::select:
     case StatementKind::call:
@@ -724,6 +728,8 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
           fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
                       "it to the mirrors themselves",
                       tokens.next().text)});
+    case StatementKind::schema:
+      return std::unexpected(ClientError{400, "statements about the schema are not read here"});
     case StatementKind::unknown:
       if (auto trouble = tokens.next().trouble())
         return std::unexpected(ClientError{400, *std::move(trouble)});

@@ -1,0 +1,133 @@
+#include "agent/dialect/fronts/sql/schema_statements.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "agent/dialect/request/sql_tokens.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+namespace {
+
+using Kind = SqlToken::Kind;
+
+bool is_one_of(const SqlToken& token, std::span<const std::string_view> words) {
+  return std::ranges::any_of(words, [&](auto word) { return token.is_word(word); });
+}
+
+bool ends(const SqlToken& token) {
+  return token.kind == Kind::end || token.is_sign(';');
+}
+
+bool is_from(const SqlToken& token) {
+  return token.is_word("from") || token.is_word("in");
+}
+
+/// Whether SHOW CREATE is about something that has a schema: a database, or a name of two parts.
+bool creates_in_schema(SqlTokens& tokens) {
+  const auto what = tokens.next();
+  if (what.is_word("database") || what.is_word("schema")) return true;
+  const auto name = tokens.next();
+  return what.is_word("table") && name.names_table() &&
+         (name.inner().contains('.') || tokens.next().text.starts_with('.'));
+}
+
+bool describes(const SqlToken& verb, SqlTokens& tokens) {
+  constexpr std::array<std::string_view, 10> kExplained{"select",  "query",   "insert", "update",
+                                                        "delete",  "for",     "format", "analyze",
+                                                        "replace", "extended"};
+  const auto table = tokens.next();
+  if (!table.names_table() && table.kind != Kind::quoted) return false;
+  if (verb.is_word("describe")) return true;
+  if (verb.is_word("explain")) return !is_one_of(table, kExplained);
+  return tokens.next().is_word("table") && ends(tokens.next());
+}
+
+}  // namespace
+
+bool shows_schema(std::string_view statement) {
+  constexpr std::array<std::string_view, 34> kObjects{
+      "full",      "extended", "global",    "session",  "local",     "columns",     "fields",
+      "indexes",   "keys",     "databases", "schemas",  "collation", "charset",     "character",
+      "plugins",   "engines",  "engine",    "storage",  "errors",    "count",       "grants",
+      "procedure", "function", "package",   "triggers", "events",    "processlist", "privileges",
+      "profiles",  "open",     "master",    "slave",    "replica",   "binary"};
+  SqlTokens tokens(statement);
+  const auto verb = tokens.next();
+  if (!verb.is_word("show")) return describes(verb, tokens);
+  const auto object = tokens.next();
+  if (is_one_of(object, kObjects)) return true;
+  if (object.is_word("replicas") || object.is_word("all")) return true;
+  if (object.is_word("create")) return creates_in_schema(tokens);
+  const auto next = tokens.next();
+  if (object.is_word("tables")) return is_from(next) || next.is_word("where");
+  if (object.is_word("status")) return next.is_word("where");
+  if (object.is_word("index")) return is_from(next);
+  if (!object.is_word("table") || !next.is_word("status")) return false;
+  const auto last = tokens.next();
+  return ends(last) || is_from(last) || last.is_word("like") || last.is_word("where");
+}
+
+bool shows_variables(std::string_view statement) {
+  SqlTokens tokens(statement);
+  if (!tokens.next().is_word("show")) return false;
+  auto object = tokens.next();
+  constexpr std::array<std::string_view, 3> kScopes{"session", "global", "local"};
+  if (is_one_of(object, kScopes)) object = tokens.next();
+  return object.is_word("variables");
+}
+
+bool selects_schema(std::string_view statement) {
+  if (statement.size() > kLongestSchemaStatement) return false;
+  std::string plain;
+  if (statement.contains("/*!")) statement = plain = without_executable_comments(statement);
+  SqlTokens tokens(statement);
+  bool behind_from = false;
+  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
+    if (token.kind == Kind::ambiguous || token.kind == Kind::unfinished) return false;
+    if (behind_from && token.names_table()) {
+      const auto name = token.inner();
+      const auto schema = name.substr(0, name.find('.'));
+      if (schema.size() == name.size() && token.is_word("dual")) return true;
+      const bool has_part = schema.size() < name.size() || tokens.next().text.starts_with('.');
+      return has_part && is_system_schema(schema);
+    }
+    behind_from = token.is_word("from");
+  }
+  return false;
+}
+
+bool is_system_schema(std::string_view schema) {
+  constexpr std::array<std::string_view, 4> kSchemas{"information_schema", "performance_schema",
+                                                     "mysql", "sys"};
+  return std::ranges::find(kSchemas, lower(schema)) != kSchemas.end();
+}
+
+std::string without_executable_comments(std::string_view statement) {
+  std::string out(statement);
+  char quote = 0;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    const char c = out[at];
+    if (quote != 0) {
+      if (c == '\\' && quote != '`') ++at;
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"' || c == '`') {
+      quote = c;
+    } else if (out.compare(at, 3, "/*!") == 0) {
+      auto end = at + 3;
+      while (end < out.size() && out[end] >= '0' && out[end] <= '9') ++end;
+      out.replace(at, end - at, end - at, ' ');
+      at = end - 1;
+    } else if (out.compare(at, 2, "*/") == 0) {
+      out[at] = out[at + 1] = ' ';
+    } else if (out.compare(at, 2, "/*") == 0) {  // an ordinary comment
+      const auto end = out.find("*/", at + 2);
+      if (end == out.npos) break;
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace karmad

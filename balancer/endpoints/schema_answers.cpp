@@ -1,0 +1,222 @@
+#include "balancer/endpoints/schema_answers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "agent/dialect/replies/raw_replies.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "balancer/core/long_work.hpp"
+#include "balancer/endpoints/session_answers.hpp"
+#include "balancer/endpoints/table_answers.hpp"
+#include "balancer/schema/show.hpp"
+#include "balancer/schema/tables.hpp"
+#include "balancer/status/collect.hpp"
+#include "balancer/status/rows/agent_status.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kMostDescribed = 1000;  // tables of one statement
+constexpr std::size_t kMostPairs = 10'000;    // rows of an answer of a mirror
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// The tables that SQL can name, sorted.
+std::vector<std::string> table_names(const Topology& topology, const DialectKind& kind) {
+  std::vector<std::string> names;
+  for (const auto& table : topology.tables)
+    if (table->dialect == kind) names.push_back(table->name);
+  std::ranges::sort(names);
+  return names;
+}
+
+/// The first two columns of the first result set of an answer in the form `mode=raw`.
+Pairs first_columns(std::string_view body) {
+  Pairs pairs;
+  RawReplies answer;
+  if (!answer.read_answer(body) || answer.sets_each() == 0) return pairs;
+  const auto& set = answer.set(0, 0);
+  const auto columns = answer.all_columns_of(set);
+  if (columns.size() < 2) return pairs;
+  RawRowsByName rows(set.rows);
+  std::vector<std::string_view> cells(columns.size());
+  while (pairs.size() < kMostPairs && rows.next(columns, cells.data()) == RawRowsByName::Step::row)
+    pairs.emplace_back(cell_text(cells[0]), cell_text(cells[1]));
+  return pairs;
+}
+
+/// Asks a mirror, of the first shard of a table, in the form `mode=raw`.
+Task<Answer> ask_mirror(Query& query, const ServedPath& served, Scatter scatter,
+                        std::string_view text, const ShowStatement& show) {
+  const auto kept = query.keep(std::string(text));
+  query.meta = nullptr;
+  query.request = {.method = "POST",
+                   .path = "/sql",
+                   .query = "mode=raw",
+                   .content_type = "text/plain",
+                   .body = kept,
+                   .in_session = true};
+  query.request.statement = std::make_shared<const StatementText>(
+      StatementText{.text = kept,
+                    .kind = StatementKind::show,
+                    .form = RowForm::raw,
+                    .place = {StatementPlace::In::body, kept},
+                    .read = std::make_shared<const SqlStatement>(show)});
+  return answer_query(query, served, scatter);
+}
+
+Task<Answer> ask_about_table(Query& query, const ServedPath& served, Scatter scatter,
+                             std::string_view before, std::string_view table,
+                             std::string_view behind) {
+  ShowStatement show{.table = std::string(table),
+                     .table_begin = before.size(),
+                     .table_end = before.size() + table.size()};
+  if (before.starts_with("SHOW CREATE")) show.object = ShowStatement::Object::create_table;
+  return ask_mirror(query, served, scatter, fmt::format("{}{}{}", before, table, behind), show);
+}
+
+/// Names of a table twice: a text that is an attribute, too.
+void add_columns(SchemaContents& contents, const std::string& table, Pairs described) {
+  auto& columns = contents.columns[table];
+  for (auto& [name, type] : described)
+    if (std::ranges::find(columns, name, &DescribedColumn::name) == columns.end())
+      columns.push_back({std::move(name), std::move(type)});
+}
+
+/// What the SELECT reads of mirrors and of karmad.
+struct Needs {
+  std::set<std::string> described;
+  bool variables = false;
+  bool status = false;
+};
+
+Needs needs_of(const SchemaSelect& select, const SchemaContents& contents,
+               const SchemaFacts& facts) {
+  Needs needs;
+  for_each_select(select, [&](const SchemaSelect& each) {
+    for (std::size_t s = 0; s < each.sources.size(); ++s) {
+      const auto& source = each.sources[s];
+      needs.variables |= lists_variables(source.table);
+      needs.status |= lists_status(source.table);
+      if (!lists_columns(source.schema, source.table)) continue;
+      for (const auto& name : contents.tables)
+        if (may_have_table(each, s, facts, name)) needs.described.insert(name);
+    }
+  });
+  return needs;
+}
+
+/// SHOW STATUS, with some names of MySQL.
+Pairs status_pairs(Query& query) {
+  const auto snapshot = collect(query.worker);
+  const auto text = [](auto number) { return fmt::to_string(number); };
+  const auto open = query.worker.connections.open.load(std::memory_order_relaxed);
+  Pairs pairs{{"Uptime", text(snapshot.process.uptime.count() / 1'000'000)},
+              {"Threads_connected", text(open)},
+              {"Threads_running", "1"},
+              {"Connections", text(snapshot.process.connections)},
+              {"Ssl_cipher", ""},
+              {"Ssl_version", ""}};
+  if (query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes)
+    status_rows(snapshot, [&](std::string key, std::string value, bool) {
+      pairs.emplace_back(std::move(key), std::move(value));
+    });
+  return pairs;
+}
+
+/// Carries out a SELECT, on a helper thread if there are any.
+Task<SchemaResult<ResultSet>> carry_out(Query& query, const SchemaSelect& select,
+                                        const SchemaContents& contents, const SchemaFacts& facts,
+                                        std::string_view text) {
+  SchemaResult<ResultSet> result;
+  auto work = [&] {
+    SchemaTables tables(contents, facts, text);
+    const auto rows = rows_of(
+        select, [&](auto schema, auto table) { return tables.find(schema, table); }, facts);
+    if (rows)
+      result = result_set_of(*rows);
+    else
+      result = std::unexpected(rows.error());
+  };
+  if (query.worker.process.helpers == nullptr) {
+    work();
+    co_return std::move(result);
+  }
+  const auto end = co_await run_on_helper(query, text.size(), work);
+  if (end == HelperPool::End::refused)
+    co_return std::unexpected(ClientError{429, std::string(too_much_long_work().reason)});
+  if (end != HelperPool::End::done)
+    co_return std::unexpected(ClientError{504, "request_timeout has passed"});
+  co_return std::move(result);
+}
+
+/// Asks for what the SELECT needs. An answer: it failed.
+Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& served, Scatter scatter,
+                                            const Needs& needs, SchemaContents& contents,
+                                            std::string& warning) {
+  for (const auto& table : needs.described) {
+    auto answer = co_await ask_about_table(query, served, scatter, "DESC ", table, "");
+    if (query.client_left || query.memory_denied()) co_return std::move(answer);
+    if (answer.status == 200) {
+      add_columns(contents, table, first_columns(answer.content()));
+      query.worker.loop.buffers.give(std::move(answer.body));
+    } else if (needs.described.size() == 1) {
+      co_return std::move(answer);
+    } else {
+      warning = fmt::format("the columns of {} are not known now", table);
+    }
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace
+
+Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
+                           StatusForm form) {
+  if (query.takes_rows) form = StatusForm::rows;
+  const auto given = query.request;
+  const auto text = given.statement->text;
+  const SchemaFacts facts = query.schema_facts != nullptr ? *query.schema_facts : SchemaFacts{};
+  const auto statement = read_schema_statement(text, facts);
+  if (!statement) co_return bad_request(query, statement.error().status, statement.error().reason);
+  if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
+    co_return bad_request(query, 404, query.topology->unknown(statement->table));
+  if (statement->is == SchemaStatement::Is::passed) {
+    const std::string_view whole = statement->text;
+    auto answer =
+        co_await ask_about_table(query, served, scatter, whole.substr(0, statement->table_begin),
+                                 statement->table, whole.substr(statement->table_end));
+    co_return answer;
+  }
+  const auto& select = *statement->select;
+  SchemaContents contents{.tables = table_names(*query.topology, served.kind)};
+  const auto needs = needs_of(select, contents, facts);
+  if (needs.described.size() > kMostDescribed)
+    co_return bad_request(query, 400,
+                          fmt::format("the statement is about the columns of more than {} tables; "
+                                      "name a table",
+                                      kMostDescribed));
+  if (needs.status) contents.status = status_pairs(query);
+  std::string warning;
+  auto failed = co_await ask_for_columns(query, served, scatter, needs, contents, warning);
+  if (failed) co_return *std::move(failed);
+  auto rows = co_await carry_out(query, select, contents, facts, text);
+  // Variables that are not known here: those of a mirror.
+  if (needs.variables && rows && (rows->count == 0 || !select.where)) {
+    const ShowStatement of_no_table;
+    auto answer = co_await ask_mirror(query, served, scatter, "SHOW VARIABLES", of_no_table);
+    if (query.client_left || query.memory_denied()) co_return answer;
+    if (answer.status == 200) {
+      contents.variables = first_columns(answer.content());
+      rows = co_await carry_out(query, select, contents, facts, text);
+    }
+  }
+  query.request = given;
+  if (!rows) co_return bad_request(query, rows.error().status, rows.error().reason);
+  rows->warning = std::move(warning);
+  co_return rows_answer(*std::move(rows), form);
+}
+
+}  // namespace karmad

@@ -1,0 +1,347 @@
+#include "balancer/schema/show.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "agent/dialect/fronts/sql/schema_statements.hpp"
+#include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+namespace {
+
+/// What a SHOW says besides its object.
+struct ShowParts {
+  bool full = false;
+  std::vector<std::string> of;      ///< FROM table, as a path
+  std::optional<std::string> from;  ///< FROM schema
+};
+
+/// A SHOW as a SELECT: its words, and the text of the SELECT. {schema} and {table} stand for texts
+/// in quotes.
+struct View {
+  std::string_view words;
+  std::string_view select;
+};
+
+constexpr std::string_view kVariables =
+    "SELECT VARIABLE_NAME AS Variable_name, VARIABLE_VALUE AS Value FROM "
+    "information_schema.session_variables";
+constexpr std::string_view kStatus =
+    "SELECT VARIABLE_NAME AS Variable_name, VARIABLE_VALUE AS Value FROM "
+    "information_schema.session_status";
+constexpr std::string_view kDatabases =
+    "SELECT SCHEMA_NAME AS `Database` FROM information_schema.schemata";
+constexpr std::string_view kCharsets =
+    "SELECT CHARACTER_SET_NAME AS Charset, DESCRIPTION AS Description, DEFAULT_COLLATE_NAME AS "
+    "`Default collation`, CONCAT(MAXLEN) AS Maxlen FROM information_schema.character_sets";
+constexpr std::string_view kEngines =
+    "SELECT ENGINE AS Engine, SUPPORT AS Support, COMMENT AS Comment, TRANSACTIONS AS "
+    "Transactions, XA, SAVEPOINTS AS Savepoints FROM information_schema.engines";
+constexpr std::string_view kMessages = "!Level Code Message";
+constexpr std::string_view kRoutines =
+    "!Db Name Type Definer Modified Created Security_type Comment character_set_client "
+    "collation_connection Database_Collation";
+
+/// `!`: without rows, with these columns (kWithBlank: `_` stands for a blank).
+constexpr std::array kViews{
+    View{"variables", kVariables},
+    View{"status", kStatus},
+    View{"databases", kDatabases},
+    View{"schemas", kDatabases},
+    View{"collation",
+         "SELECT COLLATION_NAME AS Collation, CHARACTER_SET_NAME AS Charset, ID AS Id, IS_DEFAULT "
+         "AS `Default`, IS_COMPILED AS Compiled, CONCAT(SORTLEN) AS Sortlen FROM "
+         "information_schema.collations"},
+    View{"charset", kCharsets},
+    View{"character set", kCharsets},
+    View{"engines", kEngines},
+    View{"storage engines", kEngines},
+    View{"tables",
+         "SELECT TABLE_NAME AS `Tables_in_{name}` FROM information_schema.tables WHERE "
+         "TABLE_SCHEMA = {schema} ORDER BY 1"},
+    View{"full tables",
+         "SELECT TABLE_NAME AS `Tables_in_{name}`, TABLE_TYPE AS Table_type FROM "
+         "information_schema.tables WHERE TABLE_SCHEMA = {schema} ORDER BY 1"},
+    View{"table status",
+         "SELECT TABLE_NAME AS Name, ENGINE AS Engine, VERSION AS Version, ROW_FORMAT AS "
+         "Row_format, TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS Avg_row_length, DATA_LENGTH AS "
+         "Data_length, MAX_DATA_LENGTH AS Max_data_length, INDEX_LENGTH AS Index_length, DATA_FREE "
+         "AS Data_free, AUTO_INCREMENT AS Auto_increment, CREATE_TIME AS Create_time, UPDATE_TIME "
+         "AS Update_time, CHECK_TIME AS Check_time, TABLE_COLLATION AS Collation, CHECKSUM AS "
+         "Checksum, CREATE_OPTIONS AS Create_options, TABLE_COMMENT AS Comment FROM "
+         "information_schema.tables WHERE TABLE_SCHEMA = {schema} ORDER BY 1"},
+    View{"columns",
+         "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type, IS_NULLABLE AS `Null`, COLUMN_KEY AS "
+         "`Key`, COLUMN_DEFAULT AS `Default`, EXTRA AS Extra FROM information_schema.columns WHERE "
+         "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} ORDER BY ORDINAL_POSITION"},
+    View{"full columns",
+         "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type, COLLATION_NAME AS Collation, "
+         "IS_NULLABLE AS `Null`, COLUMN_KEY AS `Key`, COLUMN_DEFAULT AS `Default`, EXTRA AS Extra, "
+         "PRIVILEGES AS Privileges, COLUMN_COMMENT AS Comment FROM information_schema.columns "
+         "WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} ORDER BY ORDINAL_POSITION"},
+    View{"index",
+         "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS Non_unique, INDEX_NAME AS Key_name, "
+         "SEQ_IN_INDEX AS Seq_in_index, COLUMN_NAME AS Column_name, COLLATION AS Collation, "
+         "CARDINALITY AS Cardinality, SUB_PART AS Sub_part, PACKED AS Packed, NULLABLE AS `Null`, "
+         "INDEX_TYPE AS Index_type, COMMENT AS Comment, INDEX_COMMENT AS Index_comment, IS_VISIBLE "
+         "AS Visible, EXPRESSION AS Expression FROM information_schema.statistics WHERE "
+         "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"},
+    View{"processlist",
+         "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
+         "STATE AS State, INFO AS Info FROM information_schema.processlist"},
+    View{"plugins", "!Type Name Library Users Extra"},
+    View{"grants", "SELECT 'GRANT {rights} ON *.* TO {user}' AS `Grants for {user}`"},
+    View{"count warnings", "SELECT @@warning_count AS `@@session.warning_count`"},
+    View{"count errors", "SELECT 0 AS `@@session.error_count`"},
+    View{"errors", kMessages},
+    View{"engine innodb status", "!Type Name Status"},
+    View{"create database",
+         "SELECT '{name}' AS `Database`, CONCAT('CREATE DATABASE `', '{name}', '` /*!40100 DEFAULT "
+         "CHARACTER SET utf8mb4 */') AS `Create Database`"},
+    View{"procedure status", kRoutines},
+    View{"function status", kRoutines},
+    View{"package status", kRoutines},
+    View{"package body status", kRoutines},
+    View{"triggers",
+         "!Trigger Event Table Statement Timing Created sql_mode Definer character_set_client "
+         "collation_connection Database_Collation"},
+    View{"events",
+         "!Db Name Definer Time_zone Type Execute_at Interval_value Interval_field Starts Ends "
+         "Status Originator character_set_client collation_connection Database_Collation"},
+    View{"open tables", "!Database Table In_use Name_locked"},
+    View{"privileges", "!Privilege Context Comment"},
+    View{"profiles", "!Query_ID Duration Query"},
+    View{"master status", "!File Position Binlog_Do_DB Binlog_Ignore_DB Executed_Gtid_Set"},
+    View{"binary log status", "!File Position Binlog_Do_DB Binlog_Ignore_DB Executed_Gtid_Set"},
+    View{"slave status", "!Slave_IO_State Master_Host Master_User Master_Port"},
+    View{"all slaves status", "!Connection_name Slave_SQL_State Slave_IO_State Master_Host"},
+    View{"replica status", "!Replica_IO_State Source_Host Source_User Source_Port"},
+    View{"binary logs", "!Log_name File_size Encrypted"},
+    View{"master logs", "!Log_name File_size Encrypted"},
+    View{"slave hosts", "!Server_id Host Port Master_id"},
+    View{"replicas", "!Server_Id Host Port Source_Id Replica_UUID"},
+};
+
+/// Those of the columns above whose names have blanks.
+constexpr std::array<std::string_view, 5> kWithBlank{
+    "Database_Collation", "Time_zone", "Execute_at", "Interval_value", "Interval_field"};
+
+std::unexpected<ClientError> wrong(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// The text as a literal of SQL.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string replaced(std::string text, std::string_view mark, std::string_view by) {
+  for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at + by.size()))
+    text.replace(at, mark.size(), by);
+  return text;
+}
+
+/// The SELECT of columns without rows.
+std::string empty_select(std::string_view columns) {
+  std::string out = "SELECT ";
+  for (; !columns.empty();) {
+    const auto name = columns.substr(0, columns.find(' '));
+    columns.remove_prefix(std::min(name.size() + 1, columns.size()));
+    const bool blank = std::ranges::find(kWithBlank, name) != kWithBlank.end();
+    out += fmt::format("'' AS `{}`{}", blank ? replaced(std::string(name), "_", " ") : name,
+                       columns.empty() ? "" : ", ");
+  }
+  return out + " FROM dual WHERE FALSE";
+}
+
+/// A statement for a mirror about the table that the tokens name.
+SchemaResult<SchemaStatement> passed(std::string_view before, SchemaTokens& tokens,
+                                     std::string_view behind) {
+  if (!tokens.now().names_table()) return wrong("syntax error: expected a table");
+  SchemaStatement out{.is = SchemaStatement::Is::passed, .text = std::string(before)};
+  out.table = tokens.take_path().back();
+  out.table_begin = out.text.size();
+  out.text += out.table;
+  out.table_end = out.text.size();
+  out.text += behind;
+  return out;
+}
+
+/// Reads what stands behind SHOW: the words of a view, and what they are about.
+class ShowReader {
+ public:
+  ShowReader(SchemaTokens& tokens, const SchemaFacts& facts) : tokens_(tokens), facts_(facts) {}
+
+  SchemaResult<SchemaStatement> run() {
+    auto words = object();
+    if (words == "create table") return pass_on();
+    if (words == "create database")
+      parts_.from = tokens_.now().names_table() ? tokens_.take_path().back() : facts_.schema;
+    if (words == "columns" || words == "index") {
+      if (!take_from() || !tokens_.now().names_table())
+        return wrong("syntax error: expected FROM and a table behind SHOW " + words);
+      parts_.of = tokens_.take_path();
+    }
+    if (words == "grants" && tokens_.take_word("for"))
+      while (!tokens_.at_end()) tokens_.step();
+    const bool lists_full = words == "columns" || words == "tables";
+    if (parts_.full && lists_full) words = "full " + words;
+    const auto* const view = std::ranges::find(kViews, words, &View::words);
+    if (view == kViews.end())
+      return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(words)));
+    if (take_from()) parts_.from = tokens_.take_path().back();
+    return made_of(*view);
+  }
+
+ private:
+  bool take_from() { return tokens_.take_word("from") || tokens_.take_word("in"); }
+
+  /// The words that name the object, in the form of kViews.
+  std::string object() {
+    for (bool more = true; more;) {
+      parts_.full |= tokens_.now().is_word("full");
+      more = tokens_.take_word("full") || tokens_.take_word("extended") ||
+             tokens_.take_word("global") || tokens_.take_word("session") ||
+             tokens_.take_word("local");
+    }
+    if (tokens_.take_word("count")) {
+      while (tokens_.take_sign('(') || tokens_.take_sign('*') || tokens_.take_sign(')')) {
+      }
+      const bool errors = tokens_.take_word("errors");
+      if (!errors) tokens_.take_word("warnings");
+      return errors ? "count errors" : "count warnings";
+    }
+    auto words = lower(tokens_.take_text());
+    if (words == "fields") words = "columns";
+    if (words == "indexes" || words == "keys") words = "index";
+    // Of the views that have several words, the next ones belong to them.
+    const auto begins = [](std::string_view begin) {
+      return std::ranges::any_of(kViews, [&](const View& view) {
+        return view.words.starts_with(begin) &&
+               (view.words.size() == begin.size() || view.words[begin.size()] == ' ');
+      });
+    };
+    if (words == "create") {
+      const bool database = tokens_.now().is_word("database") || tokens_.now().is_word("schema");
+      tokens_.step();
+      if (database && tokens_.take_word("if")) {
+        tokens_.take_word("not");
+        tokens_.take_word("exists");
+      }
+      return database ? "create database" : "create table";
+    }
+    while (tokens_.now().kind == SqlToken::Kind::word &&
+           begins(words + " " + lower(tokens_.now().text)))
+      words += " " + lower(tokens_.take_text());
+    return words;
+  }
+
+  /// SHOW CREATE TABLE schema.table
+  SchemaResult<SchemaStatement> pass_on() { return passed("SHOW CREATE TABLE ", tokens_, ""); }
+
+  SchemaResult<SchemaStatement> made_of(const View& view) {
+    auto schema = parts_.from.value_or(parts_.of.size() > 1 ? parts_.of.front() : facts_.schema);
+    const auto name = schema;
+    if (!is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
+    SchemaStatement out;
+    if (!parts_.of.empty() && schema == facts_.schema) out.table = parts_.of.back();
+    std::string text(view.select);
+    if (text.starts_with('!')) text = empty_select(view.select.substr(1));
+    const auto plain = [](std::string_view name_of) {
+      std::string text_of(name_of);
+      std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });
+      return text_of;
+    };
+    text = replaced(std::move(text), "{schema}", quoted(schema));
+    text = replaced(std::move(text), "{name}", plain(shortened_utf8(name)));
+    text = replaced(std::move(text), "{user}", plain(facts_.user));
+    text = replaced(std::move(text), "{rights}",
+                    facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
+    if (!parts_.of.empty()) text = replaced(std::move(text), "{table}", quoted(parts_.of.back()));
+    auto inner = read_schema_select(text);
+    if (!inner) return std::unexpected(std::move(inner.error()));
+    auto select = std::make_shared<SchemaSelect>();
+    select->items.push_back({.value = {}, .name = {}, .all_of = ""});
+    if (auto why = condition((*inner)->items.front().name, *select))
+      return std::unexpected(*std::move(why));
+    select->sources.push_back({.alias = "shown", .select = *std::move(inner)});
+    out.select = std::move(select);
+    return out;
+  }
+
+  /// LIKE, about the first column; WHERE; what may follow them.
+  std::optional<ClientError> condition(const std::string& first, SchemaSelect& select) {
+    if (tokens_.take_word("like")) {
+      if (tokens_.now().kind != SqlToken::Kind::quoted)
+        return wrong("LIKE needs a pattern in quotes").error();
+      select.where = SchemaExpression::call(
+          "like", {SchemaExpression{.is = SchemaExpression::Is::column, .name = first},
+                   SchemaExpression::literal(tokens_.take_text())});
+    } else if (tokens_.take_word("where")) {
+      auto where = read_schema_expression(tokens_);
+      if (!where) return std::move(where.error());
+      select.where = *std::move(where);
+    }
+    if (tokens_.take_word("limit"))
+      while (!tokens_.at_end()) tokens_.step();
+    if (tokens_.at_end()) return std::nullopt;
+    return wrong(fmt::format("syntax error: expected LIKE 'pattern', WHERE or the end at offset {}",
+                             tokens_.now().at))
+        .error();
+  }
+
+  SchemaTokens& tokens_;
+  const SchemaFacts& facts_;
+  ShowParts parts_;
+};
+
+/// DESCRIBE t, DESCRIBE t column, EXPLAIN t: as SHOW COLUMNS. DESC t TABLE: passed on.
+SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& facts) {
+  const bool passes = tokens.now().is_word("desc");
+  tokens.step();
+  if (!tokens.now().names_table() && tokens.now().kind != SqlToken::Kind::quoted)
+    return wrong("syntax error: expected a table");
+  const auto begin = tokens.now().at;
+  if (passes) return passed("DESC ", tokens, " TABLE");
+  if (tokens.now().kind == SqlToken::Kind::quoted)
+    tokens.step();
+  else
+    tokens.take_path();
+  const auto table = tokens.statement().substr(begin, tokens.end_before() - begin);
+  std::string like;
+  tokens.take_word("like");
+  if (!tokens.at_end()) like = fmt::format(" LIKE {}", quoted(tokens.take_text()));
+  if (!tokens.at_end()) return wrong("syntax error: expected the end behind DESCRIBE table column");
+  const auto text = fmt::format("SHOW COLUMNS FROM {}{}",
+                                table.starts_with('\'') || table.starts_with('"')
+                                    ? "`" + std::string(table.substr(1, table.size() - 2)) + "`"
+                                    : std::string(table),
+                                like);
+  return read_schema_statement(text, facts);
+}
+
+}  // namespace
+
+SchemaResult<SchemaStatement> read_schema_statement(std::string_view statement,
+                                                    const SchemaFacts& facts) {
+  const auto text = without_executable_comments(statement);
+  SchemaTokens tokens(text);
+  if (tokens.now().is_word("select")) {
+    auto select = read_schema_select(text);
+    if (!select) return std::unexpected(std::move(select.error()));
+    return SchemaStatement{.select = *std::move(select)};
+  }
+  if (tokens.take_word("show")) return ShowReader(tokens, facts).run();
+  return describe(tokens, facts);
+}
+
+}  // namespace karmad

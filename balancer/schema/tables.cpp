@@ -1,0 +1,402 @@
+#include "balancer/schema/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+namespace {
+
+using Value = SchemaValue;
+
+/// A table and its columns in their order; those with `#` are numbers.
+struct Definition {
+  std::string_view name;
+  std::string_view columns;
+};
+
+constexpr std::array kDefinitions{
+    Definition{"APPLICABLE_ROLES",
+               "USER HOST GRANTEE GRANTEE_HOST ROLE_NAME ROLE_HOST IS_GRANTABLE IS_DEFAULT "
+               "IS_MANDATORY"},
+    Definition{"CHARACTER_SETS", "CHARACTER_SET_NAME DEFAULT_COLLATE_NAME DESCRIPTION MAXLEN#"},
+    Definition{"CHECK_CONSTRAINTS",
+               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA TABLE_NAME CONSTRAINT_NAME LEVEL "
+               "CHECK_CLAUSE"},
+    Definition{"COLLATIONS",
+               "COLLATION_NAME CHARACTER_SET_NAME ID# IS_DEFAULT IS_COMPILED SORTLEN# "
+               "PAD_ATTRIBUTE"},
+    Definition{"COLLATION_CHARACTER_SET_APPLICABILITY", "COLLATION_NAME CHARACTER_SET_NAME"},
+    Definition{"COLUMNS",
+               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION# "
+               "COLUMN_DEFAULT IS_NULLABLE DATA_TYPE CHARACTER_MAXIMUM_LENGTH# "
+               "CHARACTER_OCTET_LENGTH# NUMERIC_PRECISION# NUMERIC_SCALE# DATETIME_PRECISION# "
+               "CHARACTER_SET_NAME COLLATION_NAME COLUMN_TYPE COLUMN_KEY EXTRA PRIVILEGES "
+               "COLUMN_COMMENT GENERATION_EXPRESSION SRS_ID#"},
+    Definition{"COLUMN_PRIVILEGES",
+               "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME PRIVILEGE_TYPE "
+               "IS_GRANTABLE"},
+    Definition{"COLUMN_STATISTICS", "SCHEMA_NAME TABLE_NAME COLUMN_NAME HISTOGRAM"},
+    Definition{"ENABLED_ROLES", "ROLE_NAME ROLE_HOST IS_DEFAULT IS_MANDATORY"},
+    Definition{"ENGINES", "ENGINE SUPPORT COMMENT TRANSACTIONS XA SAVEPOINTS"},
+    Definition{"EVENTS",
+               "EVENT_CATALOG EVENT_SCHEMA EVENT_NAME DEFINER TIME_ZONE EVENT_BODY "
+               "EVENT_DEFINITION EVENT_TYPE EXECUTE_AT INTERVAL_VALUE INTERVAL_FIELD SQL_MODE "
+               "STARTS ENDS STATUS ON_COMPLETION CREATED LAST_ALTERED LAST_EXECUTED EVENT_COMMENT "
+               "ORIGINATOR# CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"},
+    Definition{"FILES",
+               "FILE_ID# FILE_NAME FILE_TYPE TABLESPACE_NAME TABLE_CATALOG TABLE_SCHEMA "
+               "TABLE_NAME LOGFILE_GROUP_NAME LOGFILE_GROUP_NUMBER# ENGINE EXTENT_SIZE# "
+               "INITIAL_SIZE# MAXIMUM_SIZE# TOTAL_EXTENTS# STATUS EXTRA"},
+    Definition{"GLOBAL_STATUS", "VARIABLE_NAME VARIABLE_VALUE"},
+    Definition{"GLOBAL_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
+    Definition{"INNODB_TABLESPACES", "SPACE# NAME FLAG# ROW_FORMAT PAGE_SIZE# FILE_SIZE#"},
+    Definition{"KEYWORDS", "WORD RESERVED#"},
+    Definition{"KEY_COLUMN_USAGE",
+               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_CATALOG TABLE_SCHEMA "
+               "TABLE_NAME COLUMN_NAME ORDINAL_POSITION# POSITION_IN_UNIQUE_CONSTRAINT# "
+               "REFERENCED_TABLE_SCHEMA REFERENCED_TABLE_NAME REFERENCED_COLUMN_NAME"},
+    Definition{"PARAMETERS",
+               "SPECIFIC_CATALOG SPECIFIC_SCHEMA SPECIFIC_NAME ORDINAL_POSITION# PARAMETER_MODE "
+               "PARAMETER_NAME DATA_TYPE CHARACTER_MAXIMUM_LENGTH# CHARACTER_OCTET_LENGTH# "
+               "NUMERIC_PRECISION# NUMERIC_SCALE# DATETIME_PRECISION# CHARACTER_SET_NAME "
+               "COLLATION_NAME DTD_IDENTIFIER ROUTINE_TYPE"},
+    Definition{"PARTITIONS",
+               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PARTITION_NAME SUBPARTITION_NAME "
+               "PARTITION_ORDINAL_POSITION# SUBPARTITION_ORDINAL_POSITION# PARTITION_METHOD "
+               "SUBPARTITION_METHOD PARTITION_EXPRESSION SUBPARTITION_EXPRESSION "
+               "PARTITION_DESCRIPTION TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# "
+               "INDEX_LENGTH# DATA_FREE# CREATE_TIME UPDATE_TIME CHECK_TIME CHECKSUM# "
+               "PARTITION_COMMENT NODEGROUP TABLESPACE_NAME"},
+    Definition{"PLUGINS",
+               "PLUGIN_NAME PLUGIN_VERSION PLUGIN_STATUS PLUGIN_TYPE PLUGIN_TYPE_VERSION "
+               "PLUGIN_LIBRARY PLUGIN_LIBRARY_VERSION PLUGIN_AUTHOR PLUGIN_DESCRIPTION "
+               "PLUGIN_LICENSE LOAD_OPTION"},
+    Definition{"PROCESSLIST", "ID# USER HOST DB COMMAND TIME# STATE INFO"},
+    Definition{"PROFILING", "QUERY_ID# SEQ# STATE DURATION#"},
+    Definition{"REFERENTIAL_CONSTRAINTS",
+               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME UNIQUE_CONSTRAINT_CATALOG "
+               "UNIQUE_CONSTRAINT_SCHEMA UNIQUE_CONSTRAINT_NAME MATCH_OPTION UPDATE_RULE "
+               "DELETE_RULE TABLE_NAME REFERENCED_TABLE_NAME"},
+    Definition{"ROUTINES",
+               "SPECIFIC_NAME ROUTINE_CATALOG ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DATA_TYPE "
+               "CHARACTER_MAXIMUM_LENGTH# CHARACTER_OCTET_LENGTH# NUMERIC_PRECISION# "
+               "NUMERIC_SCALE# DATETIME_PRECISION# CHARACTER_SET_NAME COLLATION_NAME "
+               "DTD_IDENTIFIER ROUTINE_BODY ROUTINE_DEFINITION EXTERNAL_NAME EXTERNAL_LANGUAGE "
+               "PARAMETER_STYLE IS_DETERMINISTIC SQL_DATA_ACCESS SQL_PATH SECURITY_TYPE CREATED "
+               "LAST_ALTERED SQL_MODE ROUTINE_COMMENT DEFINER CHARACTER_SET_CLIENT "
+               "COLLATION_CONNECTION DATABASE_COLLATION"},
+    Definition{"SCHEMATA",
+               "CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME "
+               "SQL_PATH DEFAULT_ENCRYPTION"},
+    Definition{"SCHEMA_PRIVILEGES",
+               "GRANTEE TABLE_CATALOG TABLE_SCHEMA PRIVILEGE_TYPE IS_GRANTABLE"},
+    Definition{"SESSION_STATUS", "VARIABLE_NAME VARIABLE_VALUE"},
+    Definition{"SESSION_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
+    Definition{"STATISTICS",
+               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE# INDEX_SCHEMA INDEX_NAME "
+               "SEQ_IN_INDEX# COLUMN_NAME COLLATION CARDINALITY# SUB_PART# PACKED NULLABLE "
+               "INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION"},
+    Definition{"TABLES",
+               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT "
+               "TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# "
+               "DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION "
+               "CHECKSUM# CREATE_OPTIONS TABLE_COMMENT"},
+    Definition{"TABLESPACES",
+               "TABLESPACE_NAME ENGINE TABLESPACE_TYPE LOGFILE_GROUP_NAME EXTENT_SIZE# "
+               "AUTOEXTEND_SIZE# MAXIMUM_SIZE# NODEGROUP_ID# TABLESPACE_COMMENT"},
+    Definition{"TABLE_CONSTRAINTS",
+               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_SCHEMA TABLE_NAME "
+               "CONSTRAINT_TYPE ENFORCED"},
+    Definition{"TABLE_PRIVILEGES",
+               "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PRIVILEGE_TYPE IS_GRANTABLE"},
+    Definition{"TRIGGERS",
+               "TRIGGER_CATALOG TRIGGER_SCHEMA TRIGGER_NAME EVENT_MANIPULATION "
+               "EVENT_OBJECT_CATALOG EVENT_OBJECT_SCHEMA EVENT_OBJECT_TABLE ACTION_ORDER# "
+               "ACTION_CONDITION ACTION_STATEMENT ACTION_ORIENTATION ACTION_TIMING "
+               "ACTION_REFERENCE_OLD_TABLE ACTION_REFERENCE_NEW_TABLE ACTION_REFERENCE_OLD_ROW "
+               "ACTION_REFERENCE_NEW_ROW CREATED SQL_MODE DEFINER CHARACTER_SET_CLIENT "
+               "COLLATION_CONNECTION DATABASE_COLLATION"},
+    Definition{"USER_PRIVILEGES", "GRANTEE TABLE_CATALOG PRIVILEGE_TYPE IS_GRANTABLE"},
+    Definition{"VIEWS",
+               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME VIEW_DEFINITION CHECK_OPTION IS_UPDATABLE "
+               "DEFINER SECURITY_TYPE CHARACTER_SET_CLIENT COLLATION_CONNECTION"},
+};
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
+std::vector<SchemaColumn> columns_of(const Definition& definition) {
+  std::vector<SchemaColumn> columns;
+  for (auto rest = definition.columns; !rest.empty();) {
+    auto name = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    const bool is_number = name.ends_with('#');
+    if (is_number) name.remove_suffix(1);
+    columns.push_back({std::string(name), is_number});
+  }
+  return columns;
+}
+
+/// Adds a row of these values; the other columns are NULL.
+void add(SchemaTable& table,
+         std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
+  auto& row = table.rows.emplace_back(table.columns.size());
+  for (const auto& [name, value] : values) {
+    const auto found = std::ranges::find(table.columns, name, &SchemaColumn::name);
+    if (found == table.columns.end()) continue;
+    row[static_cast<std::size_t>(found - table.columns.begin())] = {
+        found->is_number ? Value::Kind::number : Value::Kind::text, std::string(value)};
+  }
+}
+
+/// How a type of the engine is called in MySQL. The lengths are empty where there is none.
+struct MysqlColumn {
+  std::string_view engine;
+  std::string_view data;
+  std::string_view type;
+  std::string_view characters{};
+  std::string_view bytes{};
+  std::string_view precision{};
+  std::string_view scale{};
+};
+
+constexpr MysqlColumn kText{"text", "text", "text", "65535", "65535"};
+constexpr std::array kTypes{
+    MysqlColumn{"bigint", "bigint", "bigint", {}, {}, "19", "0"},
+    MysqlColumn{"uint", "int", "int unsigned", {}, {}, "10", "0"},
+    MysqlColumn{"int", "int", "int unsigned", {}, {}, "10", "0"},
+    MysqlColumn{"integer", "int", "int unsigned", {}, {}, "10", "0"},
+    // Rows have it as the number of seconds.
+    MysqlColumn{"timestamp", "int", "int unsigned", {}, {}, "10", "0"},
+    MysqlColumn{"bool", "tinyint", "tinyint(1)", {}, {}, "3", "0"},
+    MysqlColumn{"float", "float", "float", {}, {}, "12", {}},
+    MysqlColumn{"double", "double", "double", {}, {}, "22", {}},
+    MysqlColumn{"string", "varchar", "varchar(16383)", "16383", "65532"},
+    MysqlColumn{"json", "json", "json"},
+    kText,
+};
+
+const MysqlColumn& mysql_type(std::string_view engine) {
+  engine = engine.substr(0, engine.find(':'));  // uint:3, of three bits
+  const auto* const found = std::ranges::find(kTypes, engine, &MysqlColumn::engine);
+  return found == kTypes.end() ? kText : *found;
+}
+
+/// Its key is the id, the first column of every table.
+constexpr std::string_view kId = "id";
+constexpr std::string_view kCollation = "utf8mb4_general_ci";
+constexpr std::string_view kEngine = "MyISAM";
+constexpr std::string_view kSchema = "information_schema";
+
+}  // namespace
+
+bool lists_columns(std::string_view schema, std::string_view table) {
+  return lower(schema) == kSchema && lower(table) == "columns";
+}
+
+bool lists_status(std::string_view table) {
+  const auto name = lower(table);
+  return name == "session_status" || name == "global_status";
+}
+
+bool lists_variables(std::string_view table) {
+  const auto name = lower(table);
+  return name == "session_variables" || name == "global_variables";
+}
+
+const SchemaTable* SchemaTables::find(std::string_view schema, std::string_view table) {
+  const auto in = lower(schema);
+  auto name = upper(table);
+  if (in.empty() && name == "DUAL") {
+    auto& dual = made_["DUAL"];
+    dual.rows.resize(1);
+    return &dual;
+  }
+  const bool of_server =
+      in == "performance_schema" && (name.ends_with("_VARIABLES") || name.ends_with("_STATUS"));
+  if (in != kSchema && !of_server) return nullptr;
+  const auto* const definition = std::ranges::find(kDefinitions, name, &Definition::name);
+  if (definition == kDefinitions.end()) return nullptr;
+  const auto [made, is_new] = made_.try_emplace(std::move(name));
+  if (is_new) {
+    made->second.columns = columns_of(*definition);
+    add_rows(made->first, made->second);
+  }
+  return &made->second;
+}
+
+void SchemaTables::add_tables(SchemaTable& table) {
+  for (const auto& name : contents_.tables)
+    add(table, {{"TABLE_CATALOG", "def"},
+                {"TABLE_SCHEMA", facts_.schema},
+                {"TABLE_NAME", name},
+                {"TABLE_TYPE", "BASE TABLE"},
+                {"ENGINE", kEngine},
+                {"VERSION", "10"},
+                {"ROW_FORMAT", "Dynamic"},
+                {"TABLE_COLLATION", kCollation},
+                {"CREATE_OPTIONS", ""},
+                {"TABLE_COMMENT", ""}});
+  for (const auto& view : kDefinitions)
+    add(table, {{"TABLE_CATALOG", "def"},
+                {"TABLE_SCHEMA", kSchema},
+                {"TABLE_NAME", view.name},
+                {"TABLE_TYPE", "SYSTEM VIEW"},
+                {"TABLE_COMMENT", ""}});
+}
+
+void SchemaTables::add_columns_of(std::string_view schema, const std::string& table,
+                                  std::span<const DescribedColumn> columns, SchemaTable& out) {
+  std::size_t number = 0;
+  for (const auto& column : columns) {
+    const auto& type = mysql_type(column.type);
+    const bool is_key = schema != kSchema && column.name == kId;
+    const bool is_engine_type = type.data != column.type && schema != kSchema;
+    const bool has_text = !type.characters.empty();
+    const bool as_engine = !facts_.is_mysql;
+    add(out, {{"TABLE_CATALOG", "def"},
+              {"TABLE_SCHEMA", schema},
+              {"TABLE_NAME", table},
+              {"COLUMN_NAME", column.name},
+              {"ORDINAL_POSITION", fmt::to_string(++number)},
+              {"IS_NULLABLE", is_key || as_engine ? "NO" : "YES"},
+              {"DATA_TYPE", as_engine ? column.type : type.data},
+              {"CHARACTER_MAXIMUM_LENGTH", type.characters},
+              {"CHARACTER_OCTET_LENGTH", type.bytes},
+              {"NUMERIC_PRECISION", type.precision},
+              {"NUMERIC_SCALE", type.scale},
+              {"CHARACTER_SET_NAME", has_text ? "utf8mb4" : ""},
+              {"COLLATION_NAME", has_text ? kCollation : ""},
+              {"COLUMN_TYPE", as_engine ? column.type : type.type},
+              {"COLUMN_DEFAULT", ""},
+              {"COLUMN_KEY", is_key && !as_engine ? "PRI" : ""},
+              {"EXTRA", ""},
+              {"PRIVILEGES", facts_.read_only ? "select" : "select,insert,update"},
+              {"COLUMN_COMMENT", is_engine_type && !as_engine ? column.type : ""},
+              {"GENERATION_EXPRESSION", ""}});
+    auto& row = out.rows.back();
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const auto& name = out.columns[c].name;
+      const bool may_lack = out.columns[c].is_number || name == "CHARACTER_SET_NAME" ||
+                            name == "COLLATION_NAME" || (name == "COLUMN_DEFAULT" && !as_engine);
+      if (may_lack && row[c].text.empty()) row[c] = {};
+    }
+  }
+}
+
+void SchemaTables::add_all_columns(SchemaTable& table) {
+  for (const auto& name : contents_.tables)
+    if (const auto found = contents_.columns.find(name); found != contents_.columns.end())
+      add_columns_of(facts_.schema, name, found->second, table);
+  for (const auto& view : kDefinitions) {
+    std::vector<DescribedColumn> columns;
+    for (const auto& column : columns_of(view))
+      columns.push_back({column.name, column.is_number ? "bigint" : "string"});
+    add_columns_of(kSchema, std::string(view.name), columns, table);
+  }
+}
+
+void SchemaTables::add_rows(std::string_view name, SchemaTable& table) {
+  const auto add_pairs = [&](const auto& pairs) {
+    for (const auto& [key, value] : pairs)
+      add(table, {{"VARIABLE_NAME", key}, {"VARIABLE_VALUE", value}});
+  };
+  if (name == "TABLES") return add_tables(table);
+  if (name == "COLUMNS") return add_all_columns(table);
+  if (name.ends_with("_STATUS")) return add_pairs(contents_.status);
+  if (name.ends_with("_VARIABLES")) {
+    auto all = facts_.variables ? facts_.variables() : decltype(contents_.variables){};
+    for (const auto& [key, value] : contents_.variables)
+      if (std::ranges::find(all, key, [](const auto& each) { return each.first; }) == all.end())
+        all.emplace_back(key, value);
+    std::ranges::sort(all);
+    return add_pairs(all);
+  }
+  if (name == "SCHEMATA") {
+    for (const auto schema : {kSchema, std::string_view(facts_.schema)})
+      add(table, {{"CATALOG_NAME", "def"},
+                  {"SCHEMA_NAME", schema},
+                  {"DEFAULT_CHARACTER_SET_NAME", "utf8mb4"},
+                  {"DEFAULT_COLLATION_NAME", kCollation},
+                  {"DEFAULT_ENCRYPTION", "NO"}});
+  } else if (name == "CHARACTER_SETS" || name.starts_with("COLLATION")) {
+    struct Charset {
+      std::string_view name, collation, id, length;
+    };
+    constexpr std::array kCharsets{Charset{"utf8", "utf8_general_ci", "33", "3"},
+                                   Charset{"utf8mb4", kCollation, "45", "4"}};
+    // The search server has the first one only.
+    for (const auto& charset : std::span(kCharsets).first(facts_.is_mysql ? 2 : 1))
+      add(table, {{"CHARACTER_SET_NAME", charset.name},
+                  {"DEFAULT_COLLATE_NAME", charset.collation},
+                  {"DESCRIPTION", "UTF-8 Unicode"},
+                  {"MAXLEN", charset.length},
+                  {"COLLATION_NAME", charset.collation},
+                  {"ID", charset.id},
+                  {"IS_DEFAULT", "Yes"},
+                  {"IS_COMPILED", "Yes"},
+                  {"SORTLEN", "1"},
+                  {"PAD_ATTRIBUTE", "PAD SPACE"}});
+  } else if (name == "ENGINES") {
+    add(table, {{"ENGINE", kEngine},
+                {"SUPPORT", "DEFAULT"},
+                {"COMMENT", "tables of the search servers behind karmad"},
+                {"TRANSACTIONS", "NO"},
+                {"XA", "NO"},
+                {"SAVEPOINTS", "NO"}});
+  } else if (name == "PROCESSLIST") {
+    const auto at = facts_.user.find('@');
+    add(table, {{"ID", fmt::to_string(facts_.connection)},
+                {"USER", std::string_view(facts_.user).substr(0, at)},
+                {"HOST", at == facts_.user.npos ? std::string_view()
+                                                : std::string_view(facts_.user).substr(at + 1)},
+                {"DB", facts_.schema},
+                {"COMMAND", "Query"},
+                {"TIME", "0"},
+                {"STATE", "executing"},
+                {"INFO", statement_}});
+  } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
+    for (const auto& each : contents_.tables)
+      add(table, {{"TABLE_CATALOG", "def"},
+                  {"TABLE_SCHEMA", facts_.schema},
+                  {"TABLE_NAME", each},
+                  {"CONSTRAINT_CATALOG", "def"},
+                  {"CONSTRAINT_SCHEMA", facts_.schema},
+                  {"CONSTRAINT_NAME", "PRIMARY"},
+                  {"CONSTRAINT_TYPE", "PRIMARY KEY"},
+                  {"ENFORCED", "YES"},
+                  {"NON_UNIQUE", "0"},
+                  {"INDEX_SCHEMA", facts_.schema},
+                  {"INDEX_NAME", "PRIMARY"},
+                  {"SEQ_IN_INDEX", "1"},
+                  {"COLUMN_NAME", kId},
+                  {"ORDINAL_POSITION", "1"},
+                  {"COLLATION", "A"},
+                  {"NULLABLE", ""},
+                  {"INDEX_TYPE", "BTREE"},
+                  {"COMMENT", ""},
+                  {"INDEX_COMMENT", ""},
+                  {"IS_VISIBLE", "YES"}});
+  } else if (name == "USER_PRIVILEGES") {
+    const auto at = facts_.user.find('@');
+    const auto grantee =
+        fmt::format("'{}'@'{}'", facts_.user.substr(0, at),
+                    at == facts_.user.npos ? std::string() : facts_.user.substr(at + 1));
+    for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
+      if (privilege == "SELECT" || !facts_.read_only)
+        add(table, {{"GRANTEE", grantee},
+                    {"TABLE_CATALOG", "def"},
+                    {"PRIVILEGE_TYPE", privilege},
+                    {"IS_GRANTABLE", "NO"}});
+  }
+}
+
+}  // namespace karmad
