@@ -162,7 +162,7 @@ namespace {
 using Keys = std::vector<SortKey>;
 
 /// More than any server sorts by; bounds the work per hit.
-constexpr std::size_t kMostKeys = 16;
+constexpr std::size_t kMostSortKeys = 16;
 /// Each step scans the rest of the value, so this also bounds the work per hit.
 constexpr std::size_t kMostSteps = 32;
 
@@ -287,7 +287,8 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
       return std::unexpected(added.error());
     }
   }
-  if (given.size() > kMostKeys) return refused(fmt::format("more than {} sort keys", kMostKeys));
+  if (given.size() > kMostSortKeys)
+    return refused(fmt::format("more than {} sort keys", kMostSortKeys));
   name_computed(given);
   const auto implied = add_implied(vectors, given);
   if (given.empty()) given.push_back(key_named("_score"));
