@@ -103,11 +103,11 @@ bool sorts_as_text(std::span<const RowKey> keys) {
 void read_values(SortTable<RowKey>& values, std::size_t number,
                  std::span<const std::string_view> cells) {
   const auto keys = values.keys();
+  auto* const row = values.row(number);
   for (std::size_t k = 0; k < keys.size(); ++k) {
     const auto cell = cells[*position(keys[k].column, cells.size())];
-    values.row(number)[k] = keys[k].as_text
-                                ? path_value(keys[k], cells, cell, values.room(number, k))
-                                : sort_value(cell);
+    row[k] = keys[k].as_text ? path_value(keys[k], cells, cell, values.room(number, k))
+                             : sort_value(cell);
   }
 }
 
