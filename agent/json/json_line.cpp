@@ -10,6 +10,16 @@
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
+
+void append_replaced(std::string& out, std::string_view text, std::span<Replaced> parts) {
+  std::ranges::sort(parts, {}, [](const Replaced& each) { return each.part.data(); });
+  const auto* at = text.data();
+  for (const auto& [part, by] : parts) {
+    out.append(at, part.data()).append(by);
+    at = part.data() + part.size();
+  }
+  out.append(at, text.data() + text.size());
+}
 namespace {
 
 constexpr std::size_t kStep = 512;  // most lines are shorter

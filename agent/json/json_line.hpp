@@ -2,12 +2,27 @@
 
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace karmad {
+
+/// A part of a text, and what takes its place.
+struct Replaced {
+  std::string_view part;
+  std::string_view by;
+};
+/// Appends a text of which some parts, which do not overlap, are replaced.
+void append_replaced(std::string& out, std::string_view text, std::span<Replaced> parts);
+
+/// A text that JsonLine::add() puts in quotes.
+struct Quoted {
+  std::string_view text;
+};
 
 /// Appends JSON to a string: used for traces, logs and documents. No other code may use the string
 /// until the destructor has set its final size. Space is reserved in steps, so that a piece costs
@@ -38,6 +53,15 @@ class JsonLine {
     need(1);
     *at_++ = c;
   }
+
+  void add(Quoted string) { add_quoted(string.text); }
+  template <std::integral Number>
+  requires(!std::same_as<Number, char> && !std::same_as<Number, bool>) void add(Number value) {
+    add_number(value);
+  }
+  /// Several pieces, one after the other.
+  template <class... Pieces>
+  requires(sizeof...(Pieces) > 1) void add(const Pieces&... pieces) { (add(pieces), ...); }
 
   template <class Number>
   void add_number(Number value) {

@@ -319,7 +319,7 @@ std::expected<Plan, ClientError> ManticoreAutocomplete::plan(const ClientRequest
                                                              ShardLayout) const {
   return Plan{.request = request,
               .edits = name_edits(parsed, TableNames::json),
-              .step = CallMerge{.rows = CallMerge::Rows::by_rank}};
+              .step = RowsMerge{.rows = RowsMerge::Rows::by_rank}};
 }
 
 AgentRequest ManticoreAutocomplete::write(const ClientRequest& request, const Parsed& parsed,

@@ -6,7 +6,7 @@
 #include "agent/dialect/fronts/bulk/update_target.hpp"
 #include "agent/dialect/fronts/json/percolate_body.hpp"
 #include "agent/dialect/merge/change_counts.hpp"
-#include "agent/dialect/merge/percolated.hpp"
+#include "agent/dialect/merge/search_merge.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/change_replies.hpp"
 #include "agent/dialect/replies/judge.hpp"

@@ -2,30 +2,355 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <list>
 #include <map>
+#include <numeric>
 #include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "agent/dialect/merge/buckets.hpp"
 #include "agent/dialect/merge/metrics.hpp"
-#include "agent/json/fold_equal.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "agent/json/keyed_hash.hpp"
+#include "config/text/enum_names.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
 namespace {
 
-/// The member `name` of an object; empty if it has none. Nothing if the object is malformed.
-std::optional<std::string_view> aggregate_member(std::string_view object, std::string_view name) {
-  std::string_view found;
-  const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (json_says(key, name)) found = value;
-    return true;
+/// One bucket of a shard's answer. The views are into the answer.
+struct AnswerBucket {
+  std::string_view name;   ///< raw, of a keyed answer
+  std::string_view key;    ///< bytes of the value; of a keyed answer its name in quotes
+  std::string_view bytes;  ///< the whole bucket
+  std::string_view from;   ///< of a range: bytes of its bounds; empty: it has none
+  std::string_view to;
+  std::string_view doc_count;  ///< position of its count within `bytes`
+  std::uint64_t count = 0;
+  std::size_t shard = 0;
+  std::string_view status;  ///< position of the value of its `status`; empty: it has none
+  /// What the filters of the search mean for it, from the least: a bucket has the greatest of all
+  /// shards.
+  enum class Status : std::uint8_t { unavailable, available, selected };
+  Status is{};
+
+  /// Adds the same bucket of another shard.
+  void add(const AnswerBucket& other) {
+    count += other.count;
+    is = std::max(is, other.is);
+  }
+};
+
+/// The buckets of one aggregation, of all shards in their order.
+struct AnswerBuckets {
+  std::vector<AnswerBucket> list;
+  bool keyed = false;  ///< `"buckets":{"name":{…}}`
+};
+
+constexpr auto kStatuses =
+    enum_names<AnswerBucket::Status>({{AnswerBucket::Status::unavailable, "unavailable"},
+                                      {AnswerBucket::Status::available, "available"},
+                                      {AnswerBucket::Status::selected, "selected"}});
+
+void read_status(std::string_view value, AnswerBucket& bucket) {
+  if (!is_string(value)) return;
+  const auto status = kStatuses.find(without_quotes(value));
+  if (!status) return;
+  bucket.status = without_quotes(value);
+  bucket.is = *status;
+}
+
+std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
+  AnswerBucket bucket{.bytes = bytes};
+  const bool whole = visit_members(bytes, [&](std::string_view name, std::string_view value) {
+    if (name == "key") bucket.key = value;
+    if (name == "from") bucket.from = value;
+    if (name == "to") bucket.to = value;
+    if (name == "status") read_status(value, bucket);
+    if (name != "doc_count") return true;
+    bucket.doc_count = value;
+    const auto count = whole_number<std::uint64_t>(value);
+    bucket.count = count.value_or(0);
+    return count.has_value();
   });
-  return whole ? std::optional(found) : std::nullopt;
+  return whole && !bucket.doc_count.empty() ? std::optional(bucket) : std::nullopt;
+}
+
+/// Adds the buckets of a shard's answer, the bytes of `{"buckets":…}`; false when malformed.
+bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buckets) {
+  const auto add = [&](std::string_view name, std::string_view value) {
+    auto bucket = read_bucket(value);
+    if (!bucket) return false;
+    bucket->name = name;
+    bucket->shard = shard;
+    if (bucket->key.empty() && name.data() != nullptr)
+      bucket->key = {name.data() - 1, name.size() + 2};
+    if (!bucket->key.empty()) buckets.list.push_back(*bucket);
+    return !bucket->key.empty();
+  };
+  return visit_members(answer, [&](std::string_view name, std::string_view value) {
+    if (name != "buckets") return true;
+    if (!is_array(value)) {
+      buckets.keyed = true;
+      return visit_members(value, add);
+    }
+    JsonCursor json(value);
+    JsonElements elements(json);
+    while (elements.next()) {
+      const auto bucket = take_value(json);
+      if (!bucket || !add({}, *bucket)) return false;
+    }
+    return elements.complete();
+  });
+}
+
+/// The number of a type in the order of groups that are equal in the order of the server.
+std::uint64_t type_order(std::string_view value) {
+  if (is_string(value)) return 5;
+  if (is_json_number(value)) return 4;
+  if (is_object(value) || is_array(value)) return 3;
+  return value.starts_with('t') ? 2 : value.starts_with('f') ? 1 : 0;
+}
+
+/// The keys of buckets in comparable form: a row of parts for each bucket, and one for the group
+/// behind which a page begins.
+class BucketKeys {
+ public:
+  BucketKeys(std::span<const CompositeSource> sources, std::vector<std::string_view> parts,
+             Collation collation)
+      : sources_(sources),
+        parts_(std::move(parts)),
+        order_(sources, collation, parts_.size() / sources.size(), true),
+        ascending_(2 * sources.size()),
+        ties_(ascending_, Collation::binary, parts_.size() / sources.size(), false) {
+    for (std::size_t p = 0; p < parts_.size(); ++p) read(p / sources.size(), p % sources.size());
+  }
+
+  /// The order in which the server answers, by the first `sources`. Different groups of a JSON path
+  /// can be equal in it: "Red" and "red" by a collation without case; null, true, false and ""
+  /// always.
+  std::strong_ordering sorted(std::size_t a, std::size_t b, std::size_t sources) const {
+    return order_.compare(a, b, 0, sources);
+  }
+  /// The same by all sources, made strict: equal only for keys of one group.
+  std::strong_ordering grouped(std::size_t a, std::size_t b) const {
+    const auto order = order_.compare(a, b);
+    return order != 0 ? order : ties_.compare(a, b);
+  }
+  /// Whether they are equal apart from the spelling of numbers.
+  bool same_values(std::size_t a, std::size_t b) const {
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      const auto x = part(a, i);
+      const auto y = part(b, i);
+      const bool same =
+          is_json_number(x) && is_json_number(y)
+              ? compare(json_number(x), json_number(y)) == 0
+              : order_.compare(a, b, i, i + 1) == 0 && ties_.compare(a, b, 2 * i, 2 * i + 2) == 0;
+      if (!same) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Ascending {
+    static constexpr bool descending = false;
+  };
+
+  std::string_view part(std::size_t row, std::size_t source) const {
+    return parts_[row * sources_.size() + source];
+  }
+
+  void read(std::size_t row, std::size_t source) {
+    const auto value = part(row, source);
+    auto& sorted = order_.row(row)[source];
+    if (sources_[source].kind == KeyKind::attribute) {
+      sorted = sort_value(value);
+      return;
+    }
+    sorted = json_sort_value(value, order_.room(row, source));
+    auto* const ties = ties_.row(row) + 2 * source;
+    ties[0] = {.kind = SortValue::Kind::number, .number = {.magnitude = type_order(value)}};
+    ties[1] = sorted;
+    if (is_object(value) || is_array(value)) ties[1].text = value;
+  }
+
+  std::span<const CompositeSource> sources_;
+  std::vector<std::string_view> parts_;  // row by row, one for each source
+  SortTable<CompositeSource> order_;
+  std::vector<Ascending> ascending_;
+  SortTable<Ascending> ties_;  // of each value inside JSON the number of its type, and its text
+};
+
+/// The parts of all keys, and of `aggregation.after`; a missing part is empty.
+std::vector<std::string_view> parts_of(const Aggregation& aggregation,
+                                       std::span<const CompositeSource> sources,
+                                       const std::vector<AnswerBucket>& list) {
+  std::vector<std::string_view> parts;
+  parts.reserve((list.size() + 1) * sources.size());
+  for (const auto& bucket : list) {
+    if (aggregation.merging != Merging::composite) {
+      parts.push_back(bucket.key);
+      continue;
+    }
+    const auto begin = parts.size();
+    parts.resize(begin + sources.size());
+    visit_members(bucket.key, [&](std::string_view name, std::string_view value) {
+      for (std::size_t i = 0; i < sources.size(); ++i)
+        if (json_says(name, sources[i].name)) parts[begin + i] = value;
+      return true;
+    });
+  }
+  parts.insert(parts.end(), aggregation.after.begin(), aggregation.after.end());
+  return parts;
+}
+
+/// Leaves the groups of a page out that are before `aggregation.after`, and those that may be
+/// incomplete. A shard that returned as many groups as requested may have more. Its groups before
+/// the last one are complete, so the page ends before the smallest of these last groups. Groups
+/// that are equal to that one in the server's order also go to the next page, because the shard may
+/// have more of them.
+///
+/// Returns the shard that may have more groups and did not answer in the requested order: it is
+/// then unknown which groups are complete.
+std::optional<std::size_t> cut_to_page(const Aggregation& aggregation, const BucketKeys& keys,
+                                       const std::vector<AnswerBucket>& list,
+                                       std::vector<std::uint32_t>& rows) {
+  std::optional<std::size_t> end;
+  const auto sorted = [&](std::size_t a, std::size_t b) {
+    return keys.sorted(a, b, aggregation.sorted_by);
+  };
+  for (std::size_t begin = 0, next = 0; begin < list.size(); begin = next) {
+    const auto shard = list[begin].shard;
+    bool ordered = true;
+    for (next = begin + 1; next < list.size() && list[next].shard == shard; ++next)
+      ordered = ordered && sorted(next - 1, next) <= 0;
+    if (next - begin < aggregation.asked) continue;
+    if (!ordered) return shard;
+    if (!end || sorted(next - 1, *end) < 0) end = next - 1;
+  }
+  if (end) std::erase_if(rows, [&](std::size_t row) { return sorted(row, *end) >= 0; });
+  if (aggregation.after.empty()) return std::nullopt;
+  // Many JSON libraries change 10.000000 to 10, which is another group of a JSON path, at another
+  // position.
+  std::optional<std::size_t> meant;
+  for (std::size_t row = 0; row < list.size(); ++row) {
+    if (keys.grouped(row, list.size()) == 0) {
+      meant = row;
+      break;
+    }
+    if (!meant && keys.same_values(row, list.size())) meant = row;
+  }
+  const auto after = meant.value_or(list.size());
+  std::erase_if(rows, [&](std::size_t row) { return keys.grouped(row, after) <= 0; });
+  return std::nullopt;
+}
+
+/// Merges buckets with equal keys, then sorts and limits them as `aggregation` says. Spellings that
+/// the collation treats as equal have one key; the first in byte order is shown. Returns a shard as
+/// cut_to_page().
+std::optional<std::size_t> merge_by_key(const Aggregation& aggregation, Collation collation,
+                                        std::vector<AnswerBucket>& list) {
+  const bool composite = aggregation.merging == Merging::composite;
+  const CompositeSource whole_key{.kind = aggregation.key};
+  const auto sources = composite ? std::span(aggregation.sources) : std::span(&whole_key, 1);
+  const BucketKeys keys(sources, parts_of(aggregation, sources, list), collation);
+  std::vector<std::uint32_t> rows(list.size());
+  std::iota(rows.begin(), rows.end(), 0U);
+  if (composite)
+    if (const auto shard = cut_to_page(aggregation, keys, list, rows)) return shard;
+  // By key, then by spelling, so that the choice of the spelling shown is deterministic.
+  std::ranges::sort(rows, [&](auto a, auto b) {
+    const auto order = keys.grouped(a, b);
+    return order != 0 ? order < 0 : list[a].key < list[b].key;
+  });
+  std::optional<std::uint32_t> kept;  // the first row of the present group
+  std::erase_if(rows, [&](auto row) {
+    const bool same = kept && keys.grouped(*kept, row) == 0;
+    if (same)
+      list[*kept].add(list[row]);
+    else
+      kept = row;
+    return same;
+  });
+  // Buckets with equal keys are now neighbours, and stay neighbours in either direction.
+  std::ranges::stable_sort(rows, [&](auto a, auto b) {
+    for (const auto& order : aggregation.order) {
+      const auto compared = order.by == BucketOrder::By::count ? list[a].count <=> list[b].count
+                                                               : keys.sorted(a, b, 1);
+      if (compared != 0) return (compared < 0) != order.descending;
+    }
+    return false;
+  });
+  if (aggregation.size != 0 && rows.size() > aggregation.size) rows.resize(aggregation.size);
+  std::vector<AnswerBucket> page;
+  page.reserve(rows.size());
+  for (const auto row : rows) page.push_back(list[row]);
+  list = std::move(page);
+  return std::nullopt;
+}
+
+/// Merges the buckets of ranges, which all shards return in one order; that order is kept. Shards
+/// may leave out ranges without documents, so a position alone does not tell ranges apart. Several
+/// may have one key: they are told apart by their bounds, and equal ones by their position.
+void merge_in_order(std::vector<AnswerBucket>& list) {
+  // Bounds are compared only where keys do not suffice: those with `now` differ between shards.
+  std::unordered_set<std::string_view, KeyedHash> repeated;
+  std::unordered_map<std::string_view, std::size_t, KeyedHash> shard_of;
+  for (const auto& bucket : list) {
+    const auto [place, is_new] = shard_of.try_emplace(bucket.key, bucket.shard);
+    if (!is_new && std::exchange(place->second, bucket.shard) == bucket.shard)
+      repeated.insert(bucket.key);
+  }
+  std::list<AnswerBucket> merged;
+  std::unordered_map<std::string, std::list<AnswerBucket>::iterator, KeyedHash> known;
+  std::unordered_map<std::string, std::size_t, KeyedHash> before;  // of the shard, by bounds
+  auto next = merged.begin();  // a new bucket is inserted after its predecessor
+  for (const auto& bucket : list) {
+    if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) {
+      next = merged.begin();
+      before.clear();
+    }
+    std::string name(bucket.key);
+    if (repeated.contains(bucket.key)) {
+      name += fmt::format("\n{}\n{}", bucket.from, bucket.to);
+      const auto position = before[name]++;
+      name += fmt::format("\n{}", position);
+    }
+    const auto [place, is_new] = known.try_emplace(std::move(name));
+    if (is_new) {
+      place->second = merged.insert(next, bucket);
+    } else {
+      place->second->add(bucket);
+      next = std::next(place->second);
+    }
+  }
+  list.assign(merged.begin(), merged.end());
+}
+
+/// Appends the merged buckets in the form of the replies, array or object, with the merged counts
+/// and statuses in their places.
+void append_buckets(std::string& out, const AnswerBuckets& buckets) {
+  out += buckets.keyed ? "\"buckets\":{" : "\"buckets\":[";
+  for (const auto& bucket : buckets.list) {
+    if (&bucket != buckets.list.data()) out += ',';
+    if (buckets.keyed) out.append("\"").append(bucket.name).append("\":");
+    const auto count = fmt::to_string(bucket.count);
+    std::array parts{Replaced{bucket.doc_count, count},
+                     Replaced{bucket.status, kStatuses[bucket.is]}};
+    if (bucket.status.empty())
+      append_replaced(out, bucket.bytes, std::span(parts).first(1));
+    else
+      append_replaced(out, bucket.bytes, parts);
+  }
+  out += buckets.keyed ? '}' : ']';
 }
 
 /// The members of an object by name; of equal names the last. Searching the object once per
@@ -42,9 +367,20 @@ std::optional<Members> members_of(std::string_view object) {
   return whole ? std::optional(std::move(found)) : std::nullopt;
 }
 
-bool is_metric(Merging merging) {
-  return merging == Merging::smallest || merging == Merging::largest || merging == Merging::sum ||
-         merging == Merging::mean;
+/// How the values of a metric are folded; nothing: it is none.
+std::optional<Fold> fold_of(Merging merging) {
+  switch (merging) {
+    case Merging::smallest:
+      return Fold::smallest;
+    case Merging::largest:
+      return Fold::largest;
+    case Merging::sum:
+      return Fold::sum;
+    case Merging::mean:
+      return Fold::mean;
+    default:
+      return std::nullopt;
+  }
 }
 
 /// Merges the shards' replies, one aggregation after the other.
@@ -58,7 +394,8 @@ class Merger {
   std::optional<BadReply> merge(const Aggregation& aggregation) {
     JsonLine(out_).add_quoted(aggregation.name);
     out_ += ":{";
-    auto bad = is_metric(aggregation.merging) ? metric(aggregation) : buckets(aggregation);
+    const auto fold = fold_of(aggregation.merging);
+    auto bad = fold ? metric(aggregation, *fold) : buckets(aggregation);
     out_ += '}';
     return bad;
   }
@@ -79,25 +416,27 @@ class Merger {
     return found->second;
   }
 
-  std::optional<BadReply> metric(const Aggregation& aggregation) {
+  /// The server divides by the number of documents found, and a document without the value counts
+  /// as 0: so a mean is weighted by that number. A sum would overflow or be rounded to a float.
+  std::optional<BadReply> metric(const Aggregation& aggregation, Fold fold) {
     std::vector<Measured> shards;
+    std::string_view first;  // of no documents, if no shard has any
     for (std::size_t s = 0; s < heads_.size(); ++s) {
       if (!answered(s)) continue;
-      Measured measured{.documents = heads_[s].total};
-      if (!value_in(s, aggregation.name, measured.value)) return malformed(s, aggregation);
-      shards.push_back(measured);
+      const auto found = answer(s, aggregation.name);
+      Measured shard{.documents = heads_[s].total};
+      if (!found || !visit_members(*found, [&](std::string_view key, std::string_view value) {
+            if (json_says(key, "value")) shard.value = value;
+            return true;
+          }))
+        return malformed(s, aggregation);
+      if (first.empty()) first = shard.value;
+      if (is_json_number(shard.value)) shards.push_back(shard);
     }
-    const auto value = merge_metric(aggregation.merging, shards);
+    auto value = folded(fold, shards, collation_);
+    if (value.empty() && !first.empty()) value = is_json_number(first) ? first : "null";
     if (!value.empty()) out_.append("\"value\":").append(value);
     return std::nullopt;
-  }
-
-  bool value_in(std::size_t shard, std::string_view name, std::string_view& value) const {
-    const auto found = answer(shard, name);
-    const auto inner = found ? aggregate_member(*found, "value") : std::nullopt;
-    if (!inner) return false;
-    value = *inner;
-    return true;
   }
 
   std::optional<BadReply> buckets(const Aggregation& aggregation) {
@@ -110,24 +449,14 @@ class Merger {
       if (aggregation.merging == Merging::ranges && all.list.size() - before > aggregation.size)
         return malformed(s, aggregation);
     }
-    switch (aggregation.merging) {
-      case Merging::ranges:
-        merge_in_order(all.list);
-        break;
-      case Merging::composite:
-        if (const auto shard = merge_composite(aggregation, collation_, all.list))
-          return BadReply{
-              *shard, fmt::format("the groups of aggregation \"{}\" are not in the requested order",
+    if (aggregation.merging == Merging::ranges)
+      merge_in_order(all.list);
+    else if (const auto shard = merge_by_key(aggregation, collation_, all.list))
+      return BadReply{*shard,
+                      fmt::format("the groups of aggregation \"{}\" are not in the requested order",
                                   aggregation.name)};
-        if (!all.list.empty()) {
-          out_ += "\"after_key\":";
-          out_ += all.list.back().key;
-          out_ += ',';
-        }
-        break;
-      default:
-        merge_by_key(aggregation, collation_, all.list);
-    }
+    if (aggregation.merging == Merging::composite && !all.list.empty())
+      out_.append("\"after_key\":").append(all.list.back().key).append(",");
     append_buckets(out_, all);
     return std::nullopt;
   }
@@ -150,165 +479,6 @@ std::optional<BadReply> merge_aggregations(const AggregationPlan& plan,
     if (auto bad = merger.merge(aggregation)) return bad;
   }
   out += '}';
-  return std::nullopt;
-}
-
-namespace {
-
-/// The values of a group, in the order of the sources.
-using Tuple = std::vector<BucketKey>;
-
-struct CompositeBucket {
-  AnswerBucket bucket;
-  Tuple key;
-};
-
-bool is_number(const BucketKey& key) {
-  const char first = key.bytes.empty() ? 'n' : key.bytes.front();
-  return first == '-' || (first >= '0' && first <= '9');
-}
-
-class TupleOrder {
- public:
-  TupleOrder(const Aggregation& aggregation, Collation collation)
-      : sources_(aggregation.sources), sorted_by_(aggregation.sorted_by), collation_(collation) {}
-
-  /// The order of the shards' replies.
-  std::strong_ordering sorted(const Tuple& a, const Tuple& b) const {
-    return compare_sources(a, b, sorted_by_);
-  }
-
-  /// The same order, made strict: equal only for the same group, so that equal groups are
-  /// neighbours.
-  std::strong_ordering grouped(const Tuple& a, const Tuple& b) const {
-    if (const auto order = compare_sources(a, b, sources_.size()); order != 0) return order;
-    for (std::size_t i = 0; i < sources_.size(); ++i)
-      if (const auto order = tie_order(a[i], b[i], sources_[i].kind); order != 0) return order;
-    return std::strong_ordering::equal;
-  }
-
-  /// Whether they are equal apart from the spelling of numbers.
-  bool same_values(const Tuple& a, const Tuple& b) const {
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      const auto kind = sources_[i].kind;
-      const bool same =
-          is_number(a[i]) && is_number(b[i])
-              ? compare(json_number(a[i].bytes), json_number(b[i].bytes)) == 0
-              : sort_order(a[i], b[i], kind, collation_) == 0 && tie_order(a[i], b[i], kind) == 0;
-      if (!same) return false;
-    }
-    return true;
-  }
-
- private:
-  std::strong_ordering compare_sources(const Tuple& a, const Tuple& b, std::size_t count) const {
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto order = sort_order(a[i], b[i], sources_[i].kind, collation_);
-      if (order != 0) return sources_[i].descending ? 0 <=> order : order;
-    }
-    return std::strong_ordering::equal;
-  }
-
-  const std::vector<CompositeSource>& sources_;
-  std::size_t sorted_by_;
-  Collation collation_;
-};
-
-/// The values in the key of a bucket; a missing source gives an empty value.
-Tuple tuple_of(std::string_view key, const std::vector<CompositeSource>& sources) {
-  std::vector<std::string_view> values(sources.size());
-  JsonCursor json(key);
-  JsonMembers members(json);
-  while (const auto name = members.next()) {
-    const auto value = take_value(json);
-    if (!value) break;
-    const bool escaped = name->find('\\') != name->npos;
-    for (std::size_t i = 0; i < sources.size(); ++i)
-      if (escaped ? json_unescaped(*name) == sources[i].name : *name == sources[i].name)
-        values[i] = *value;
-  }
-  Tuple tuple;
-  tuple.reserve(sources.size());
-  for (std::size_t i = 0; i < sources.size(); ++i)
-    tuple.push_back(bucket_key(values[i], sources[i].kind));
-  return tuple;
-}
-
-Tuple tuple_of(const std::vector<std::string>& after, const std::vector<CompositeSource>& sources) {
-  Tuple tuple;
-  tuple.reserve(after.size());
-  for (std::size_t i = 0; i < after.size(); ++i)
-    tuple.push_back(bucket_key(after[i], sources[i].kind));
-  return tuple;
-}
-
-/// The end of the complete groups: the smallest of the last groups of shards that may have more.
-/// Null: all are complete.
-struct Cut {
-  const Tuple* at = nullptr;
-  std::optional<std::size_t> out_of_order;  ///< a shard
-};
-
-Cut find_cut(std::span<const CompositeBucket> groups, std::size_t asked, const TupleOrder& order) {
-  Cut cut;
-  for (std::size_t begin = 0; begin < groups.size();) {
-    const auto shard = groups[begin].bucket.shard;
-    auto end = begin + 1;
-    bool ordered = true;
-    for (; end < groups.size() && groups[end].bucket.shard == shard; ++end)
-      ordered = ordered && order.sorted(groups[end - 1].key, groups[end].key) <= 0;
-    if (end - begin >= asked) {
-      if (!ordered) return {nullptr, shard};
-      const auto& last = groups[end - 1].key;
-      if (cut.at == nullptr || order.sorted(last, *cut.at) < 0) cut.at = &last;
-    }
-    begin = end;
-  }
-  return cut;
-}
-
-/// The group that `after` means. Many JSON libraries change 10.000000 to 10, which is another group
-/// of a JSON path, at another position.
-Tuple group_meant(const Tuple& after, std::span<const CompositeBucket> groups,
-                  const TupleOrder& order) {
-  const Tuple* similar = nullptr;
-  for (const auto& group : groups) {
-    if (after.empty() || order.grouped(group.key, after) == 0) return after;
-    if (similar == nullptr && order.same_values(group.key, after)) similar = &group.key;
-  }
-  return similar == nullptr ? after : *similar;
-}
-
-}  // namespace
-
-std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Collation collation,
-                                           std::vector<AnswerBucket>& list) {
-  const auto& sources = aggregation.sources;
-  const TupleOrder order(aggregation, collation);
-  std::vector<CompositeBucket> groups;
-  groups.reserve(list.size());
-  for (const auto& bucket : list) groups.push_back({bucket, tuple_of(bucket.key, sources)});
-  const auto cut = find_cut(groups, aggregation.asked, order);
-  if (cut.out_of_order) return cut.out_of_order;
-
-  const auto named = tuple_of(aggregation.after, sources);
-  const auto after = group_meant(named, groups, order);
-  std::vector<CompositeBucket> page;
-  for (auto& group : groups)
-    if ((cut.at == nullptr || order.sorted(group.key, *cut.at) < 0) &&
-        (after.empty() || order.grouped(group.key, after) > 0))
-      page.push_back(std::move(group));
-  // By key, then by spelling, so that the choice of the spelling shown is deterministic.
-  std::ranges::sort(page, [&](const CompositeBucket& a, const CompositeBucket& b) {
-    const auto compared = order.grouped(a.key, b.key);
-    return compared != 0 ? compared < 0 : a.bucket.key < b.bucket.key;
-  });
-  fold_equal(page, [&](const CompositeBucket& a, const CompositeBucket& b) {
-    return order.grouped(a.key, b.key) == 0;
-  });
-  if (page.size() > aggregation.size) page.resize(aggregation.size);
-  list.clear();
-  for (const auto& group : page) list.push_back(group.bucket);
   return std::nullopt;
 }
 

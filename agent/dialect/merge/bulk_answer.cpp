@@ -3,61 +3,79 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "agent/dialect/merge/change_counts.hpp"
 #include "agent/dialect/replies/change_replies.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
 namespace {
 
-std::size_t bulk_number(std::string_view value) {
-  std::size_t number = 0;
-  std::from_chars(value.data(), value.data() + value.size(), number);
-  return number;
-}
+/// The answer of a mirror to a bulk. The views are into it.
+struct BulkAnswer {
+  std::vector<std::string_view> items;
+  std::size_t current_line = 0;
+  std::size_t skipped_lines = 0;
+  bool errors = false;
 
-bool take_bulk_items(std::string_view value, std::vector<std::string_view>& items) {
-  JsonCursor json(value);
-  JsonElements elements(json);
-  while (elements.next()) {
-    const auto item = take_value(json);
-    if (!item || !is_object(*item)) return false;
-    items.push_back(*item);
+  /// Lines up to this one, from 1, are committed.
+  std::size_t committed() const {
+    return errors ? current_line - std::min(current_line, skipped_lines) : std::string_view::npos;
   }
-  return elements.complete();
-}
-
-/// The only member of an item: what was done, and how it ended.
-struct BulkItem {
-  std::string_view word;
-  std::string_view result;
 };
 
-BulkItem bulk_item(std::string_view item) {
-  BulkItem found;
-  visit_members(item, [&](std::string_view key, std::string_view value) {
-    found = {key, value};
+/// Nothing if it is malformed.
+std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
+  BulkAnswer answer;
+  bool has_items = false;
+  const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "items") {
+      has_items = true;
+      JsonCursor json(value);
+      JsonElements elements(json);
+      while (elements.next()) {
+        answer.items.push_back(take_value(json).value_or(""));
+        if (!is_object(answer.items.back())) return false;
+      }
+      return elements.complete();
+    }
+    if (key == "current_line") answer.current_line = whole_number<std::size_t>(value).value_or(0);
+    if (key == "skipped_lines") answer.skipped_lines = whole_number<std::size_t>(value).value_or(0);
+    if (key == "errors") answer.errors = value == "true";
     return true;
   });
-  return found;
+  if (!whole || !has_items) return std::nullopt;
+  return answer;
 }
 
+bool is_bulk_answer(std::string_view body) {
+  return read_bulk_answer(body).has_value();
+}
+
+/// The refusal of a whole bulk, if no part is done and no answer tells of lines; null otherwise.
+const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies) {
+  return std::ranges::any_of(replies, is_bulk_answer, &ChangeReply::body) ? nullptr
+                                                                          : common_refusal(replies);
+}
+
+/// The ends of a bulk's parts in the shards.
+struct BulkEnds {
+  std::string_view body;  ///< of the client's request
+  std::string_view table;
+  const BulkSplit* split = nullptr;
+  std::span<const ChangeReply> replies;  ///< done ones are readable
+};
+
 bool item_has_error(std::string_view result) {
-  bool found = false;
-  if (!is_object(result)) return true;
-  visit_members(result, [&](std::string_view key, std::string_view) {
-    found = found || key == "error";
-    return true;
-  });
-  return found;
+  return !is_object(result) || !last_member(result, "error").empty();
 }
 
 /// The sum of the items `bulk` of one group.
@@ -69,8 +87,8 @@ class GroupSum {
     std::string_view word;
     visit_members(result, [&](std::string_view key, std::string_view value) {
       for (std::size_t i = 0; i < kNames.size(); ++i)
-        if (key == kNames[i]) sums_[i] += bulk_number(value);
-      if (key == "status") status = bulk_number(value);
+        if (key == kNames[i]) sums_[i] += whole_number<std::size_t>(value).value_or(0);
+      if (key == "status") status = whole_number<std::size_t>(value).value_or(0);
       if (key == "result") word = value;
       if (key == "_id" && (id_.empty() || value != "0")) id_ = value;  // 0: of a query
       return true;
@@ -84,22 +102,12 @@ class GroupSum {
 
   /// `id`: the last one of the request that was carried out; empty: what the mirrors said.
   void append(JsonLine& out, std::string_view table, std::string_view id) const {
-    out.add(R"({"bulk":{"table":)");
-    out.add_quoted(table);
+    out.add(R"({"bulk":{"table":)", Quoted(table));
     const auto shown = id.empty() ? id_ : id;
-    if (!shown.empty()) out.add(R"(,"_id":)");
-    out.add(shown);
-    for (std::size_t i = 0; i < kNames.size(); ++i) {
-      out.add(R"(,")");
-      out.add(kNames[i]);
-      out.add(R"(":)");
-      out.add_number(sums_[i]);
-    }
-    if (!word_.empty()) out.add(R"(,"result":)");
-    out.add(word_);
-    out.add(R"(,"status":)");
-    out.add_number(status_);
-    out.add("}}");
+    if (!shown.empty()) out.add(R"(,"_id":)", shown);
+    for (std::size_t i = 0; i < kNames.size(); ++i) out.add(R"(,")", kNames[i], R"(":)", sums_[i]);
+    if (!word_.empty()) out.add(R"(,"result":)", word_);
+    out.add(R"(,"status":)", status_, "}}");
   }
 
  private:
@@ -111,14 +119,34 @@ class GroupSum {
   bool any_ = false;
 };
 
+/// Where a walk through the lines of the client's bulk is in the bulk of one shard.
+struct ShardLines {
+  std::size_t number = 0;  ///< of the last line in the shard's own bulk
+  std::optional<std::uint32_t> group;
+
+  /// To the next line of the shard; whether it opens a group.
+  bool advance(const BulkLine& line) {
+    const bool opens = group != line.group;
+    number += group && opens ? 2 : 1;
+    group = line.group;
+    return opens;
+  }
+};
+
+/// All lines of the shard, and the number of their groups.
+std::pair<ShardLines, std::size_t> lines_of(const BulkSplit& split, std::size_t shard) {
+  std::pair<ShardLines, std::size_t> all;
+  for (const auto& line : split.lines)
+    if (line.goes_to(shard) && all.first.advance(line)) ++all.second;
+  return all;
+}
+
 /// The answer of a shard and how far it is told.
-struct ShardAnswer {
+struct ShardAnswer : ShardLines {
   ShardEnd end;
   std::optional<BulkAnswer> answer;  ///< none: its lines failed
   std::size_t groups = 0;
-  std::size_t next = 0;    ///< of its items
-  std::size_t number = 0;  ///< of its last line in its own bulk
-  std::optional<std::uint32_t> group;
+  std::size_t next = 0;      ///< of its items
   std::string_view error{};  ///< the item of a line that is still to come
 
   bool per_line() const { return answer->items.size() > groups; }
@@ -149,16 +177,11 @@ class BulkWriter {
       shard.end = end;
       shard.answer = answer_of(end, ends.replies);
       failed_ = failed_ || end.failed();
-      visit_shard_lines(*ends.split, end.shard, [&](const BulkLine& line, std::size_t number) {
-        if (shard.group != line.group) ++shard.groups;
-        shard.group = line.group;
-        shard.number = number;
-      });
+      const auto [lines, groups] = lines_of(*ends.split, end.shard);
+      shard.groups = groups;
       // An error in none of its lines says of none that it was carried out.
-      if (end.failed() && shard.answer && shard.answer->committed() >= shard.number)
+      if (end.failed() && shard.answer && shard.answer->committed() >= lines.number)
         shard.answer.reset();
-      shard.group.reset();
-      shard.number = 0;
     }
   }
 
@@ -173,13 +196,9 @@ class BulkWriter {
       if (!shard.error.empty()) add_raw(shard.error);
       while (shard.answer && shard.next < shard.answer->items.size()) add_raw(shard.next_item());
     }
-    out_.add(R"(],"current_line":)");
-    out_.add_number(ends_.split->line_count);
-    out_.add(R"(,"skipped_lines":)");
-    out_.add_number(skipped_);
-    out_.add(failed_ ? R"(,"errors":true,"error":)" : R"(,"errors":false,"error":)");
-    out_.add_quoted(failures_line(ends_.replies));
-    out_.add('}');
+    out_.add(R"(],"current_line":)", ends_.split->line_count, R"(,"skipped_lines":)", skipped_,
+             failed_ ? R"(,"errors":true,"error":)" : R"(,"errors":false,"error":)",
+             Quoted(failures_line(ends_.replies)), '}');
     const auto* const refusal = common_refusal(ends_.replies);
     return !failed_ ? 200 : refusal != nullptr ? refusal->status : 500;
   }
@@ -196,9 +215,7 @@ class BulkWriter {
     bool skipped = false;
     for (auto& shard : shards_) {
       if (!line.goes_to(shard.end.shard)) continue;
-      const bool opens = shard.group != line.group;
-      shard.number += shard.group && opens ? 2 : 1;
-      shard.group = line.group;
+      const bool opens = shard.advance(line);
       skipped = skipped || !shard.answer || shard.number > shard.answer->committed();
       if (!shard.answer)
         items_.push_back({at, error_item(line, shard.end)});
@@ -221,7 +238,8 @@ class BulkWriter {
   void take(std::size_t at, ShardAnswer& shard) {
     const auto item = shard.next_item();
     if (item.empty()) return;
-    const auto [word, result] = bulk_item(item);
+    // The only member of an item: what was done, and how it ended.
+    const auto [word, result] = PassedMembers(item).next().value_or(PassedMembers::Member());
     if (item_has_error(result)) {
       shard.error = item;
       if (shard.per_line()) place_error(at, shard);
@@ -259,20 +277,12 @@ class BulkWriter {
   std::string error_item(const BulkLine& line, const ShardEnd& end) const {
     std::string item;
     JsonLine json(item);
-    json.add(R"({")");
-    json.add(bulk_word(line.verb));
-    json.add(R"(":{"table":)");
-    json.add_quoted(ends_.table);
-    if (line.id.end != 0) {
-      json.add(R"(,"_id":)");
-      json.add(line.id_text(ends_.body));
-    }
-    json.add(R"(,"error":{"type":"shard_failed","reason":)");
-    json.add_quoted(
-        fmt::format("shard {}: confirmed by {} of {} mirrors", end.shard + 1, end.done, end.parts));
-    json.add(R"(,"table":)");
-    json.add_quoted(ends_.table);
-    json.add(R"(},"status":503}})");
+    json.add(R"({")", bulk_word(line.verb), R"(":{"table":)", Quoted(ends_.table));
+    if (line.id.end != 0) json.add(R"(,"_id":)", line.id_text(ends_.body));
+    json.add(R"(,"error":{"type":"shard_failed","reason":)",
+             Quoted(fmt::format("shard {}: confirmed by {} of {} mirrors", end.shard + 1, end.done,
+                                end.parts)),
+             R"(,"table":)", Quoted(ends_.table), R"(},"status":503}})");
     return item;
   }
 
@@ -303,36 +313,6 @@ class BulkWriter {
 
 }  // namespace
 
-std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
-  BulkAnswer answer;
-  bool has_items = false;
-  const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
-    if (key == "items") {
-      has_items = true;
-      return is_array(value) && take_bulk_items(value, answer.items);
-    }
-    if (key == "current_line") answer.current_line = bulk_number(value);
-    if (key == "skipped_lines") answer.skipped_lines = bulk_number(value);
-    if (key == "errors") answer.errors = value == "true";
-    return true;
-  });
-  if (!whole || !has_items) return std::nullopt;
-  return answer;
-}
-
-bool is_bulk_answer(std::string_view body) {
-  return read_bulk_answer(body).has_value();
-}
-
-const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies) {
-  return std::ranges::any_of(replies, is_bulk_answer, &ChangeReply::body) ? nullptr
-                                                                          : common_refusal(replies);
-}
-
-int append_bulk_answer(std::string& out, const BulkEnds& ends) {
-  return BulkWriter(out, ends).write();
-}
-
 std::size_t BulkItems::item_size() const {
   constexpr std::size_t kWithoutNames = 170;
   return kWithoutNames + 2 * table.size();
@@ -343,8 +323,7 @@ int merge_bulk(const BulkItems& items, std::string_view body, const BulkSplit& s
   if (const auto* refusal = bulk_refusal(given)) return pass_refusal_on(out, *refusal, items.table);
   const auto replies = checked(given, is_bulk_answer);
   const auto begin = out.size();
-  const auto status = append_bulk_answer(
-      out, {.body = body, .table = items.table, .split = &split, .replies = replies});
+  const auto status = BulkWriter(out, {body, items.table, &split, replies}).write();
   if (const auto named = with_table(std::string_view(out).substr(begin), items.table))
     out.replace(begin, std::string::npos, *named);
   return status;
@@ -366,38 +345,29 @@ struct BulkFailure {
 };
 
 /// How far the mirrors of a shard carried its lines out.
-struct ShardProgress {
+struct ShardProgress : ShardLines {
   std::vector<BulkFailure> failures;
-  std::size_t number = 0;  ///< of the last line visited
-  std::optional<std::uint32_t> group;
 
   /// Why the line, the next one of this shard, is not committed by all mirrors; null: it is.
   BulkFailure* next(const BulkLine& line) {
-    number += group && *group != line.group ? 2 : 1;
-    group = line.group;
+    advance(line);
     const auto found = std::ranges::find_if(
         failures, [&](const BulkFailure& failure) { return number > failure.committed; });
     return found == failures.end() ? nullptr : &*found;
   }
 };
 
-/// The number of the last line of each shard's own bulk; of shards behind the last reply none.
-std::vector<std::size_t> last_lines_of(const BulkSplit& split, std::size_t shards) {
-  std::vector<std::size_t> last(shards);
-  for (std::size_t i = 0; i < shards; ++i)
-    visit_shard_lines(split, i, [&](const BulkLine&, std::size_t number) { last[i] = number; });
-  return last;
-}
-
 std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
                                            const BulkSplit& split) {
-  const auto last_lines = last_lines_of(split, replies.empty() ? 0 : replies.back().shard + 1);
-  std::vector<ShardProgress> all(last_lines.size());
+  std::vector<ShardProgress> all(replies.empty() ? 0 : replies.back().shard + 1);
+  ShardLines last;  // of the shard of the reply
   for (const auto& reply : replies) {
+    if (&reply == replies.data() || reply.shard != (&reply - 1)->shard)
+      last = lines_of(split, reply.shard).first;
     const auto answer = read_bulk_answer(reply.body);
     auto committed = answer ? answer->committed() : 0;
     if (reply.done && committed == kAllLines) continue;
-    if (committed >= last_lines[reply.shard]) committed = 0;  // an error, but not of which line
+    if (committed >= last.number) committed = 0;  // an error, but not of which line
     auto reason = failure_text(reply);
     std::string repeated(shortened_utf8(reason, kLongestRepeated));
     all[reply.shard].failures.push_back({.committed = committed,
@@ -409,33 +379,27 @@ std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
 }
 
 void add_bulk_success(JsonLine& out, std::string_view action) {
-  out.add(R"(,"_version":1,"result":")");
   const bool makes = action == "index" || action == "create";
-  out.add(std::string_view(makes ? "created" : action == "update" ? "updated" : "deleted"));
-  out.add(R"(","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,)");
-  out.add(std::string_view(makes ? R"("status":201}})" : R"("status":200}})"));
+  out.add(R"(,"_version":1,"result":")",
+          makes                ? "created"
+          : action == "update" ? "updated"
+                               : "deleted",
+          R"(","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,)",
+          makes ? R"("status":201}})" : R"("status":200}})");
 }
 
 void add_bulk_failure(JsonLine& out, BulkFailure& failure) {
-  out.add(R"(,"error":{"type":)");
-  out.add(std::string_view(failure.status == 400 ? R"("mapper_parsing_exception")"
-                                                 : R"("shard_failed")"));
-  out.add(R"(,"reason":)");
-  out.add_quoted(failure.reason);
-  out.add(R"(},"status":)");
-  out.add_number(failure.status);
-  out.add("}}");
+  out.add(R"(,"error":{"type":)",
+          failure.status == 400 ? R"("mapper_parsing_exception")" : R"("shard_failed")",
+          R"(,"reason":)", Quoted(failure.reason), R"(},"status":)", failure.status, "}}");
   failure.reason = failure.repeated_reason;
 }
 
 /// The beginning of the item for a line, with its id.
 void add_item_head(JsonLine& out, const ElasticBulkItems& items, std::string_view body,
                    const BulkSplit& split, std::size_t at) {
-  out.add(R"({")");
-  out.add(std::string_view(items.actions[at]));
-  out.add(R"(":{"_index":)");
-  out.add_quoted(items.table);
-  out.add(R"(,"_type":"doc","_id":)");
+  out.add(R"({")", items.actions[at], R"(":{"_index":)", Quoted(items.table),
+          R"(,"_type":"doc","_id":)");
   const auto& line = split.lines[at];
   if (line.id.end == 0)
     out.add("null");
@@ -457,9 +421,7 @@ int merge_elastic_bulk(const ElasticBulkItems& items, std::string_view body, con
   const bool errors =
       std::ranges::any_of(shards, [](const auto& shard) { return !shard.failures.empty(); });
   JsonLine line(out);
-  line.add(R"({"took":0,"errors":)");
-  line.add(std::string_view(errors ? "true" : "false"));
-  line.add(R"(,"items":[)");
+  line.add(R"({"took":0,"errors":)", errors ? "true" : "false", R"(,"items":[)");
   for (std::size_t i = 0; i < split.lines.size(); ++i) {
     BulkFailure* failed = nullptr;
     for (std::size_t s = 0; s < shards.size(); ++s) {

@@ -1,53 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/replies/change_replies.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 #include "agent/dialect/request/bulk_lines.hpp"
 
 namespace karmad {
-
-/// The answer of a mirror to a bulk. The views are into it.
-struct BulkAnswer {
-  std::vector<std::string_view> items;
-  std::size_t current_line = 0;
-  std::size_t skipped_lines = 0;
-  bool errors = false;
-
-  /// Lines up to this one, from 1, are committed.
-  std::size_t committed() const {
-    return errors ? current_line - std::min(current_line, skipped_lines) : std::string_view::npos;
-  }
-};
-
-/// Nothing if it is malformed.
-std::optional<BulkAnswer> read_bulk_answer(std::string_view body);
-bool is_bulk_answer(std::string_view body);
-
-/// The refusal of a whole bulk, if no part is done and no answer tells of lines; null otherwise.
-const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies);
-
-/// The ends of a bulk's parts in the shards.
-struct BulkEnds {
-  std::string_view body;  ///< of the client's request
-  std::string_view table;
-  const BulkSplit* split = nullptr;
-  std::span<const ChangeReply> replies;  ///< done ones are readable
-};
-
-/// Appends the answer of the whole bulk and returns its status: 200, or with `errors` 500, or the
-/// mirror's status if all parts are refused. Items are in the order of the client's lines; that of
-/// a transaction stands at its last line that was carried out, and names its id.
-/// `current_line` is then the last line, and `skipped_lines` counts the lines that were not carried
-/// out by all mirrors they were sent to.
-int append_bulk_answer(std::string& out, const BulkEnds& ends);
 
 /// The answer to a bulk has the form of the engine's, with the items in the order of the client's
 /// lines.
@@ -58,7 +20,11 @@ struct BulkItems {
   std::size_t item_size() const;
 };
 
-/// As merge_changes(). `body`: the one that `split` splits.
+/// As merge_changes(). `body`: the one that `split` splits. The status is 200, or with `errors`
+/// 500, or the mirror's status if all parts are refused. Items are in the order of the client's
+/// lines; that of a transaction stands at its last line that was carried out, and names its id.
+/// `current_line` is then the last line, and `skipped_lines` counts the lines that were not carried
+/// out by all mirrors they were sent to.
 int merge_bulk(const BulkItems& items, std::string_view body, const BulkSplit& split,
                std::span<const ChangeReply> replies, std::string& out);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -22,77 +21,49 @@ namespace karmad {
 
 namespace {
 
-using Places = std::vector<std::string_view>;
+/// Longer answers keep the mirror's name of the table: replacing it takes several passes.
+constexpr std::size_t kLongestNamedAnswer = 1 << 20;
 
-/// Older releases use other names.
-bool names_table(std::string_view key) {
-  return key == "table" || key == "index" || key == "_index";
-}
+/// The objects of an answer that may name the table.
+enum class Names : std::uint8_t { answer, result, error };
 
-/// Adds the value of a member of a result, or what stands in its `error`, that names the table.
-bool add_member(std::string_view key, std::string_view value, Places& places) {
-  if (names_table(key) && is_string(value)) places.push_back(value);
-  if (key != "error" || !is_object(value)) return true;
-  return visit_members(value, [&](std::string_view of_error, std::string_view name) {
-    if (names_table(of_error) && is_string(name)) places.push_back(name);
-    return true;
+/// Adds the values in an object that name the table: its own members, those of its `error`, and of
+/// the results in its `items`. Older releases use other names. False: it is malformed.
+bool add_places(std::string_view object, Names of, std::vector<std::string_view>& places) {
+  const auto add_of_result = [&](std::string_view, std::string_view value) {
+    return !is_object(value) || add_places(value, Names::result, places);
+  };
+  return visit_members(object, [&](std::string_view key, std::string_view value) {
+    const bool names = key == "table" || key == "index" || key == "_index";
+    if (names && is_string(value)) places.push_back(value);
+    if (of != Names::error && key == "error" && is_object(value))
+      return add_places(value, Names::error, places);
+    if (of != Names::answer || key != "items" || !is_array(value)) return true;
+    JsonCursor json(value);
+    JsonElements elements(json);
+    while (elements.next()) {
+      const auto item = take_value(json);
+      if (!item || (is_object(*item) && !visit_members(*item, add_of_result))) return false;
+    }
+    return elements.complete();
   });
-}
-
-/// Adds the table names in the result of one update.
-bool add_places(std::string_view result, Places& places) {
-  return visit_members(result, [&](std::string_view key, std::string_view value) {
-    return add_member(key, value, places);
-  });
-}
-
-/// The same for `{"insert":{…}}` and similar items.
-bool add_places_of_item(std::string_view item, Places& places) {
-  if (!is_object(item)) return true;
-  return visit_members(item, [&](std::string_view, std::string_view result) {
-    return !is_object(result) || add_places(result, places);
-  });
-}
-
-bool add_places_of_items(std::string_view items, Places& places) {
-  JsonCursor json(items);
-  JsonElements elements(json);
-  while (elements.next()) {
-    const auto item = take_value(json);
-    if (!item || !add_places_of_item(*item, places)) return false;
-  }
-  return elements.complete();
-}
-
-/// All places, in order; nothing if the answer is malformed.
-std::optional<Places> places_in(std::string_view answer) {
-  Places places;
-  const bool whole = visit_members(answer, [&](std::string_view key, std::string_view value) {
-    if (key == "items" && is_array(value)) return add_places_of_items(value, places);
-    return add_member(key, value, places);
-  });
-  if (!whole) return std::nullopt;
-  return places;
 }
 
 }  // namespace
 
 std::optional<std::string> with_table(std::string_view answer, std::string_view table) {
-  if (answer.size() > kLongestNamedAnswer) return std::nullopt;
-  const auto places = places_in(answer);
-  if (!places) return std::nullopt;
+  std::vector<std::string_view> places;
+  if (answer.size() > kLongestNamedAnswer || !add_places(answer, Names::answer, places))
+    return std::nullopt;
   std::string name;
   JsonLine(name).add_quoted(table);
+  std::vector<Replaced> names;
+  for (const auto place : places)
+    if (place != name) names.push_back({place, name});
+  if (names.empty()) return std::nullopt;
   std::string named;
-  std::size_t copied = 0;
-  for (const auto place : *places) {
-    if (place == name) continue;
-    const auto at = static_cast<std::size_t>(place.data() - answer.data());
-    named.append(answer.substr(copied, at - copied)).append(name);
-    copied = at + place.size();
-  }
-  if (copied == 0) return std::nullopt;
-  return named.append(answer.substr(copied));
+  append_replaced(named, answer, names);
+  return named;
 }
 
 int pass_refusal_on(std::string& out, const ChangeReply& refusal, std::string_view table) {
@@ -104,14 +75,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCounts{"updated", "deleted", "created"};
 
-std::optional<std::uint64_t> changed_count(std::string_view value) {
-  std::uint64_t count = 0;
-  const auto* const end = value.data() + value.size();
-  const auto read = std::from_chars(value.data(), end, count);
-  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  return count;
-}
-
 /// How much a `result` says that the shard had the document.
 int result_rank(std::string_view result) {
   if (result == R"("not found")") return 1;
@@ -119,76 +82,58 @@ int result_rank(std::string_view result) {
   return 3;
 }
 
-/// What the members of one answer say.
-struct CountedAnswer {
-  int rank = 0;  ///< of its `result`; 0: it has none
-  std::string_view warning;
-};
-
-CountedAnswer read_counts(std::string_view body, std::array<std::uint64_t, kCounts.size()>& sums) {
-  CountedAnswer said;
-  visit_members(body, [&](std::string_view key, std::string_view value) {
-    if (key == "result") said.rank = result_rank(value);
-    if (key == "warning") said.warning = value;
-    for (std::size_t i = 0; i < kCounts.size(); ++i)
-      if (key == kCounts[i]) sums[i] += changed_count(value).value_or(0);
-    return true;
-  });
-  return said;
-}
-
-}  // namespace
-
+/// Whether the answer to one update can be read: an object that tells what was done, in a text
+/// `result` (`created`, `updated`, `deleted`, `noop`, `not found`) or in a count (`updated`,
+/// `deleted`, `created`), which must be a whole number.
 bool is_update_answer(std::string_view body) {
   bool has_result = false;
   const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
     if (key == "result") has_result = is_string(value);
     if (std::ranges::find(kCounts, key) == kCounts.end()) return key != "result" || has_result;
-    const bool counted = changed_count(value).has_value();
+    const bool counted = whole_number<std::uint64_t>(value).has_value();
     has_result = has_result || counted;
     return counted || value == "true" || value == "false";  // `created` of one document
   });
   return whole && has_result;
 }
 
+}  // namespace
+
 std::string merged_update_answer(std::span<const std::string_view> bodies) {
   std::array<std::uint64_t, kCounts.size()> sums{};
-  std::string_view best = bodies.front();
+  std::string_view best;
   std::string_view warning;
   int best_rank = -1;
   for (const auto body : bodies) {
-    const auto said = read_counts(body, sums);
-    if (warning.empty()) warning = said.warning;
-    if (said.rank <= best_rank) continue;
-    best_rank = said.rank;
-    best = body;
+    int rank = 0;
+    std::string_view warned;
+    visit_members(body, [&](std::string_view key, std::string_view value) {
+      if (key == "result") rank = result_rank(value);
+      if (key == "warning") warned = value;
+      for (std::size_t i = 0; i < kCounts.size(); ++i)
+        if (key == kCounts[i]) sums[i] += whole_number<std::uint64_t>(value).value_or(0);
+      return true;
+    });
+    if (warning.empty()) warning = warned;
+    if (rank > best_rank) best = body;
+    best_rank = std::max(rank, best_rank);
   }
   std::string merged;
   JsonLine out(merged);
-  out.add('{');
-  bool first = true;
-  const auto add_key = [&](std::string_view key) {
-    if (!std::exchange(first, false)) out.add(',');
-    out.add('"');
-    out.add(key);
-    out.add(R"(":)");
+  char before = '{';
+  const auto add = [&](std::string_view key, const auto& value) {
+    out.add(std::exchange(before, ','), '"', key, R"(":)", value);
   };
   visit_members(best, [&](std::string_view key, std::string_view value) {
-    if (key == "warning") return true;
-    add_key(key);
-    for (std::size_t i = 0; i < kCounts.size(); ++i)
-      if (key == kCounts[i] && changed_count(value)) {
-        out.add_number(sums[i]);
-        return true;
-      }
-    out.add(value);
+    const auto* const count = std::ranges::find(kCounts, key);
+    if (count != kCounts.end() && whole_number<std::uint64_t>(value))
+      add(key, sums[static_cast<std::size_t>(count - kCounts.begin())]);
+    else if (key != "warning")
+      add(key, value);
     return true;
   });
-  if (!warning.empty()) {
-    add_key("warning");
-    out.add(warning);
-  }
-  out.add('}');
+  if (!warning.empty()) add("warning", warning);
+  out.add(before == '{' ? "{}" : "}");
   return merged;
 }
 
@@ -214,6 +159,12 @@ int merge_update_counts(const UpdateCounts& how, std::span<const ChangeReply> gi
 
 namespace {
 
+/// What the answer to a change says.
+struct ChangeCount {
+  std::uint64_t rows = 0;
+  std::string warning;
+};
+
 /// The number before the word `row` or `rows`.
 std::optional<ChangeCount> read_text_answer(std::string_view body) {
   const auto row = body.find(" row");
@@ -225,8 +176,8 @@ std::optional<ChangeCount> read_text_answer(std::string_view body) {
   return ChangeCount{.rows = *rows};
 }
 
-}  // namespace
-
+/// Reads an answer, `[{"total":1,"error":"","warning":""}]` or the text of /cli,
+/// `Query OK, 1 row affected (0.000 sec)`; nothing if it is malformed.
 std::optional<ChangeCount> read_change_answer(std::string_view body) {
   const auto first = body.find_first_not_of(kJsonSpace);
   if (first == body.npos) return std::nullopt;
@@ -248,6 +199,7 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
   return count;
 }
 
+/// Appends an answer, as a text for RowForm::text; `error` empty: none.
 void append_change_answer(std::string& out, RowForm form, const ChangeCount& count,
                           std::string_view error) {
   if (form == RowForm::text) {
@@ -259,17 +211,9 @@ void append_change_answer(std::string& out, RowForm form, const ChangeCount& cou
                      count.rows);
     return;
   }
-  JsonLine json(out);
-  json.add(R"([{"total":)");
-  json.add_number(count.rows);
-  json.add(R"(,"error":)");
-  json.add_quoted(error);
-  json.add(R"(,"warning":)");
-  json.add_quoted(count.warning);
-  json.add("}]");
+  JsonLine(out).add(R"([{"total":)", count.rows, R"(,"error":)", Quoted(error), R"(,"warning":)",
+                    Quoted(count.warning), "}]");
 }
-
-namespace {
 
 /// How many values inside JSON an UPDATE could not change, because the rows have none there: the
 /// number at the beginning of such an error or warning. 0: it is another text.

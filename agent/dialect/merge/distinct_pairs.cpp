@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/distinct_pairs.hpp"
+#include "agent/dialect/merge/merge_groups.hpp"
 
 #include <algorithm>
 
@@ -15,57 +15,26 @@ std::unexpected<BadReply> bad_pairs(std::size_t shard, const char* reason) {
   return std::unexpected(BadReply{shard, reason});
 }
 
-/// Steps through the combinations of the values in the cells of a row.
-class CellValues {
- public:
-  /// `several`: by column, whether its cells are lists.
-  explicit CellValues(std::vector<bool> several)
-      : several_(std::move(several)),
-        any_(std::ranges::find(several_, true) != several_.end()),
-        rest_(several_.size()),
-        values_(several_.size()) {}
+/// The values of a row, some of whose cells are lists.
+struct CellValues {
+  std::vector<bool> several;  ///< by column, whether its cells are lists
+  std::vector<std::string_view> values{};
 
-  /// Whether a row has a combination, which becomes the present one.
-  bool start(std::span<const std::string_view> cells) {
-    cells_ = cells;
-    for (std::size_t c = 0; c < several_.size(); ++c)
-      if (!restart(c)) return false;
-    return true;
-  }
-  bool next() {
-    for (std::size_t c = any_ ? several_.size() : 0; c-- > 0;) {
-      if (step(c)) return true;
-      restart(c);
+  /// Calls `visit` with each combination of the values in `values`, until that returns false.
+  template <class Visit>
+  bool each(std::span<const std::string_view> cells, const Visit& visit, std::size_t column = 0) {
+    values.resize(several.size());
+    if (column == several.size()) return visit();
+    auto& value = values[column];
+    value = cells[column];
+    if (!several[column] || !is_string(value)) return each(cells, visit, column + 1);
+    for (auto rest = without_quotes(value); !rest.empty();) {
+      value = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+      if (!each(cells, visit, column + 1)) return false;
     }
-    return false;
-  }
-  std::string_view operator[](std::size_t column) const { return values_[column]; }
-
- private:
-  bool restart(std::size_t column) {
-    const auto cell = cells_[column];
-    if (several_[column] && is_string(cell)) {
-      rest_[column] = without_quotes(cell);
-      return step(column);
-    }
-    rest_[column] = {};
-    values_[column] = cell;
     return true;
   }
-  bool step(std::size_t column) {
-    auto& rest = rest_[column];
-    if (rest.empty()) return false;
-    const auto end = std::min(rest.find(','), rest.size());
-    values_[column] = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    return true;
-  }
-
-  std::vector<bool> several_;
-  bool any_;
-  std::span<const std::string_view> cells_;
-  std::vector<std::string_view> rest_;  // of the lists, behind the present value
-  std::vector<std::string_view> values_;
 };
 
 }  // namespace
@@ -98,34 +67,30 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
     std::fill(several.begin(), keys_end, false);
   }
   const auto keys = found.by_group_ ? plan.keys : 0;
-  CellValues values(std::move(several));
+  CellValues row{std::move(several)};
   std::vector<Pair> pairs;
-  std::vector<std::string_view> cells;
   RowKeyText key(collation);
   for (std::size_t s = 0; s < replies.shards(); ++s) {
-    const auto columns = replies.columns_of(replies.set(s, set));
-    cells.resize(columns.size());
-    RawRows rows(replies.set(s, set).rows);
     std::size_t read = 0;
+    std::vector<std::string_view> room(replies.set(s, set).columns);
     const auto most = pairs.size() + kMostPairsOfShard;
-    auto step = rows.next(columns, cells.data());
-    for (; step == RawRows::Step::row; step = rows.next(columns, cells.data()), ++read) {
-      for (bool more = values.start(cells); more; more = values.next()) {
-        if (pairs.size() == most) {
-          found.may_be_short_ = true;
-          break;
-        }
+    const auto add = [&](std::span<const std::string_view> cells) {
+      ++read;
+      found.may_be_short_ |= !row.each(cells, [&] {
+        if (pairs.size() == most) return false;
         key.clear();
-        for (std::size_t p = 0; p < keys; ++p) key.add(values[p], found.kinds_[p]);
+        for (std::size_t p = 0; p < keys; ++p) key.add(row.values[p], found.kinds_[p]);
         Pair pair{.group = KeyedHash{}(key.text())};
         for (auto& half : pair.pair) {
-          key.add(by_number ? cells[*plan.number] : values[plan.keys], found.kinds_.back());
+          key.add(by_number ? cells[*plan.number] : row.values[plan.keys], found.kinds_.back());
           half = KeyedHash{}(key.text());
         }
         pairs.push_back(pair);
-      }
-    }
-    if (step == RawRows::Step::malformed) return bad_pairs(s, "a distinct value is malformed");
+        return true;
+      });
+    };
+    if (!visit_rows(replies, replies.set(s, set), room, add))
+      return bad_pairs(s, "a distinct value is malformed");
     found.may_be_short_ |= plan.asked != 0 && read >= plan.asked;
   }
   found.count_values(pairs);

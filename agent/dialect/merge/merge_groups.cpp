@@ -24,77 +24,7 @@ std::uint64_t documents_in(std::string_view cell) {
   return whole_number<std::uint64_t>(cell).value_or(0);
 }
 
-std::string joined(std::size_t column, GroupRows rows) {
-  std::string text = "\"";
-  for (const auto& row : rows) {
-    const auto cell = row[column];
-    if (!is_string(cell) || cell.size() == 2) continue;
-    if (text.size() > 1) text += ',';
-    text += without_quotes(cell);
-  }
-  return text + '"';
-}
-
-std::vector<Measured> measured(std::size_t column, std::optional<std::size_t> documents,
-                               GroupRows rows) {
-  std::vector<Measured> values;
-  values.reserve(rows.size());
-  for (const auto& row : rows)
-    values.push_back({row[column], documents ? documents_in(row[*documents]) : 1});
-  return values;
-}
-
-/// The text, unless it says that there is no number to show.
-std::string number_or_none(std::string text) {
-  return text == "null" ? std::string() : text;
-}
-
-std::string mean_of_rows(const FoldColumn& column, GroupRows rows) {
-  const auto means = measured(column.column, column.weight, rows);
-  if (!column.sum) return number_or_none(merge_metric(Merging::mean, means));
-  std::vector<MeasuredMean> with_sums;
-  with_sums.reserve(rows.size());
-  for (std::size_t r = 0; r < rows.size(); ++r)
-    with_sums.push_back({means[r], rows[r][*column.sum]});
-  return number_or_none(exact_mean(with_sums));
-}
-
-/// The smallest or largest value; of equal strings the first. Rows without documents do not count.
-std::string extreme_of_rows(const FoldColumn& column, GroupRows rows, Collation collation) {
-  std::string_view best;
-  SortValue best_value;
-  for (const auto& row : rows) {
-    if (column.counts && documents_in(row[*column.counts]) == 0) continue;
-    const auto value = sort_value(row[column.column]);
-    if (value.kind == SortValue::Kind::missing) continue;
-    const auto order = compare(value, best_value, collation);
-    if (!best.empty() && (column.fold == Fold::largest ? order <= 0 : order >= 0)) continue;
-    best = row[column.column];
-    best_value = value;
-  }
-  return std::string(best);
-}
-
 }  // namespace
-
-std::string folded_value(const FoldColumn& column, GroupRows rows, Collation collation) {
-  switch (column.fold) {
-    case Fold::sum:
-      return number_or_none(
-          merge_metric(Merging::sum, measured(column.column, std::nullopt, rows)));
-    case Fold::smallest:
-    case Fold::largest:
-      return extreme_of_rows(column, rows, collation);
-    case Fold::mean:
-      return mean_of_rows(column, rows);
-    case Fold::concat:
-      return joined(column.column, rows);
-    case Fold::keep:
-    case Fold::distinct:
-      break;
-  }
-  return {};
-}
 
 std::optional<JsonNumber> number_of_having(std::string_view text) {
   const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
@@ -123,39 +53,33 @@ bool Having::holds(std::string_view cell) const {
   return value.kind != SortValue::Kind::missing && fulfils(value) != condition_.negated;
 }
 
-bool Having::compares(const SortValue& cell, std::size_t value, bool less, bool equal,
-                      bool greater) const {
-  if (value >= values_.size()) return false;
-  const auto& with = values_[value];
-  const bool numbers = cell.kind == SortValue::Kind::number;
-  if (numbers && !with.number) return false;
-  const auto order = compare(cell, numbers ? *with.number : with.text, collation_);
-  return order < 0 ? less : order > 0 ? greater : equal;
-}
-
 bool Having::fulfils(const SortValue& cell) const {
+  const bool numbers = cell.kind == SortValue::Kind::number;
+  const auto order = [&](const Value& with) -> std::partial_ordering {
+    if (numbers && !with.number) return std::partial_ordering::unordered;
+    return compare(cell, numbers ? *with.number : with.text, collation_);
+  };
   using Is = RowCondition::Is;
+  if (condition_.is == Is::in)
+    return std::ranges::any_of(values_, [&](const Value& with) { return order(with) == 0; });
+  if (values_.empty()) return false;
+  const auto first = order(values_.front());
   switch (condition_.is) {
     case Is::less:
-      return compares(cell, 0, true, false, false);
+      return first < 0;
     case Is::at_most:
-      return compares(cell, 0, true, true, false);
+      return first <= 0;
     case Is::greater:
-      return compares(cell, 0, false, false, true);
+      return first > 0;
     case Is::at_least:
-      return compares(cell, 0, false, true, true);
-    case Is::equal:
-      return compares(cell, 0, false, true, false);
+      return first >= 0;
     case Is::unequal:
-      return compares(cell, 0, true, false, true);
+      return first < 0 || first > 0;
     case Is::between:
-      return compares(cell, 0, false, true, true) && compares(cell, 1, true, true, false);
-    case Is::in:
-      break;
+      return first >= 0 && values_.size() > 1 && order(values_[1]) <= 0;
+    default:
+      return first == 0;
   }
-  for (std::size_t v = 0; v < values_.size(); ++v)
-    if (compares(cell, v, false, true, false)) return true;
-  return false;
 }
 
 namespace {
@@ -187,8 +111,7 @@ class GroupMerge {
     if (!find_columns()) return bad(first_shard(), "its rows lack columns that were requested");
     for (std::size_t s = 0; s < replies_.shards(); ++s) {
       shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
-      if (!append_rows(replies_, s, set_, common, rows_, [] {}))
-        return bad(s, "a row is malformed");
+      if (!append_rows(replies_, s, set_, common, rows_)) return bad(s, "a row is malformed");
       if (rows_.count >= kNoRow) return bad(s, "it has too many rows");
     }
     shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
@@ -196,7 +119,8 @@ class GroupMerge {
     for (std::size_t s = 0; s < replies_.shards(); ++s) full_shards_ += is_full(s) ? 1 : 0;
     find_groups();
     for (const auto& group : groups_) fold(group);
-    order_groups();
+    sort_rows(plan_.order, rows_, collation_, std::span(ordered_),
+              [this](const KeptGroup& group) { return kept_[group.begin]; });
     return page();
   }
 
@@ -231,22 +155,18 @@ class GroupMerge {
     }
     for (std::size_t c = 0; c < width; ++c)
       if (rows_.columns[c].name == "count(*)") counts_ = c;
-    for (const auto& folded : plan_.folded)
-      if (folded.fold == Fold::mean) counts_ = at(folded.weight);
-    if (plan_.documents) counts_ = at(*plan_.documents);
     for (const auto& folded : plan_.folded) {
-      FoldColumn column{.fold = folded.fold, .column = at(folded.column), .counts = counts_};
-      if (folded.fold == Fold::mean) column.weight = at(folded.weight);
-      if (folded.sum) column.sum = at(*folded.sum);
+      at(folded.column);
+      if (folded.fold == Fold::mean) counts_ = at(folded.weight);
+      if (folded.sum) at(*folded.sum);
       if (folded.fold == Fold::distinct) found &= folded.pairs < pairs_.size();
-      folds_.push_back(column);
     }
+    if (plan_.documents) counts_ = at(*plan_.documents);
     if (plan_.having) {
       having_.emplace(*plan_.having, collation_);
       having_column_ = at(plan_.having->column);
     }
-    found &= order_.add(plan_.order, width) && within_.add(plan_.within, width);
-    return found;
+    return found && have_columns(plan_.order, width) && have_columns(plan_.within, width);
   }
 
   /// Whether the shard may have more groups than it returned.
@@ -260,29 +180,19 @@ class GroupMerge {
   }
 
   void find_groups() {
-    // By the hash of the key's text; groups with the same hash are told apart by the text.
-    std::unordered_multimap<std::uint64_t, std::uint32_t> known;
+    std::unordered_map<std::string, std::uint32_t, KeyedHash> known;  // by the text of the key
     next_.assign(rows_.count, kNoRow);
     RowKeyText key(collation_);
-    RowKeyText other(collation_);
-    const auto write_key = [this](RowKeyText& text, std::uint32_t row) {
-      text.clear();
-      for (std::size_t k = 0; k < key_columns_.size(); ++k)
-        text.add(rows_.row(row)[key_columns_[k]], kinds_[k]);
-    };
     for (std::uint32_t row = 0; row < rows_.count; ++row) {
-      write_key(key, row);
-      const auto hash = KeyedHash{}(key.text());
-      auto [at, end] = known.equal_range(hash);
-      for (; at != end; ++at) {
-        write_key(other, groups_[at->second].first);
-        if (other.text() == key.text()) break;
-      }
-      if (at == end) {
-        known.emplace(hash, static_cast<std::uint32_t>(groups_.size()));
+      key.clear();
+      for (std::size_t k = 0; k < key_columns_.size(); ++k)
+        key.add(rows_.row(row)[key_columns_[k]], kinds_[k]);
+      const auto [place, is_new] =
+          known.try_emplace(std::string(key.text()), static_cast<std::uint32_t>(groups_.size()));
+      if (is_new) {
         groups_.push_back({row, row});
       } else {
-        auto& group = groups_[at->second];
+        auto& group = groups_[place->second];
         next_[group.last] = row;
         group.last = row;
       }
@@ -306,19 +216,17 @@ class GroupMerge {
       shard_before = shard;
     }
     kept.exact = full == full_shards_;
-    within_.sort(rows_, collation_, std::span(kept_).subspan(kept.begin));
+    sort_rows(plan_.within, rows_, collation_, std::span(kept_).subspan(kept.begin),
+              [](std::uint32_t row) { return row; });
     kept_.resize(std::min(kept_.size(), kept.begin + std::max<std::size_t>(plan_.per_group, 1)));
     kept.end = kept_.size();
     fold_values(kept);
-    if (is_empty_group(kept) || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
+    const bool is_empty = plan_.documents && cell(kept.begin, *counts_) == "0";
+    if (is_empty || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
       kept_.resize(kept.begin);
       return;
     }
     ordered_.push_back(kept);
-  }
-
-  bool is_empty_group(const KeptGroup& kept) {
-    return plan_.documents && cell(kept.begin, *counts_) == "0";
   }
 
   std::string_view& cell(std::size_t kept, std::size_t column) {
@@ -326,23 +234,37 @@ class GroupMerge {
   }
 
   void fold_values(const KeptGroup& kept) {
-    made_.assign(folds_.size(), {});
-    for (std::size_t f = 0; f < folds_.size(); ++f) {
-      if (folds_[f].fold == Fold::distinct)
-        made_[f] = distinct_values(f, kept.begin);
-      else if (one_per_shard_.size() > 1)
-        made_[f] = folded_value(folds_[f], one_per_shard_, collation_);
-    }
-    for (std::size_t f = 0; f < folds_.size(); ++f) {
+    made_.clear();
+    for (const auto& folded : plan_.folded)
+      made_.push_back(folded.fold == Fold::distinct ? distinct_values(folded, kept.begin)
+                      : one_per_shard_.size() > 1   ? value_of_rows(folded)
+                                                    : std::string());
+    for (std::size_t f = 0; f < made_.size(); ++f) {
       if (made_[f].empty()) continue;
       const std::string_view value = rows_.made.emplace_front(std::move(made_[f]));
-      for (auto row = kept.begin; row < kept.end; ++row) cell(row, folds_[f].column) = value;
+      const auto column = at(plan_.folded[f].column);
+      for (auto row = kept.begin; row < kept.end; ++row) cell(row, column) = value;
     }
   }
 
+  /// The position of a column that there is.
+  std::size_t at(ColumnAt column) const { return *position(column, rows_.columns.size()); }
+
+  /// Empty: that of the first row.
+  std::string value_of_rows(const FoldedColumn& folded) {
+    if (folded.fold == Fold::keep) return {};
+    const auto documents = folded.fold == Fold::mean ? at(folded.weight) : counts_;
+    measured_.clear();
+    for (const auto& row : one_per_shard_)
+      measured_.push_back({row[at(folded.column)], documents ? documents_in(row[*documents]) : 1,
+                           folded.sum ? row[at(*folded.sum)] : std::string_view()});
+    auto value = karmad::folded(folded.fold, measured_, collation_);
+    return value == "null" ? std::string() : value;
+  }
+
   /// Empty: the pairs of that group are unknown.
-  std::string distinct_values(std::size_t fold, std::size_t kept) {
-    const auto& pairs = pairs_of(fold);
+  std::string distinct_values(const FoldedColumn& folded, std::size_t kept) {
+    const auto& pairs = pairs_[folded.pairs];
     key_.clear();
     if (pairs.by_group())
       for (const auto column : key_columns_) key_.push_back(cell(kept, column));
@@ -350,24 +272,10 @@ class GroupMerge {
     if (!pairs.by_group()) {
       std::uint64_t counted = 0;
       for (const auto& row : one_per_shard_)
-        counted += json_number(row[folds_[fold].column]).magnitude;
+        counted += json_number(row[at(folded.column)]).magnitude;
       values = std::min(values, counted);
     }
-    return values == 0 ? std::string() : fmt::format("{}", values);
-  }
-
-  const DistinctPairs& pairs_of(std::size_t fold) const { return pairs_[plan_.folded[fold].pairs]; }
-
-  void order_groups() {
-    std::vector<std::uint32_t> heads;
-    for (const auto& group : ordered_) heads.push_back(kept_[group.begin]);
-    std::vector<std::uint32_t> places(heads.size());
-    for (std::uint32_t i = 0; i < places.size(); ++i) places[i] = i;
-    order_.sort_by(rows_, collation_, heads, places);
-    std::vector<KeptGroup> sorted;
-    sorted.reserve(places.size());
-    for (const auto place : places) sorted.push_back(ordered_[place]);
-    ordered_ = std::move(sorted);
+    return values == 0 ? std::string() : fmt::to_string(values);
   }
 
   MergedRows page() {
@@ -400,23 +308,23 @@ class GroupMerge {
   std::string estimate(const ResultSet& merged, bool exact) const {
     std::string names;
     std::string reasons;
-    for (std::size_t f = 0; f < folds_.size(); ++f) {
-      if (folds_[f].fold == Fold::keep || !merged.shows(folds_[f].column)) continue;
-      const auto reason = why_estimated(f, exact);
+    for (const auto& folded : plan_.folded) {
+      if (folded.fold == Fold::keep || !merged.shows(at(folded.column))) continue;
+      const auto reason = why_estimated(folded, exact);
       if (reason.empty()) continue;
       names += fmt::format("{}{}", names.empty() ? "" : ", ",
-                           json_unescaped(merged.columns[folds_[f].column].name));
+                           json_unescaped(merged.columns[at(folded.column)].name));
       if (reasons.find(reason) == reasons.npos) reasons.append("; ").append(reason);
     }
     return names.empty() ? names : "estimated: " + names + reasons;
   }
 
   /// Empty: the column is exact.
-  std::string_view why_estimated(std::size_t fold, bool exact) const {
-    const bool distinct = folds_[fold].fold == Fold::distinct;
-    if (distinct ? pairs_of(fold).may_be_short() : !exact)
+  std::string_view why_estimated(const FoldedColumn& folded, bool exact) const {
+    const bool distinct = folded.fold == Fold::distinct;
+    if (distinct ? pairs_[folded.pairs].may_be_short() : !exact)
       return "a shard returned as many rows as were requested of it and may have more";
-    if (distinct && !pairs_of(fold).by_group())
+    if (distinct && !pairs_[folded.pairs].by_group())
       return "the groups have several keys, one of them with several values";
     if (keys_are_lists_) return "the facet is BY an attribute with several values";
     return {};
@@ -433,13 +341,10 @@ class GroupMerge {
   std::size_t full_shards_ = 0;
   bool keys_are_lists_ = false;  // a group of one value has the list of any of its documents
   std::vector<std::size_t> key_columns_;
-  std::vector<KeyKind> kinds_;  // of the parts of the key
-  std::vector<FoldColumn> folds_;
+  std::vector<KeyKind> kinds_;         // of the parts of the key
   std::optional<std::size_t> counts_;  // column with the number of documents of a group
   std::optional<Having> having_;
   std::size_t having_column_ = 0;
-  RowOrder order_;
-  RowOrder within_;
   std::vector<RowGroup> groups_;
   std::vector<std::uint32_t> next_;  // by row, the next row of its group
   std::vector<std::uint32_t> kept_;  // rows, group by group
@@ -447,6 +352,7 @@ class GroupMerge {
   std::vector<std::uint64_t> groups_of_shard_;
   // Of the group being folded.
   std::vector<std::span<const std::string_view>> one_per_shard_;
+  std::vector<Measured> measured_;
   std::vector<std::string> made_;
   std::vector<std::string_view> key_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <span>
@@ -8,30 +9,58 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/distinct_pairs.hpp"
 #include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
+#include "agent/dialect/rows/group_key.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
 
 namespace karmad {
 
-/// The rows of one group, of several shards in their order: JSON values, one for each column.
-using GroupRows = std::span<const std::span<const std::string_view>>;
+/// The number of different values in each group, over all shards. Keeps 24 bytes for each pair of a
+/// group and a value: keyed hashes, of 128 bits for the pair, so that different pairs are never
+/// taken for the same one.
+///
+/// A column of several values has all those of one document, and the document is in the group of
+/// each: it stands for as many pairs. So all pairs are known, though no row says which value it is
+/// the row of.
+class DistinctPairs {
+ public:
+  /// Reads the result sets of number `set`, one pair a row.
+  static std::expected<DistinctPairs, BadReply> read(const RawReplies& replies, std::size_t set,
+                                                     const PairsPlan& plan, Collation collation);
 
-/// A column of a group whose values become one, with its positions in the rows.
-struct FoldColumn {
-  Fold fold = Fold::keep;
-  std::size_t column = 0;
-  std::size_t weight = 0;             ///< Fold::mean
-  std::optional<std::size_t> sum;     ///< Fold::mean
-  std::optional<std::size_t> counts;  ///< column with the number of documents in a row, if known
+  /// Number of different values of the group with that key, a JSON value for each part.
+  std::uint64_t values_of(std::span<const std::string_view> key) const;
+
+  /// False: the groups have several keys, one of them of several values, and are known by a hash
+  /// only. Then values_of({}) is the number of different values of all groups.
+  bool by_group() const { return by_group_; }
+
+  /// A shard returned as many pairs as requested: it may have more.
+  bool may_be_short() const { return may_be_short_; }
+
+ private:
+  struct Pair {
+    std::uint64_t group = 0;
+    std::uint64_t pair[2] = {};
+    auto operator<=>(const Pair&) const = default;
+  };
+  struct Group {
+    std::uint64_t group = 0;
+    std::uint64_t values = 0;
+  };
+
+  DistinctPairs(std::vector<KeyKind> kinds, Collation collation)
+      : kinds_(std::move(kinds)), collation_(collation) {}
+  void count_values(std::vector<Pair>& pairs);
+
+  std::vector<KeyKind> kinds_;  // of the parts of the key, then of the value
+  Collation collation_;
+  std::vector<Group> groups_;  // ascending
+  bool by_group_ = true;
+  bool may_be_short_ = false;
 };
-
-/// The value of the column over all rows, a JSON value; empty: that of the first row. Not for
-/// Fold::distinct. Sums and means as in merge_metric() and exact_mean(); minimum and maximum, also
-/// of strings, are copied.
-std::string folded_value(const FoldColumn& column, GroupRows rows, Collation collation);
 
 /// The text as a number that HAVING compares with; nothing: it is none, or not finite.
 std::optional<JsonNumber> number_of_having(std::string_view text);
@@ -52,9 +81,6 @@ class Having {
     SortValue text;
   };
 
-  /// Whether `cell` compares with the value in one of the three ways.
-  bool compares(const SortValue& cell, std::size_t value, bool less, bool equal,
-                bool greater) const;
   bool fulfils(const SortValue& cell) const;
 
   const RowCondition& condition_;

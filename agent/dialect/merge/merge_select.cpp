@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/dialect/merge/merge_documents.hpp"
 #include "agent/dialect/merge/merge_groups.hpp"
 #include "agent/dialect/merge/shard_meta.hpp"
 #include "agent/dialect/write/write_hits.hpp"

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 
-#include "agent/dialect/merge/distinct_pairs.hpp"
 #include "agent/dialect/merge/scroll_pages.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 #include "agent/dialect/rows/row_plan.hpp"

@@ -24,54 +24,37 @@ struct OneShardSets {
   std::string table{};
 };
 
-/// Draws an answer in the form RowForm::raw, any number of result sets, as the tables of `/cli`;
-/// warnings follow their table. False: it is malformed, and `out` is unchanged.
-bool append_text_of(std::string_view raw_sets, std::string& out);
-
 /// Appends them. On a reply that cannot be read it leaves `out` unchanged. A pure function: any
 /// thread.
 std::optional<BadReply> pass_sets_on(const OneShardSets& how, const ShardReply& reply,
                                      std::string& out);
 
-/// How the replies of shards to a statement such as SHOW become one result set.
-struct PlainMerge {
-  enum class Rows : std::uint8_t {
-    /// Rows of a name and values (SHOW TABLE t STATUS): of rows with the same name in the first
-    /// column, values that are integers are added; of others the first shard's is kept.
-    added,
-    concatenated,  ///< all rows, in the order of the shards (SHOW THREADS)
-  };
-  Rows rows = Rows::concatenated;
-  RowForm form = RowForm::raw;  ///< hits count as raw
-};
-
-/// Merges replies in the form RowForm::raw, of one result set each, and appends the answer. Columns
-/// are those that all shards have. On a reply that cannot be read it leaves `out` unchanged. A pure
-/// function: any thread.
-std::optional<BadReply> merge_plain(const PlainMerge& how, std::span<const ShardReply> replies,
-                                    const MergeNotes& notes, std::string& out);
-
-/// How the result sets of the shards become one.
-struct CallMerge {
+/// How the result sets of the shards become one, for statements such as SHOW and CALL. Columns are
+/// those that all shards have.
+struct RowsMerge {
   enum class Rows : std::uint8_t {
     by_id,        ///< all rows, ordered by the number in their first column (PQ)
     keywords,     ///< of equal position, token and form, with the counts added
     suggestions,  ///< of equal first column, with the counts added
     by_rank,      ///< the first rows of all shards, then the second …; equal rows once
     same,         ///< those of the only reply
+    /// Rows of a name and values (SHOW TABLE t STATUS): of rows with the same name in the first
+    /// column, values that are integers are added; of others the first shard's is kept.
+    added,
+    concatenated,  ///< all rows, in the order of the shards (SHOW THREADS)
   };
   Rows rows = Rows::same;
   std::size_t limit = 0;  ///< most rows; 0: all
   std::string
       sorted_by;  ///< keywords: `docs` or `hits`, descending; empty: as the shards have them
-  std::size_t hidden = 0;    ///< number of last columns that the client does not get
-  bool in_one_line = false;  ///< suggestions: a row for each column (`result_line`)
-  RowForm form = RowForm::raw;
+  std::size_t hidden = 0;       ///< number of last columns that the client does not get
+  bool in_one_line = false;     ///< suggestions: a row for each column (`result_line`)
+  RowForm form = RowForm::raw;  ///< hits count as raw
 };
 
 /// Merges the replies, which are arrays of one result set, and appends the answer. On a reply that
 /// cannot be read it leaves `out` unchanged. A pure function: any thread.
-std::optional<BadReply> merge_call(const CallMerge& how, std::span<const ShardReply> replies,
+std::optional<BadReply> merge_rows(const RowsMerge& how, std::span<const ShardReply> replies,
                                    const MergeNotes& notes, std::string& out);
 
 }  // namespace karmad

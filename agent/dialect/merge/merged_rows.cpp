@@ -1,9 +1,9 @@
 #include "agent/dialect/merge/merged_rows.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
+#include "agent/dialect/merge/sorted_merge.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
@@ -54,6 +54,17 @@ void CommonColumns::append(std::size_t shard, std::span<const std::string_view> 
   for (const auto place : places) cells.push_back(row[place]);
 }
 
+bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
+                 const CommonColumns& common, ResultSet& merged) {
+  std::vector<std::string_view> cells(common.widest());
+  const auto append = [&](std::span<const std::string_view> row) {
+    if (merged.columns.empty()) return;
+    common.append(shard, row, merged.cells);
+    ++merged.count;
+  };
+  return visit_rows(replies, replies.set(shard, set), cells, append);
+}
+
 namespace {
 
 /// Whether the cell may show a boolean, an array or an object.
@@ -63,60 +74,138 @@ bool hides_type(std::string_view cell) {
   return first == '{' || first == '[' || (cell.size() == 3 && (first == '0' || first == '1'));
 }
 
-}  // namespace
-
-SortValue path_sort_value(std::string_view cell, std::string_view attribute,
-                          std::span<const JsonStep> steps, SortText& room) {
+/// The value by which a row is sorted, of a cell that holds a value inside JSON. Rows show booleans
+/// as 1 or 0, and arrays and objects as texts, but the server orders all of these like a missing
+/// value: the cell with the whole attribute tells them apart.
+SortValue path_value(const RowKey& key, std::span<const std::string_view> cells,
+                     std::string_view cell, SortText& room) {
   auto sorted = json_sort_value(cell, room);
-  if (!hides_type(cell) || !is_string(attribute)) return sorted;
-  const auto whole = json_unescaped(without_quotes(attribute));
-  const auto value = whole_value(whole) ? value_at(whole, steps) : std::string_view();
+  const auto at = key.attribute ? position(*key.attribute, cells.size()) : std::nullopt;
+  if (!at || !hides_type(cell) || !is_string(cells[*at])) return sorted;
+  const auto whole = json_unescaped(without_quotes(cells[*at]));
+  const auto value = whole_value(whole) ? value_at(whole, key.steps) : std::string_view();
   if (!value.empty() && std::string_view("tf[{").find(value.front()) != std::string_view::npos)
     sorted.text = {};
   return sorted;
 }
 
-bool RowOrder::add(std::span<const RowKey> keys, std::size_t columns) {
-  for (const auto& key : keys) {
-    const auto at = position(key.column, columns);
-    if (!at) return false;
-    keys_.push_back({*at, key.descending, key.as_text, {}, key.steps});
-    if (key.attribute) keys_.back().attribute = position(*key.attribute, columns);
-  }
-  return true;
+}  // namespace
+
+bool have_columns(std::span<const RowKey> keys, std::size_t columns) {
+  return std::ranges::all_of(
+      keys, [&](const RowKey& key) { return position(key.column, columns).has_value(); });
 }
 
-void RowOrder::sort(const ResultSet& rows, Collation collation,
-                    std::span<std::uint32_t> numbers) const {
-  if (numbers.size() < 2 || keys_.empty()) return;
-  const std::vector<std::uint32_t> rows_of(numbers.begin(), numbers.end());
-  std::iota(numbers.begin(), numbers.end(), 0U);
-  sort_by(rows, collation, rows_of, numbers);
-  for (auto& number : numbers) number = rows_of[number];
+bool sorts_as_text(std::span<const RowKey> keys) {
+  return std::ranges::any_of(keys, &RowKey::as_text);
 }
 
-void RowOrder::sort_by(const ResultSet& rows, Collation collation,
-                       std::span<const std::uint32_t> rows_of,
-                       std::span<std::uint32_t> places) const {
-  if (rows_of.size() < 2 || keys_.empty()) return;
-  const auto keys = keys_.size();
-  std::vector<SortValue> values(rows_of.size() * keys);
-  std::vector<SortText> texts(
-      std::ranges::any_of(keys_, [](const Key& key) { return key.as_text; }) ? values.size() : 0);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto& key = keys_[i % keys];
-    const auto row = rows.row(rows_of[i / keys]);
-    const auto attribute = key.attribute ? row[*key.attribute] : std::string_view();
-    values[i] = key.as_text ? path_sort_value(row[key.column], attribute, key.steps, texts[i])
-                            : sort_value(row[key.column]);
+void read_values(SortTable<RowKey>& values, std::size_t number,
+                 std::span<const std::string_view> cells) {
+  const auto keys = values.keys();
+  auto* const row = values.row(number);
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const auto cell = cells[*position(keys[k].column, cells.size())];
+    row[k] = keys[k].as_text ? path_value(keys[k], cells, cell, values.room(number, k))
+                             : sort_value(cell);
   }
-  std::ranges::stable_sort(places, [&](std::uint32_t a, std::uint32_t b) {
-    for (std::size_t k = 0; k < keys; ++k) {
-      const auto order = compare(values[a * keys + k], values[b * keys + k], collation);
-      if (order != 0) return (order < 0) != keys_[k].descending;
+}
+
+namespace {
+
+/// The rows of one shard during the walk.
+struct RowLane : MergeLane {
+  RawRows rows;
+  std::span<const RawColumn> columns;
+
+  std::string_view cell(std::span<const std::string_view> row, const std::optional<ColumnAt>& at) {
+    return at ? row[*position(*at, columns.size())] : std::string_view();
+  }
+};
+
+struct DocumentRows {
+  const RowPlan& plan;
+  MergedRows& merged;
+  CommonColumns common;
+  std::vector<RowLane> lanes;
+  std::vector<std::string_view> cells;  ///< by lane, of its current row
+  SortTable<RowKey> values;
+
+  DocumentRows(const RawReplies& replies, std::size_t set, const RowPlan& how, Collation collation,
+               MergedRows& to)
+      : plan(how),
+        merged(to),
+        common(replies, set),
+        lanes(replies.shards()),
+        cells(replies.shards() * common.widest()),
+        values(plan.order, collation, replies.shards(), sorts_as_text(plan.order)) {
+    for (std::size_t s = 0; s < lanes.size(); ++s) {
+      const auto& from = replies.set(s, set);
+      lanes[s].rows = RawRows(from.rows);
+      lanes[s].columns = replies.columns_of(from);
     }
-    return false;
-  });
+    merged.columns = common.columns();
+    merged.hidden = plan.hidden;
+    merged.behind = plan.behind;
+    merged.cells.reserve(std::min(plan.limit, most_rows()) * merged.columns.size());
+  }
+
+  /// A shard whose rows lack a column of the plan.
+  std::optional<std::size_t> lacking() const {
+    const auto lacks = [&](const RowLane& lane) {
+      const auto has = [&](const std::optional<ColumnAt>& at) {
+        return !at || position(*at, lane.columns.size());
+      };
+      return !lane.columns.empty() &&
+             !(have_columns(plan.order, lane.columns.size()) && has(plan.id) && has(plan.distance));
+    };
+    const auto found = std::ranges::find_if(lanes, lacks);
+    if (found == lanes.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - lanes.begin());
+  }
+
+  std::span<std::string_view> row(std::size_t shard) {
+    return std::span(cells).subspan(shard * common.widest(), lanes[shard].columns.size());
+  }
+
+  RawRows::Step next(std::size_t shard) {
+    auto& lane = lanes[shard];
+    const auto current = row(shard);
+    const auto step = lane.rows.next(lane.columns, current.data());
+    if (step != RawRows::Step::row) return step;
+    lane.id = lane.cell(current, plan.id);
+    lane.distance = lane.cell(current, plan.distance);
+    read_values(values, shard, current);
+    return step;
+  }
+
+  /// By the bytes received: no cell is shorter than `"":0,`.
+  std::size_t most_rows() const {
+    std::size_t rows = 0;
+    for (const auto& lane : lanes)
+      if (!lane.columns.empty()) rows += 1 + lane.rows.bytes_left() / (5 * lane.columns.size());
+    return rows;
+  }
+
+  void keep(std::size_t shard) {
+    common.append(shard, row(shard), merged.cells);
+    ++merged.count;
+  }
+};
+
+}  // namespace
+
+std::expected<MergedRows, BadReply> merge_documents(const RawReplies& replies, std::size_t set,
+                                                    const RowPlan& plan, Collation collation) {
+  MergedRows merged;
+  DocumentRows rows(replies, set, plan, collation, merged);
+  if (plan.limit == 0) return merged;
+  if (const auto shard = rows.lacking())
+    return std::unexpected(BadReply{*shard, "its rows lack columns that were requested"});
+  SortedMerge walk(rows, {plan.offset, plan.limit, plan.distance ? plan.nearest : 0});
+  if (const auto shard = walk.run()) return std::unexpected(BadReply{*shard, "a row is malformed"});
+  merged.dropped = walk.copies();
+  return merged;
 }
 
 }  // namespace karmad

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,53 +45,32 @@ class CommonColumns {
 };
 
 /// Appends all rows of a shard's result set to `merged`, which has the common columns. False: a row
-/// is malformed. `added` is called after each row.
-template <class Added>
+/// is malformed.
 bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
-                 const CommonColumns& common, ResultSet& merged, Added added) {
-  const auto& from = replies.set(shard, set);
-  std::vector<std::string_view> row(from.columns);
-  RawRows rows(from.rows);
-  for (;;) {
-    const auto step = rows.next(replies.columns_of(from), row.data());
-    if (step != RawRows::Step::row) return step == RawRows::Step::end;
-    if (merged.columns.empty()) continue;
-    common.append(shard, row, merged.cells);
-    ++merged.count;
-    added();
-  }
+                 const CommonColumns& common, ResultSet& merged);
+
+/// Whether rows with that many columns have those of the keys.
+bool have_columns(std::span<const RowKey> keys, std::size_t columns);
+/// Whether a key is a value inside JSON: the SortTable makes texts.
+bool sorts_as_text(std::span<const RowKey> keys);
+
+/// Sets the values of row `number` by the cells of a row that has the columns.
+void read_values(SortTable<RowKey>& values, std::size_t number,
+                 std::span<const std::string_view> cells);
+
+/// Sorts items, `row_of(item)` being the number of a row; equal rows keep their order.
+template <class Item, class RowOf>
+void sort_rows(std::span<const RowKey> keys, const ResultSet& rows, Collation collation,
+               std::span<Item> items, RowOf row_of) {
+  if (items.size() < 2 || keys.empty()) return;
+  SortTable<RowKey> values(keys, collation, items.size(), sorts_as_text(keys));
+  for (std::size_t i = 0; i < items.size(); ++i) read_values(values, i, rows.row(row_of(items[i])));
+  values.sort(items);
 }
 
-/// The value by which a row is sorted, of a cell that holds a value inside JSON. Rows show booleans
-/// as 1 or 0, and arrays and objects as texts, but the server orders all of these like a missing
-/// value: `attribute`, the cell with the whole attribute, tells them apart. `room` as for
-/// json_sort_value().
-SortValue path_sort_value(std::string_view cell, std::string_view attribute,
-                          std::span<const JsonStep> steps, SortText& room);
-
-/// An order of rows that have been read, by the columns of a plan.
-class RowOrder {
- public:
-  /// Adds the keys, which must outlive it, for rows with that many columns; false: there is no such
-  /// column.
-  bool add(std::span<const RowKey> keys, std::size_t columns);
-
-  /// Sorts numbers of rows; equal rows keep their order.
-  void sort(const ResultSet& rows, Collation collation, std::span<std::uint32_t> numbers) const;
-
-  /// Sorts `places` by the rows `rows_of[place]`; equal rows keep their order.
-  void sort_by(const ResultSet& rows, Collation collation, std::span<const std::uint32_t> rows_of,
-               std::span<std::uint32_t> places) const;
-
- private:
-  struct Key {
-    std::size_t column = 0;
-    bool descending = false;
-    bool as_text = false;
-    std::optional<std::size_t> attribute;
-    std::span<const JsonStep> steps;
-  };
-  std::vector<Key> keys_;
-};
+/// Walks the documents of the shards' result sets of number `set` in the order `plan.order` and
+/// keeps those from `plan.offset` up to `plan.offset + plan.limit`, as SortedMerge does.
+std::expected<MergedRows, BadReply> merge_documents(const RawReplies& replies, std::size_t set,
+                                                    const RowPlan& plan, Collation collation);
 
 }  // namespace karmad

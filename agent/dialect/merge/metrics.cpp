@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
-#include "agent/dialect/rows/sort_value.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 
@@ -16,31 +15,6 @@ __extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
 
 constexpr std::size_t kMostDecimals = 400;  // most that are shown; few doubles have more
 
-std::size_t skip_digits(std::string_view text, std::size_t at) {
-  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
-  return at;
-}
-
-/// Whether it is a number by RFC 8259, section 6, and so may be copied to an answer.
-bool is_number(std::string_view text) {
-  const std::size_t whole = text.starts_with('-') ? 1 : 0;
-  auto at = skip_digits(text, whole);
-  if (at == whole || (text[whole] == '0' && at > whole + 1)) return false;
-  if (at < text.size() && text[at] == '.') {
-    const auto fraction = at + 1;
-    at = skip_digits(text, fraction);
-    if (at == fraction) return false;
-  }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
-    const auto exponent = at;
-    at = skip_digits(text, exponent);
-    if (at == exponent) return false;
-  }
-  return at == text.size();
-}
-
 std::size_t decimals_of(std::string_view value) {
   const auto point = value.find('.');
   if (point == value.npos) return 0;
@@ -48,64 +22,49 @@ std::size_t decimals_of(std::string_view value) {
   return std::min(std::min(end, value.size()) - point - 1, kMostDecimals);
 }
 
-bool has_exponent(std::string_view value) {
-  return value.find_first_of("eE") != value.npos;
-}
-
-/// A real number in the format of the shards.
-std::string written(long double value, std::size_t decimals, bool exponent) {
-  // A value beyond the range of double is not a valid number for JSON readers.
-  if (!std::isfinite(static_cast<double>(value))) return "null";
-  if (exponent) return fmt::format("{}", static_cast<double>(value));
-  return fmt::format("{:.{}f}", value, decimals);
-}
-
-struct Sum {
-  bool exact = true;
-  Wide whole = 0;
-  long double real = 0;
+/// The format of the shards for real numbers.
+struct RealFormat {
   std::size_t decimals = 0;
   bool exponent = false;
 
-  void add(std::string_view text) {
-    const auto number = json_number(text);
-    real += as_real(number);
-    decimals = std::max(decimals, decimals_of(text));
-    exponent |= has_exponent(text);
-    exact &= number.integer;
-    if (number.integer)
-      whole += number.negative ? -static_cast<Wide>(number.magnitude)
-                               : static_cast<Wide>(number.magnitude);
+  void see(std::string_view number) {
+    decimals = std::max(decimals, decimals_of(number));
+    exponent |= number.find_first_of("eE") != number.npos;
   }
-  std::string text() const {
-    return exact ? fmt::format("{}", whole) : written(real, decimals, exponent);
+  std::string text(long double value) const {
+    // A value beyond the range of double is not a valid number for JSON readers.
+    if (!std::isfinite(static_cast<double>(value))) return "null";
+    if (exponent) return fmt::format("{}", static_cast<double>(value));
+    return fmt::format("{:.{}f}", value, decimals);
   }
 };
 
-std::string mean_of(std::span<const Measured> shards) {
-  long double sum = 0;
-  long double documents = 0;
-  std::size_t decimals = 0;
-  bool exponent = false;
+std::string sum_of(std::span<const Measured> shards) {
+  RealFormat format;
+  bool any = false;
+  bool exact = true;
+  Wide whole = 0;
+  long double real = 0;
   for (const auto& shard : shards) {
-    if (!is_number(shard.value) || shard.documents == 0) continue;
-    const auto weight = static_cast<long double>(shard.documents);
-    sum += as_real(json_number(shard.value)) * weight;
-    documents += weight;
-    decimals = std::max(decimals, decimals_of(shard.value));
-    exponent |= has_exponent(shard.value);
+    if (!is_json_number(shard.value)) continue;
+    const auto number = json_number(shard.value);
+    any = true;
+    format.see(shard.value);
+    real += as_real(number);
+    exact &= number.integer;
+    const auto magnitude = static_cast<Wide>(number.magnitude);
+    if (number.integer) whole += number.negative ? -magnitude : magnitude;
   }
-  return documents == 0 ? std::string() : written(sum / documents, decimals, exponent);
+  return !any ? std::string() : exact ? fmt::format("{}", whole) : format.text(real);
 }
 
 /// The sum of the values behind a shard's mean.
-std::optional<long double> sum_behind(const MeasuredMean& shard) {
-  const auto& [mean, sum] = shard;
+std::optional<long double> sum_behind(const Measured& mean) {
   const auto documents = static_cast<long double>(mean.documents);
   if (documents == 0) return std::nullopt;
-  const auto summed =
-      is_number(sum) ? std::optional(as_real(json_number(sum))) : std::optional<long double>();
-  if (!is_number(mean.value)) return summed;
+  const auto summed = is_json_number(mean.sum) ? std::optional(as_real(json_number(mean.sum)))
+                                               : std::optional<long double>();
+  if (!is_json_number(mean.value)) return summed;
   const auto product = as_real(json_number(mean.value)) * documents;
   // Half of the mean's last digit, and what doubles lose when they are added.
   const auto rounding =
@@ -114,69 +73,70 @@ std::optional<long double> sum_behind(const MeasuredMean& shard) {
   return summed && std::abs(*summed - product) <= rounding ? *summed : product;
 }
 
-std::string extreme_of(std::span<const Measured> shards, bool largest) {
-  const Measured* best = nullptr;
-  for (const auto& shard : shards) {
-    if (!is_number(shard.value) || shard.documents == 0) continue;
-    if (best == nullptr) {
-      best = &shard;
-      continue;
-    }
-    const auto order = compare(json_number(shard.value), json_number(best->value));
-    if (largest ? order > 0 : order < 0) best = &shard;
-  }
-  return best == nullptr ? std::string() : std::string(best->value);
-}
-
-std::string sum_of(std::span<const Measured> shards) {
-  Sum sum;
+std::string mean_of(std::span<const Measured> shards) {
+  RealFormat format;
   bool any = false;
-  for (const auto& shard : shards) {
-    if (!is_number(shard.value)) continue;
-    sum.add(shard.value);
-    any = true;
-  }
-  return any ? sum.text() : std::string();
-}
-
-}  // namespace
-
-std::string exact_mean(std::span<const MeasuredMean> shards) {
+  bool with_sums = false;
   long double sum = 0;
   long double documents = 0;
-  bool any = false;
-  std::size_t decimals = 0;
-  bool exponent = false;
   for (const auto& shard : shards) {
-    decimals = std::max(decimals, decimals_of(shard.mean.value));
-    exponent |= has_exponent(shard.mean.value);
-    documents += static_cast<long double>(shard.mean.documents);
     const auto added = sum_behind(shard);
+    if (!added && shard.sum.empty()) continue;
+    format.see(shard.value);
+    with_sums |= !shard.sum.empty();
+    documents += static_cast<long double>(shard.documents);
     any |= added.has_value();
     sum += added.value_or(0);
   }
   if (!any) return {};
   // The server divides doubles: of large numbers it shows their digits.
-  return written(static_cast<double>(sum / documents), decimals, exponent);
+  const auto mean = sum / documents;
+  return format.text(with_sums ? static_cast<double>(mean) : mean);
 }
 
-std::string merge_metric(Merging merging, std::span<const Measured> shards) {
-  std::string value;
-  switch (merging) {
-    case Merging::smallest:
-    case Merging::largest:
-      value = extreme_of(shards, merging == Merging::largest);
-      break;
-    case Merging::mean:
-      value = mean_of(shards);
-      break;
-    default:
-      value = sum_of(shards);
+std::string extreme_of(std::span<const Measured> shards, bool largest, Collation collation) {
+  std::string_view best;
+  SortValue best_value;
+  for (const auto& shard : shards) {
+    if (shard.documents == 0) continue;
+    const auto value = sort_value(shard.value);
+    if (value.kind == SortValue::Kind::missing) continue;
+    const auto order = compare(value, best_value, collation);
+    if (!best.empty() && (largest ? order <= 0 : order >= 0)) continue;
+    best = shard.value;
+    best_value = value;
   }
-  if (!value.empty()) return value;
-  // No shard found documents: copies the value of a shard, if it is valid JSON.
-  for (const auto& shard : shards)
-    if (!shard.value.empty()) return is_number(shard.value) ? std::string(shard.value) : "null";
+  return std::string(best);
+}
+
+/// The strings joined by commas, without empty ones.
+std::string joined_texts(std::span<const Measured> shards) {
+  std::string text = "\"";
+  for (const auto& shard : shards) {
+    if (!is_string(shard.value) || shard.value.size() == 2) continue;
+    if (text.size() > 1) text += ',';
+    text += without_quotes(shard.value);
+  }
+  return text + '"';
+}
+
+}  // namespace
+
+std::string folded(Fold fold, std::span<const Measured> values, Collation collation) {
+  switch (fold) {
+    case Fold::sum:
+      return sum_of(values);
+    case Fold::smallest:
+    case Fold::largest:
+      return extreme_of(values, fold == Fold::largest, collation);
+    case Fold::mean:
+      return mean_of(values);
+    case Fold::concat:
+      return joined_texts(values);
+    case Fold::keep:
+    case Fold::distinct:
+      break;
+  }
   return {};
 }
 

@@ -31,14 +31,20 @@ class NearestBound {
   }
   /// Only the `most` nearest of those added are included; copies count once.
   void settle(std::size_t most);
-  bool includes(std::string_view distance, std::string_view id) const;
+  bool includes(std::string_view distance, std::string_view id) const {
+    return !last_ || Near{sort_value(distance), sort_value(id)} <= *last_;
+  }
 
  private:
   struct Near {
     SortValue distance;
     SortValue id;
 
-    bool operator<(const Near& other) const;
+    std::strong_ordering operator<=>(const Near& other) const {
+      const auto order = compare(distance, other.distance, Collation::binary);
+      return order != 0 ? order : compare(id, other.id, Collation::binary);
+    }
+    bool operator==(const Near& other) const { return *this <=> other == 0; }
   };
 
   std::vector<Near> found_;

@@ -17,6 +17,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -26,13 +27,6 @@ constexpr std::size_t kCodeBytes = 32;
 constexpr std::string_view kBeforeCode = R"(,"code":")";
 constexpr std::string_view kAfterCode = R"("})";
 constexpr std::size_t kDigestLetters = 16;
-
-std::string hexadecimal(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes)
-    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
 
 /// `purpose` separates the codes of tokens from those of mirrors.
 std::string code_of(std::string_view key, std::string_view purpose, std::string_view text) {
@@ -44,7 +38,7 @@ std::string code_of(std::string_view key, std::string_view purpose, std::string_
       HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
            reinterpret_cast<const unsigned char*>(input.data()), input.size(), code.data(), &size);
   if (made == nullptr || size != kCodeBytes) throw std::runtime_error("HMAC-SHA256 failed");
-  return hexadecimal({reinterpret_cast<const char*>(code.data()), size});
+  return fmt::format("{:02x}", fmt::join(std::span(code).first(size), ""));
 }
 
 const std::string& key_of_process() {
@@ -67,15 +61,10 @@ void add_order(JsonLine& out, const std::vector<ScrollKey>& keys, std::string_vi
     out.add(key.descending ? " desc" : " asc");
   }
   out.add(R"(","order_by":[)");
-  for (const auto& key : keys) {
-    out.add(&key == keys.data() ? R"({"attr":)" : R"(,{"attr":)");
-    out.add_quoted(key.attribute);
-    out.add(key.descending ? R"(,"desc":true,"value":)" : R"(,"desc":false,"value":)");
-    out.add(key.value);
-    out.add(R"(,"type":)");
-    out.add_quoted(key.type);
-    out.add('}');
-  }
+  for (const auto& key : keys)
+    out.add(&key == keys.data() ? R"({"attr":)" : R"(,{"attr":)", Quoted(key.attribute),
+            key.descending ? R"(,"desc":true,"value":)" : R"(,"desc":false,"value":)", key.value,
+            R"(,"type":)", Quoted(key.type), '}');
   out.add(']');
 }
 
@@ -143,60 +132,6 @@ std::optional<std::string> bytes_of_base64(std::string_view text) {
   return bytes;
 }
 
-ScrollSigner::ScrollSigner(std::string_view key) : key_(key.empty() ? key_of_process() : key) {}
-
-std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) const {
-  std::string text;
-  {
-    JsonLine out(text);
-    out.add(R"({"table":)");
-    out.add_quoted(position.table);
-    out.add(R"(,"shards":)");
-    out.add_number(position.shards);
-    out.add(R"(,"sort":)");
-    out.add_quoted(position.sort);
-    out.add(R"(,"language":)");
-    out.add_quoted(position.language);
-    out.add(R"(,"skip":)");
-    out.add_number(position.skip);
-    out.add(',');
-    add_order(out, position.keys);
-    out.add(R"(,"mirrors":[)");
-    for (const auto& mirror : position.mirrors) {
-      if (&mirror != position.mirrors.data()) out.add(',');
-      out.add_quoted(mirror);
-    }
-    out.add(']');
-  }
-  const auto code = code_of(key_, "token", text);
-  text.append(kBeforeCode).append(code).append(kAfterCode);
-  if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;
-  return base64_of(text);
-}
-
-std::expected<ScrollPosition, ClientError> ScrollSigner::read(std::string_view token) const {
-  const auto text = bytes_of_base64(token);
-  if (!text) return bad_scroll_token("is not base64, or too long");
-  constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
-  const std::string_view all(*text);
-  if (all.size() < kEnd || !all.ends_with(kAfterCode) ||
-      !all.substr(all.size() - kEnd).starts_with(kBeforeCode))
-    return bad_scroll_token("is not one of karmad's for a table with several shards, or was cut");
-  const auto signed_text = all.substr(0, all.size() - kEnd);
-  const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
-  const auto right = code_of(key_, "token", signed_text);
-  if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
-    return bad_scroll_token(
-        "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
-  auto position = position_in(all);
-  if (!position) return bad_scroll_token("is of another version of karmad");
-  return *std::move(position);
-}
-
-std::string ScrollSigner::digest(std::string_view mirror) const {
-  return code_of(key_, "mirror", mirror).substr(0, kDigestLetters);
-}
-
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order) {
   std::string text;
   {
@@ -208,23 +143,69 @@ std::string server_token(const std::vector<ScrollKey>& keys, std::string_view or
   return base64_of(text);
 }
 
-std::optional<ClientError> check_scroll_place(const ScrollPosition& position,
-                                              const ScrollPlace& place) {
-  if (!wire::same_word(position.table, place.table))
-    return bad_scroll_token(fmt::format("is for table {}, not for {}", position.table, place.table))
-        .error();
-  if (position.shards != place.shards)
-    return bad_scroll_token(fmt::format("was made when table {} had {} shards; it has {} now",
-                                        place.table, position.shards, place.shards))
-        .error();
-  if (position.language != place.language)
-    return bad_scroll_token(position.language == "sql" ? "is of a SELECT, not of a search in JSON"
-                                                       : "is of a search in JSON, not of a SELECT")
-        .error();
-  return std::nullopt;
+namespace {
+
+/// A token, base64 of JSON that ends with a code which only this key makes. Nothing: it would be
+/// too long.
+std::optional<std::string> signed_token(std::string_view key, const ScrollPosition& position) {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add(R"({"table":)", Quoted(position.table), R"(,"shards":)", position.shards, R"(,"sort":)",
+            Quoted(position.sort), R"(,"language":)", Quoted(position.language), R"(,"skip":)",
+            position.skip, ',');
+    add_order(out, position.keys);
+    out.add(R"(,"mirrors":[)");
+    for (const auto& mirror : position.mirrors) {
+      if (&mirror != position.mirrors.data()) out.add(',');
+      out.add_quoted(mirror);
+    }
+    out.add(']');
+  }
+  const auto code = code_of(key, "token", text);
+  text.append(kBeforeCode).append(code).append(kAfterCode);
+  if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;
+  return base64_of(text);
 }
 
-namespace {
+/// 400 for a token that was damaged, forged or made by another server.
+std::expected<ScrollPosition, ClientError> read_token(std::string_view key,
+                                                      std::string_view token) {
+  const auto text = bytes_of_base64(token);
+  if (!text) return bad_scroll_token("is not base64, or too long");
+  constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
+  const std::string_view all(*text);
+  if (all.size() < kEnd || !all.ends_with(kAfterCode) ||
+      !all.substr(all.size() - kEnd).starts_with(kBeforeCode))
+    return bad_scroll_token("is not one of karmad's for a table with several shards, or was cut");
+  const auto signed_text = all.substr(0, all.size() - kEnd);
+  const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
+  const auto right = code_of(key, "token", signed_text);
+  if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
+    return bad_scroll_token(
+        "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
+  auto position = position_in(all);
+  if (!position) return bad_scroll_token("is of another version of karmad");
+  return *std::move(position);
+}
+
+/// A name for a mirror that tells clients nothing of its address.
+std::string digest_of(std::string_view key, std::string_view mirror) {
+  return code_of(key, "mirror", mirror).substr(0, kDigestLetters);
+}
+
+/// Why a position cannot be continued there; empty: it can.
+std::string why_not_there(const ScrollPosition& position, const ScrollPlace& place) {
+  if (!wire::same_word(position.table, place.table))
+    return fmt::format("is for table {}, not for {}", position.table, place.table);
+  if (position.shards != place.shards)
+    return fmt::format("was made when table {} had {} shards; it has {} now", place.table,
+                       position.shards, place.shards);
+  if (position.language != place.language)
+    return position.language == "sql" ? "is of a SELECT, not of a search in JSON"
+                                      : "is of a search in JSON, not of a SELECT";
+  return {};
+}
 
 /// How far a real number of a shard may be from its printed value: six decimals, and 24 bits of
 /// precision in a comparison.
@@ -258,7 +239,11 @@ class ScrollBorder {
 
   /// Sets where the page behind this one begins.
   void move(ScrollPosition& position) const {
-    if (exact_ == page_.keys) return put(position, keys_of(page_.rows - 1), 0);
+    const auto put = [&](std::vector<ScrollKey> keys, std::size_t skip) {
+      position.keys = std::move(keys);
+      position.skip = skip;
+    };
+    if (exact_ == page_.keys) return put(keys_of(page_.rows - 1), 0);
     for (auto begin = page_.rows - 1; begin > 0; --begin) {
       if (!is_apart(begin - 1, begin)) continue;
       auto keys = keys_of(begin);
@@ -270,7 +255,7 @@ class ScrollBorder {
         continue;
       const auto before = keys[exact_].descending ? vagueness(*value) : -vagueness(*value);
       keys[exact_].value = fmt::format("{:.12g}", *value + before);
-      return put(position, std::move(keys), page_.rows - begin);
+      return put(std::move(keys), page_.rows - begin);
     }
     position.skip = page_.before + page_.rows;
   }
@@ -295,27 +280,9 @@ class ScrollBorder {
            std::abs(*one - *other) >= 2 * std::max(vagueness(*one), vagueness(*other));
   }
 
-  static void put(ScrollPosition& position, std::vector<ScrollKey> keys, std::size_t skip) {
-    position.keys = std::move(keys);
-    position.skip = skip;
-  }
-
   const ScrolledPage& page_;
   std::size_t exact_ = 0;  ///< first keys that are exact in the last row
 };
-
-}  // namespace
-
-namespace {
-
-/// An id as the signed number by which servers order it; they show it as an unsigned one.
-std::string signed_id(std::string_view digits) {
-  std::uint64_t id = 0;
-  const auto* const end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, id);
-  if (read.ec != std::errc{} || read.ptr != end) return std::string(digits);
-  return fmt::to_string(static_cast<std::int64_t>(id));
-}
 
 }  // namespace
 
@@ -328,7 +295,10 @@ ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_vi
     return read;
   }
   if (attribute == "id") {
-    read.value = signed_id(is_string(value) ? without_quotes(value) : value);
+    // Servers order ids as signed numbers, and show them as unsigned ones.
+    read.value = is_string(value) ? without_quotes(value) : value;
+    if (const auto id = whole_number<std::uint64_t>(read.value))
+      read.value = fmt::to_string(static_cast<std::int64_t>(*id));
     return read;
   }
   read.value = value;
@@ -341,7 +311,7 @@ ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_vi
 }
 
 ScrollPages::ScrollPages(const ScrollPlace& place, std::string_view sort)
-    : signer_(place.key),
+    : key_(place.key.empty() ? key_of_process() : place.key),
       position_{.table = std::string(place.table),
                 .shards = place.shards,
                 .sort = std::string(sort),
@@ -351,16 +321,17 @@ std::expected<ScrollPages, ClientError> ScrollPages::behind(std::string_view tok
                                                             const ScrollPlace& place) {
   ScrollPages page(place, {});
   page.given_ = token;
-  auto read = page.signer_.read(token);
+  auto read = read_token(page.key_, token);
   if (!read) return std::unexpected(read.error());
   page.position_ = *std::move(read);
-  if (auto why = check_scroll_place(page.position_, place)) return std::unexpected(*std::move(why));
+  if (const auto why = why_not_there(page.position_, place); !why.empty())
+    return bad_scroll_token(why);
   return page;
 }
 
 bool ScrollPages::prefers(std::size_t shard, std::string_view mirror) const {
   return shard < position_.mirrors.size() && !position_.mirrors[shard].empty() &&
-         position_.mirrors[shard] == signer_.digest(mirror);
+         position_.mirrors[shard] == digest_of(key_, mirror);
 }
 
 std::string ScrollPages::next_token(const ScrolledPage& page,
@@ -370,8 +341,8 @@ std::string ScrollPages::next_token(const ScrolledPage& page,
   next.mirrors.resize(replies.size());
   for (std::size_t shard = 0; shard < replies.size(); ++shard)
     if (const auto mirror = replies[shard].mirror; !mirror.empty())
-      next.mirrors[shard] = signer_.digest(mirror);
-  return signer_.token(next).value_or("");
+      next.mirrors[shard] = digest_of(key_, mirror);
+  return signed_token(key_, next).value_or("");
 }
 
 std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit) {

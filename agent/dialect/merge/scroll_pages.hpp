@@ -41,24 +41,6 @@ struct ScrollPosition {
 /// Longest token that is read or written.
 inline constexpr std::size_t kLongestScrollToken = 64 << 10;
 
-/// Writes and reads karmad's scroll tokens: base64 of JSON that ends with a code which only this
-/// key makes. Pure; any thread.
-class ScrollSigner {
- public:
-  /// `key` empty: a random key of this process.
-  explicit ScrollSigner(std::string_view key);
-
-  /// Nothing if the token would be too long.
-  std::optional<std::string> token(const ScrollPosition& position) const;
-  /// 400 for a token that was damaged, forged or made by another server.
-  std::expected<ScrollPosition, ClientError> read(std::string_view token) const;
-  /// A name for a mirror that tells clients nothing of its address.
-  std::string digest(std::string_view mirror) const;
-
- private:
-  std::string key_;
-};
-
 /// The search server's own token for a position. `order`: the text of ORDER BY, which the server
 /// compares with that of the statement, letter case included; empty: that of a search in JSON.
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order = {});
@@ -67,13 +49,9 @@ std::string server_token(const std::vector<ScrollKey>& keys, std::string_view or
 struct ScrollPlace {
   std::string_view table;
   std::size_t shards = 0;
-  std::string_view key;       ///< of ScrollSigner
+  std::string_view key;       ///< which signs the tokens; empty: a random one of this process
   std::string_view language;  ///< `json` or `sql`
 };
-
-/// Why a position cannot be continued there; nothing: it can.
-std::optional<ClientError> check_scroll_place(const ScrollPosition& position,
-                                              const ScrollPlace& place);
 
 std::string base64_of(std::string_view bytes);
 /// Nothing for a text that is not base64 (RFC 4648 section 4, padded).
@@ -121,7 +99,7 @@ class ScrollPages {
   const std::string& given() const { return given_; }
 
  private:
-  ScrollSigner signer_;
+  std::string key_;  ///< which signs the tokens
   ScrollPosition position_;
   std::string given_;
 };

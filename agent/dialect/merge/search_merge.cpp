@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "agent/dialect/merge/aggregations.hpp"
-#include "agent/dialect/merge/merge_hits.hpp"
+#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/merge/sorted_merge.hpp"
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
-#include "agent/dialect/rows/result_set.hpp"
+#include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -16,14 +17,148 @@ namespace karmad {
 
 namespace {
 
-std::string_view value_in(const MergedHit& hit, const SortKey& key) {
+/// Servers order ids as signed numbers of 64 bits, which they show as unsigned ones.
+SortValue id_order(std::string_view id) {
+  constexpr auto kSign = std::uint64_t{1} << 63;
+  auto value = sort_value(id);
+  auto& number = value.number;
+  if (number.integer && !number.negative && number.magnitude >= kSign) {
+    number.negative = true;
+    number.magnitude = 0 - number.magnitude;
+  }
+  return value;
+}
+
+/// A hit: its bytes, and its `_source` within them.
+struct Hit {
+  std::string_view bytes;
+  std::string_view source{};
+};
+
+/// The hits of one shard during the walk, with the current hit.
+struct HitLane : MergeLane {
+  RawRows rows;
+  Hit hit;
+};
+
+class HitRows {
+ public:
+  HitRows(std::span<const JsonCursor> hits, std::span<const SortKey> keys, Collation collation)
+      : lanes(hits.size()),
+        values(keys, collation, hits.size(), std::ranges::any_of(keys, has_path)),
+        by_attribute_(std::ranges::any_of(keys, is_attribute)) {
+    for (std::size_t s = 0; s < hits.size(); ++s) lanes[s].rows = RawRows(hits[s]);
+  }
+
+  std::vector<HitLane> lanes;
+  SortTable<SortKey> values;
+  std::vector<Hit> page;
+
+  RawRows::Step next(std::size_t shard) {
+    const auto step = lanes[shard].rows.to_next();
+    return step != RawRows::Step::row || read_hit(shard) ? step : RawRows::Step::malformed;
+  }
+
+  /// By the bytes received: no hit is shorter than `{},`.
+  std::size_t most_rows() const {
+    std::size_t bytes = 0;
+    for (const auto& lane : lanes) bytes += lane.rows.bytes_left() + lane.hit.bytes.size();
+    return bytes / 3 + lanes.size();
+  }
+
+  void keep(std::size_t shard) { page.push_back(lanes[shard].hit); }
+
+ private:
+  static bool is_attribute(const SortKey& key) { return key.by == SortKey::By::attribute; }
+  static bool has_path(const SortKey& key) { return !key.path.empty(); }
+
+  bool read_hit(std::size_t shard) {
+    auto& lane = lanes[shard];
+    auto& json = lane.rows.rest();
+    const auto* const begin = json.at;
+    lane.id = lane.distance = lane.hit.source = {};
+    for (std::size_t k = 0; k < values.keys().size(); ++k)
+      values.row(shard)[k].kind = SortValue::Kind::missing;
+
+    JsonMembers members(json);
+    while (const auto key = members.next(R"("_id":)", R"("_score":)", R"("_source":)")) {
+      const auto value = take_value(json);
+      if (!value) return false;
+      if (equals_literal(*key, "_id")) {
+        if (is_object(*value) || is_array(*value)) return false;
+        lane.id = *value;
+        read_key(SortKey::By::id, *value, shard);
+      } else if (equals_literal(*key, "_score")) {
+        read_key(SortKey::By::score, *value, shard);
+      } else if (equals_literal(*key, "_knn_dist")) {
+        lane.distance = *value;
+        read_key(SortKey::By::knn_dist, *value, shard);
+      } else if (equals_literal(*key, "_hybrid_score")) {
+        read_key(SortKey::By::hybrid_score, *value, shard);
+      } else if (equals_literal(*key, "_source")) {
+        lane.hit.source = *value;
+      }
+    }
+    lane.hit.bytes = {begin, static_cast<std::size_t>(json.at - begin)};
+    return members.complete() && (!by_attribute_ || read_attributes(lane.hit.source, shard));
+  }
+
+  void read_key(SortKey::By by, std::string_view value, std::size_t shard) {
+    for (std::size_t k = 0; k < values.keys().size(); ++k)
+      if (values.keys()[k].by == by)
+        values.row(shard)[k] = by == SortKey::By::id ? id_order(value) : sort_value(value);
+  }
+
+  /// Reads the keys that are attributes, or values inside of them. Of members with the same name
+  /// the last counts.
+  bool read_attributes(std::string_view source, std::size_t shard) {
+    if (!source.empty() && !is_object(source)) return false;
+    const auto keys = values.keys();
+    PassedMembers members(source);
+    while (const auto member = members.next())
+      for (std::size_t k = 0; k < keys.size(); ++k)
+        if (is_attribute(keys[k]) && !has_path(keys[k]) &&
+            same_attribute(keys[k].name, member->name))
+          values.row(shard)[k] = sort_value(member->value);
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      if (!has_path(keys[k])) continue;
+      const auto attribute = last_member(source, keys[k].attribute, same_attribute);
+      values.row(shard)[k] =
+          json_sort_value(value_at(attribute, keys[k].path), values.room(shard, k));
+    }
+    return true;
+  }
+
+  bool by_attribute_;
+};
+
+void append_hit(std::string& out, const Hit& hit, const SourcePlan& source) {
+  if (source.hidden.empty() || !is_object(hit.source)) {
+    out += hit.bytes;
+    return;
+  }
+  const auto before = static_cast<std::size_t>(hit.source.data() - hit.bytes.data());
+  out += hit.bytes.substr(0, before);
+  out += '{';
+  bool first = true;
+  PassedMembers members(hit.source);
+  while (const auto member = members.next()) {
+    if (source.hides(member->name)) continue;
+    out.append(first ? "\"" : ",\"").append(member->name).append("\":").append(member->value);
+    first = false;
+  }
+  out += '}';
+  out += hit.bytes.substr(before + hit.source.size());
+}
+
+std::string_view value_in(const Hit& hit, const SortKey& key) {
   if (key.by == SortKey::By::score) return last_member(hit.bytes, "_score");
   if (key.by == SortKey::By::id) return last_member(hit.bytes, "_id");
   return last_member(hit.source, key.name, same_attribute);
 }
 
 /// A server does not continue behind a text that an expression gives.
-ScrollKey key_of(const HitScroll& scroll, const MergedHit& hit, const SortKey& key) {
+ScrollKey key_of(const HitScroll& scroll, const Hit& hit, const SortKey& key) {
   auto read = scroll_key(scroll_attribute(key), key.descending, value_in(hit, key));
   if (read.type == "string" && !last_member(scroll.expressions, key.name, same_attribute).empty())
     read.type.clear();
@@ -33,7 +168,7 @@ ScrollKey key_of(const HitScroll& scroll, const MergedHit& hit, const SortKey& k
 /// The token of the next page; empty if there is none: the first page is empty, or a sort value of
 /// the last hit is too long. `before`: hits that were merged and precede the page.
 std::string next_token(const HitScroll& scroll, const std::vector<SortKey>& keys,
-                       std::size_t before, std::span<const MergedHit> page,
+                       std::size_t before, std::span<const Hit> page,
                        std::span<const ShardReply> replies) {
   if (page.empty()) return scroll.pages.given();
   return scroll.pages.next_token(
@@ -44,41 +179,29 @@ std::string next_token(const HitScroll& scroll, const std::vector<SortKey>& keys
       replies);
 }
 
-/// Sums over all shards besides hits and aggregations.
-struct Totals {
-  std::uint64_t total = 0;
-  bool lower_bound = false;
+/// What the shards say besides their hits, and in all.
+struct Heads {
+  std::vector<ReplyHead> of_shards;
+  std::vector<JsonCursor> hits;
+  TotalFound total{};
   bool timed_out = false;
 };
 
-void add_warning(JsonLine& out, std::string_view notes, std::span<const ReplyHead> heads) {
-  bool open = false;
-  const auto add = [&](std::string_view text) {
-    out.add(open ? ";\\n" : R"(,"warning":{"reason":")");
-    open = true;
-    out.add_escaped(text);
-  };
-  if (!notes.empty()) add(notes);
-  for (std::size_t s = 0; s < heads.size(); ++s)
-    if (!heads[s].warning.empty())
-      add(fmt::format("shard {}: {}", s + 1, json_unescaped(heads[s].warning)));
-  if (open) out.add("\"}");
-}
-
-/// The merged answer up to the hits.
-void add_beginning(JsonLine out, const MergeNotes& notes, const Totals& totals,
-                   std::span<const ReplyHead> heads) {
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(notes.took).count();
-  out.add(R"({"took":)");
-  out.add_number(took);
-  out.add(R"(,"timed_out":)");
-  out.add(totals.timed_out ? "true" : "false");
-  add_warning(out, notes.warning, heads);
-  out.add(R"(,"hits":{"total":)");
-  out.add_number(totals.total);
-  out.add(R"(,"total_relation":")");
-  out.add(totals.lower_bound ? "gte" : "eq");
-  out.add(R"(","hits":[)");
+std::optional<BadReply> read_heads(std::span<const ShardReply> replies, ReadTail tail,
+                                   Heads& heads) {
+  heads.of_shards.resize(replies.size());
+  heads.hits.resize(replies.size());
+  for (std::size_t s = 0; s < replies.size(); ++s) {
+    if (replies[s].body.empty()) continue;
+    auto head = read_reply(replies[s].body, tail);
+    if (!head) return BadReply{s, std::move(head.error())};
+    heads.total.count += head->total;
+    heads.total.is_lower_bound |= head->total_is_lower_bound;
+    heads.timed_out |= head->timed_out;
+    heads.hits[s] = head->hits;
+    heads.of_shards[s] = *head;
+  }
+  return std::nullopt;
 }
 
 /// `profile` and `plan` of each shard under its number.
@@ -100,50 +223,86 @@ void add_of_shards(std::span<const ReplyHead> heads, std::string& out) {
 
 std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const ShardReply> replies,
                                     const MergeNotes& notes, std::string& out) {
-  const auto tail = how.reads_tail ? ReadTail::yes : ReadTail::no;
-  std::vector<ReplyHead> heads(replies.size());
-  std::vector<JsonCursor> hits(replies.size());
-  Totals totals{.timed_out = notes.timed_out};
-  for (std::size_t s = 0; s < replies.size(); ++s) {
-    if (replies[s].body.empty()) continue;
-    auto head = read_reply(replies[s].body, tail);
-    if (!head) return BadReply{s, std::move(head.error())};
-    totals.total += head->total;
-    totals.lower_bound |= head->total_is_lower_bound;
-    totals.timed_out |= head->timed_out;
-    hits[s] = head->hits;
-    heads[s] = *head;
-  }
-  const auto merged =
-      merge_hits(hits, {how.keys, how.collation, how.nearest}, how.offset, how.limit);
-  if (!merged) return merged.error();
-  totals.total -= std::min(totals.total, merged->duplicates);
-  if (how.most_found) totals.total = std::min(totals.total, *how.most_found);
-  if (how.scroll) totals.total -= std::min(totals.total, how.scroll->pages.skip());
+  Heads heads{.timed_out = notes.timed_out};
+  if (auto bad = read_heads(replies, how.reads_tail ? ReadTail::yes : ReadTail::no, heads))
+    return bad;
+  HitRows hits(heads.hits, how.keys, how.collation);
+  hits.page.reserve(std::min(how.limit, hits.most_rows()));
+  SortedMerge merge(hits, {how.offset, how.limit, how.nearest});
+  if (const auto shard = merge.run()) return BadReply{*shard, "a hit is malformed"};
+  auto& total = heads.total;
+  total.count -= std::min(total.count, merge.copies());
+  if (how.most_found) total.count = std::min(total.count, *how.most_found);
+  if (how.scroll) total.count -= std::min(total.count, how.scroll->pages.skip());
 
   const auto before = out.size();
-  add_beginning(JsonLine(out), notes, totals, heads);
-  for (const auto& hit : merged->page) {
-    if (&hit != &merged->page.front()) out += ',';
+  Warnings warnings(notes.warning);
+  for (std::size_t s = 0; s < replies.size(); ++s)
+    warnings.add_of_shard(s, heads.of_shards[s].warning);
+  {
+    JsonLine line(out);
+    add_hits_head(line, {notes.took, heads.timed_out, warnings.text()});
+    add_total(line, total);
+  }
+  for (const auto& hit : hits.page) {
+    if (&hit != hits.page.data()) out += ',';
     append_hit(out, hit, how.source);
   }
   out += "]}";
   if (!how.aggregations.empty()) {
-    if (auto bad = merge_aggregations(how.aggregations, heads, how.collation, out)) {
+    if (auto bad = merge_aggregations(how.aggregations, heads.of_shards, how.collation, out)) {
       out.resize(before);
       return bad;
     }
   }
-  add_of_shards(heads, out);
+  add_of_shards(heads.of_shards, out);
   if (how.scroll) {
-    const auto token = next_token(*how.scroll, how.keys, how.offset, merged->page, replies);
+    const auto token = next_token(*how.scroll, how.keys, how.offset, hits.page, replies);
     if (!token.empty()) out.append(R"(,"scroll":")").append(token).append("\"");
   }
   out += '}';
   return std::nullopt;
 }
 
+/// The name of the table in a hit; empty: it does not name it.
+std::string_view table_in(std::string_view hit) {
+  std::string_view table;
+  PassedMembers members(hit);
+  while (const auto member = members.next())
+    if ((member->name == "table" || member->name == "_index") && is_string(member->value))
+      table = member->value;
+  return table;
+}
+
 }  // namespace
+
+bool source_matches(std::string_view pattern, std::string_view member) {
+  std::size_t p = 0;
+  std::size_t m = 0;
+  auto star = pattern.npos;  // where to continue if the text after a `*` does not match
+  std::size_t star_member = 0;
+  while (m < member.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_member = m;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == member[m])) {
+      ++p;
+      ++m;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      m = ++star_member;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool SourcePlan::hides(std::string_view member) const {
+  return std::ranges::any_of(hidden,
+                             [&](const auto& pattern) { return source_matches(pattern, member); });
+}
 
 std::string scroll_attribute(const SortKey& key) {
   return key.by == SortKey::By::score ? "weight()" : key.by == SortKey::By::id ? "id" : key.name;
@@ -161,6 +320,38 @@ unsigned merge_weight(const SearchMerge& how) {
   constexpr std::size_t kKeysForOne = 4;
   return 1 + static_cast<unsigned>(how.keys.size() / kKeysForOne) +
          (how.aggregations.empty() ? 0 : kOfBuckets);
+}
+
+std::optional<BadReply> merge_percolated(const PercolateMerge& how,
+                                         std::span<const ShardReply> replies,
+                                         const MergeNotes& notes, std::string& to) {
+  Heads heads{.timed_out = notes.timed_out};
+  if (auto bad = read_heads(replies, ReadTail::no, heads)) return bad;
+  const SortKey by_id[] = {{.by = SortKey::By::id}};
+  HitRows hits(heads.hits, by_id, Collation::binary);
+  SortedMerge merge(hits, {.limit = hits.most_rows(), .copies = true});
+  if (const auto shard = merge.run()) return BadReply{*shard, "a hit is malformed"};
+  Warnings warnings(notes.warning);
+  for (const auto& head : heads.of_shards) warnings.add(json_unescaped(head.warning));
+  JsonLine out(to);
+  add_hits_head(out, {notes.took, heads.timed_out, warnings.text()});
+  // The server's score of every stored query is 1.
+  out.add(hits.page.size(), R"(,"max_score":1,"hits":[)");
+  for (const auto& [bytes, source] : hits.page) {
+    if (bytes.data() != hits.page.front().bytes.data()) out.add(',');
+    const auto table = table_in(bytes);
+    const auto at =
+        table.empty() ? bytes.size() : static_cast<std::size_t>(table.data() - bytes.data());
+    out.add(bytes.substr(0, at));
+    if (!table.empty()) out.add(Quoted(how.table), bytes.substr(at + table.size()));
+  }
+  out.add("]}}");
+  return std::nullopt;
+}
+
+std::string why_not_percolated(std::string_view body) {
+  const auto head = read_reply(body, ReadTail::no);
+  return head ? std::string() : head.error();
 }
 
 std::optional<BadReply> pass_object_on(const ShardReply& reply, std::string& out) {

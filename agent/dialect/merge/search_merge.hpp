@@ -6,14 +6,27 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/buckets.hpp"
-#include "agent/dialect/merge/merge_hits.hpp"
+#include "agent/dialect/merge/aggregations.hpp"
 #include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/dialect/merge/sort_keys.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 
 namespace karmad {
+
+/// The fields of a document that shards must return for ordering hits, and which of these the
+/// client did not request.
+struct SourcePlan {
+  std::optional<std::string> rewritten;  ///< value of `_source` for the shards; empty: unchanged
+  std::vector<std::string> hidden;       ///< patterns (`*`, `?`) of the members to remove again
+
+  bool hides(std::string_view member) const;
+};
+
+/// `*` matches any characters, `?` any one; letters match with their case.
+bool source_matches(std::string_view pattern, std::string_view member);
 
 /// The page of a search that pages with tokens.
 struct HitScroll {
@@ -44,6 +57,20 @@ std::optional<BadReply> merge_search(const SearchMerge& how, std::span<const Sha
 
 /// Buckets are sorted and allocate memory each; every sort key is searched in every hit.
 unsigned merge_weight(const SearchMerge& how);
+
+/// All hits, ordered by `_id`. They name `table` instead of the mirror's table.
+struct PercolateMerge {
+  std::string_view table;
+};
+
+/// Appends the answer. On a reply that cannot be read it leaves `out` unchanged. A pure function:
+/// any thread.
+std::optional<BadReply> merge_percolated(const PercolateMerge& how,
+                                         std::span<const ShardReply> replies,
+                                         const MergeNotes& notes, std::string& out);
+
+/// Why the body is no answer to a percolation; empty: it is one, as far as its beginning shows.
+std::string why_not_percolated(std::string_view body);
 
 /// The object that one shard answered is the answer.
 struct OneShardObject {};

@@ -35,30 +35,18 @@ struct MetaRow {
   std::string_view value;
 };
 
-/// Steps through the rows of a SHOW META.
-class MetaRows {
- public:
-  MetaRows(const RawReplies& replies, const RawSet& set)
-      : columns_(replies.columns_of(set)), rows_(set.rows) {}
-
-  /// Nothing after the last row, and if a row is malformed.
-  std::optional<MetaRow> next() {
-    std::string_view cells[2];
-    if (columns_.size() != 2) return std::nullopt;
-    last_ = rows_.next(columns_, cells);
-    if (last_ != RawRows::Step::row) return std::nullopt;
-    const auto text = [](std::string_view cell) {
-      return is_string(cell) ? without_quotes(cell) : cell;
-    };
-    return MetaRow{text(cells[0]), text(cells[1])};
-  }
-  bool complete() const { return last_ == RawRows::Step::end; }
-
- private:
-  std::span<const RawColumn> columns_;
-  RawRows rows_;
-  RawRows::Step last_ = RawRows::Step::malformed;
-};
+/// Hands the rows of a SHOW META to `visit`. Whether all could be read.
+template <class Visit>
+bool visit_meta(const RawReplies& replies, const RawSet& set, Visit visit) {
+  const auto text = [](std::string_view cell) {
+    return is_string(cell) ? without_quotes(cell) : cell;
+  };
+  std::string_view cells[2];
+  return set.columns == 2 &&
+         visit_rows(replies, set, cells, [&](std::span<const std::string_view> row) {
+           visit(MetaRow{text(row[0]), text(row[1])});
+         });
+}
 
 double seconds_in(std::string_view text) {
   double seconds = 0;
@@ -77,22 +65,21 @@ struct KeywordSum {
 class OtherRows {
  public:
   void add(const MetaRow& row) {
+    const bool documents = row.name.starts_with("docs[");
     if (row.name.starts_with("keyword[")) {
       const auto [known, is_new] = places_.try_emplace(row.value, keywords_.size());
       if (is_new) keywords_.push_back({row.value});
       current_ = known->second;
-    } else if (row.name.starts_with("docs[") && !keywords_.empty()) {
-      keywords_[current_].documents += whole_number<std::uint64_t>(row.value).value_or(0);
-    } else if (row.name.starts_with("hits[") && !keywords_.empty()) {
-      keywords_[current_].hits += whole_number<std::uint64_t>(row.value).value_or(0);
+    } else if ((documents || row.name.starts_with("hits[")) && !keywords_.empty()) {
+      auto& sum = documents ? keywords_[current_].documents : keywords_[current_].hits;
+      sum += whole_number<std::uint64_t>(row.value).value_or(0);
     } else if (first_shard_) {
       others_.push_back(row);
     }
   }
   void end_shard() { first_shard_ = false; }
 
-  const std::vector<KeywordSum>& keywords() const { return keywords_; }
-  const std::vector<MetaRow>& others() const { return others_; }
+  void append(ResultSet& set) const;
 
  private:
   std::vector<KeywordSum> keywords_;
@@ -106,11 +93,11 @@ void add_row(ResultSet& set, std::string_view name, std::uint64_t value) {
   set.add_row({name, fmt::format("{}", value)});
 }
 
-void add_others(const OtherRows& other, ResultSet& set) {
-  for (const auto& row : other.others())
+void OtherRows::append(ResultSet& set) const {
+  for (const auto& row : others_)
     set.add_row({json_unescaped(row.name), json_unescaped(row.value)});
-  for (std::size_t k = 0; k < other.keywords().size(); ++k) {
-    const auto& sum = other.keywords()[k];
+  for (std::size_t k = 0; k < keywords_.size(); ++k) {
+    const auto& sum = keywords_[k];
     set.add_row({fmt::format("keyword[{}]", k), json_unescaped(sum.keyword)});
     add_row(set, fmt::format("docs[{}]", k), sum.documents);
     add_row(set, fmt::format("hits[{}]", k), sum.hits);
@@ -123,12 +110,6 @@ void add_shards(const std::vector<ShardMeta>& shards, ResultSet& set) {
     add_row(set, fmt::format("shard[{}]_total_found", s + 1), shards[s].total_found);
     set.add_row({fmt::format("shard[{}]_time", s + 1), json_unescaped(shards[s].time)});
   }
-}
-
-std::size_t written_size(const ResultSet& set) {
-  std::string out;
-  append_sets(RowForm::raw, {&set, 1}, out);
-  return out.size();
 }
 
 /// Reads a row about the whole shard; false: it is another one.
@@ -156,15 +137,16 @@ bool MergedMeta::read(std::size_t& wrong) {
   for (std::size_t s = 0; s < shards_.size(); ++s) {
     if (!replies_.answered(s)) continue;
     shards_[s].answered = true;
-    MetaRows rows(replies_, replies_.set(s, set_));
     bool has_total = false;
-    while (const auto row = rows.next()) read_shard_row(*row, shards_[s], has_total);
+    const bool whole = visit_meta(replies_, replies_.set(s, set_), [&](const MetaRow& row) {
+      read_shard_row(row, shards_[s], has_total);
+    });
     // Of a SELECT from a percolate table with MATCH() the server finds nothing, and has no totals.
     const bool found_nothing = replies_.set(s, 0).columns == 0;
     const auto listed = replies_.listed_columns(set_);
     const bool is_empty = replies_.set(s, set_).columns == 0 && !listed.empty() &&
                           listed.front().name == "Variable_name";
-    if (rows.complete() ? has_total || found_nothing : is_empty && found_nothing) continue;
+    if (whole ? has_total || found_nothing : is_empty && found_nothing) continue;
     wrong = s;
     return false;
   }
@@ -195,11 +177,11 @@ ResultSet MergedMeta::rows(std::size_t count, const TotalFound& total,
   for (std::size_t s = 0; s < shards_.size(); ++s) {
     if (!shards_[s].answered) continue;
     if (seconds_in(shards_[s].time) > seconds_in(slowest)) slowest = shards_[s].time;
-    MetaRows lines(replies_, replies_.set(s, set_));
     ShardMeta known;
     bool has_total = false;
-    while (const auto row = lines.next())
-      if (!read_shard_row(*row, known, has_total)) other.add(*row);
+    visit_meta(replies_, replies_.set(s, set_), [&](const MetaRow& row) {
+      if (!read_shard_row(row, known, has_total)) other.add(row);
+    });
     other.end_shard();
   }
   if (slowest.size() > kLongestTime) slowest = "0.000";
@@ -216,9 +198,11 @@ ResultSet MergedMeta::rows(std::size_t count, const TotalFound& total,
   };
   auto all = begin(warning.npos);
   add_totals(all);
-  add_others(other, all);
+  other.append(all);
   add_shards(shards_, all);
-  if (written_size(all) <= kLongestMeta) return all;
+  std::string written;
+  append_sets(RowForm::raw, {&all, 1}, written);
+  if (written.size() <= kLongestMeta) return all;
   auto totals = begin(kLongestMeta / 2);
   totals.add_row(
       {"warning", fmt::format("SHOW META is longer than {} KiB: only totals", kLongestMeta >> 10)});

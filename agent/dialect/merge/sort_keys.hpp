@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/dialect/rows/json_path.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 
@@ -24,6 +26,8 @@ struct SortKey {
 };
 
 /// Compares names of attributes, which are not case-sensitive.
-bool same_attribute(std::string_view a, std::string_view b);
+inline bool same_attribute(std::string_view a, std::string_view b) {
+  return wire::same_word(a, b);
+}
 
 }  // namespace karmad

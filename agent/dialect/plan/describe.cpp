@@ -14,8 +14,9 @@ constexpr std::array<std::string_view, 8> kMergings{
     "smallest", "largest", "sum", "mean", "terms", "ranges", "histogram", "composite"};
 constexpr std::array<std::string_view, 7> kFolds{"keep", "sum",    "smallest", "largest",
                                                  "mean", "concat", "distinct"};
-constexpr std::array<std::string_view, 5> kCallRows{"by id", "as keywords", "as suggestions",
-                                                    "by rank", "as they are"};
+constexpr std::array<std::string_view, 7> kRows{"by id",        "as keywords", "as suggestions",
+                                                "by rank",      "as they are", "with numbers added",
+                                                "of all shards"};
 constexpr std::array<std::string_view, 3> kForms{"raw", "hits", "text"};
 constexpr std::array<std::string_view, 3> kKept{"all result sets", "the last result set",
                                                 "the answer"};
@@ -102,16 +103,11 @@ struct DescribeStep {
   std::string operator()(const SelectNearDocument& step) const {
     return then(step.document.attribute, step.document.id, step.select);
   }
-  std::string operator()(const CallMerge& step) const {
-    auto text = fmt::format("rows {}", name_in(kCallRows, step.rows));
+  std::string operator()(const RowsMerge& step) const {
+    auto text = fmt::format("rows {}", name_in(kRows, step.rows));
     if (step.limit != 0) text += fmt::format(", at most {}", step.limit);
     if (!step.sorted_by.empty()) text += ", by " + step.sorted_by;
     return fmt::format("{}; as {}", text, name_in(kForms, step.form));
-  }
-  std::string operator()(const PlainMerge& step) const {
-    const bool added = step.rows == PlainMerge::Rows::added;
-    return fmt::format("rows {}; as {}", added ? "with numbers added" : "of all shards",
-                       name_in(kForms, step.form));
   }
   std::string operator()(const OneShardSets& step) const {
     return fmt::format("{} of one shard; as {}", name_in(kKept, step.kept),

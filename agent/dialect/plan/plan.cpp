@@ -35,8 +35,7 @@ struct MergeReplies {
   }
   Merged operator()(const SearchNearDocument& step) const { return nothing_found(step.search); }
   Merged operator()(const SelectNearDocument& step) const { return nothing_found(step.select); }
-  Merged operator()(const CallMerge& step) const { return merge_call(step, replies, notes, out); }
-  Merged operator()(const PlainMerge& step) const { return merge_plain(step, replies, notes, out); }
+  Merged operator()(const RowsMerge& step) const { return merge_rows(step, replies, notes, out); }
   Merged operator()(const OneShardSets& step) const {
     return pass_sets_on(step, replies.front(), out);
   }

@@ -14,7 +14,6 @@
 #include "agent/dialect/merge/bulk_answer.hpp"
 #include "agent/dialect/merge/change_counts.hpp"
 #include "agent/dialect/merge/merge_sets.hpp"
-#include "agent/dialect/merge/percolated.hpp"
 #include "agent/dialect/merge/search_merge.hpp"
 #include "agent/dialect/plan/near_document.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
@@ -36,7 +35,7 @@ struct OwnMerge {
 /// How the replies of shards to a read become the answer.
 using ReadStep =
     std::variant<OneShardObject, SearchMerge, SearchNearDocument, SelectPlan, SelectNearDocument,
-                 CallMerge, PlainMerge, OneShardSets, PercolateMerge, OwnMerge>;
+                 RowsMerge, OneShardSets, PercolateMerge, OwnMerge>;
 
 /// How the ends of a change in the shards become the answer: each part is carried out whatever
 /// becomes of the others.

@@ -61,7 +61,7 @@ TextEdits call_edits(const CallStatement& call, std::span<const OptionValue> wan
 /// Checks the numbers. Has several shards return the counts by which suggestions are ordered, one
 /// row each, and more of them.
 std::optional<ClientError> plan_suggestions(std::string_view statement, const CallStatement& call,
-                                            ShardLayout layout, CallMerge& merge,
+                                            ShardLayout layout, RowsMerge& merge,
                                             TextEdits& edits) {
   const auto limit = count_option(call, statement, "limit", kDefaultSuggestions);
   if (!limit) return limit.error();
@@ -70,7 +70,7 @@ std::optional<ClientError> plan_suggestions(std::string_view statement, const Ca
   const auto stats = count_option(call, statement, "result_stats", 1);
   if (!stats) return stats.error();
   if (layout.shards == 1) return std::nullopt;
-  merge.rows = CallMerge::Rows::suggestions;
+  merge.rows = RowsMerge::Rows::suggestions;
   merge.limit = *limit;
   merge.hidden = *stats == 0 ? 2U : 0U;
   merge.in_one_line = *line != 0;
@@ -85,9 +85,9 @@ std::optional<ClientError> plan_suggestions(std::string_view statement, const Ca
 
 std::expected<Plan, ClientError> plan_call(std::string_view statement, const CallStatement& call,
                                            ShardLayout layout, RowForm form) {
-  using Rows = CallMerge::Rows;
+  using Rows = RowsMerge::Rows;
   auto plan = plan_of_statement(statement, form);
-  CallMerge merge{.form = form};
+  RowsMerge merge{.form = form};
   auto edits = call_edits(call, {});
   switch (call.kind) {
     case CallKind::pq:
@@ -219,10 +219,10 @@ Plan plan_show(std::string_view statement, const ShowStatement& show, const Pars
     return plan_for_one_shard(
         statement, parsed, shards,
         {.form = form, .table = show.object == Object::create_table ? show.table : std::string()});
-  using Rows = PlainMerge::Rows;
+  using Rows = RowsMerge::Rows;
   auto plan = plan_of_statement(statement, form);
   plan.edits = statement_edits(parsed);
-  plan.step = PlainMerge{.rows = threads ? Rows::concatenated : Rows::added, .form = form};
+  plan.step = RowsMerge{.rows = threads ? Rows::concatenated : Rows::added, .form = form};
   return plan;
 }
 

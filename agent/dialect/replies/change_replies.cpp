@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <utility>
 
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_line.hpp"
@@ -14,11 +15,6 @@ namespace {
 constexpr std::size_t kLongestReason = 500;
 /// Most failed parts that an answer lists.
 constexpr std::size_t kMostListed = 64;
-
-std::size_t failed_parts(std::span<const ChangeReply> replies) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(replies, [](const auto& reply) { return !reply.done; }));
-}
 
 bool depends_on_id(const ShardLayout& layout) {
   return layout.shards > 1 || layout.copies;
@@ -78,9 +74,9 @@ const ChangeReply* common_refusal(std::span<const ChangeReply> replies) {
 std::string failure_text(const ChangeReply& reply) {
   auto text = reply.reason;
   if (text.empty()) {
-    text = agent_error_text(reply.body);
-    text = fmt::format("agent {}: {}", reply.mirror,
-                       text.empty() ? fmt::format("status {}", reply.status) : text);
+    const auto error = agent_error_text(reply.body);
+    text = error.empty() ? fmt::format("agent {}: status {}", reply.mirror, reply.status)
+                         : fmt::format("agent {}: {}", reply.mirror, error);
   }
   text.resize(shortened_utf8(text, kLongestReason).size());
   return text;
@@ -101,31 +97,23 @@ std::string failures_line(std::span<const ChangeReply> replies) {
 
 int append_incomplete(std::string& out, std::span<const ChangeReply> replies,
                       std::string_view changed) {
-  const auto failed = failed_parts(replies);
+  const auto failed = std::ranges::count(replies, false, &ChangeReply::done);
   JsonLine json(out);
-  json.add(R"({"error":{"type":"update_incomplete","reason":)");
-  json.add_quoted(fmt::format("the update failed in {} of {} parts{}: {}", failed, replies.size(),
-                              failed < replies.size() ? ", the others carried it out" : "",
-                              failures_line(replies)));
-  json.add(R"(,"failed":[)");
+  json.add(
+      R"({"error":{"type":"update_incomplete","reason":)",
+      Quoted(fmt::format("the update failed in {} of {} parts{}: {}", failed, replies.size(),
+                         std::cmp_less(failed, replies.size()) ? ", the others carried it out" : "",
+                         failures_line(replies))),
+      R"(,"failed":[)");
   std::size_t listed = 0;
   for (const auto& reply : replies) {
     if (reply.done || listed >= kMostListed) continue;
-    json.add(listed++ == 0 ? R"({"shard":)" : R"(,{"shard":)");
-    json.add_number(reply.shard + 1);
-    json.add(R"(,"mirror":)");
-    json.add_quoted(reply.mirror);
-    json.add(R"(,"status":)");
-    json.add_number(reply.status);
-    json.add(R"(,"reason":)");
-    json.add_quoted(failure_text(reply));
-    json.add('}');
+    json.add(listed++ == 0 ? R"({"shard":)" : R"(,{"shard":)", reply.shard + 1, R"(,"mirror":)",
+             Quoted(reply.mirror), R"(,"status":)", reply.status, R"(,"reason":)",
+             Quoted(failure_text(reply)), '}');
   }
   json.add(']');
-  if (!changed.empty()) {
-    json.add(R"(,"changed":)");
-    json.add(changed);
-  }
+  if (!changed.empty()) json.add(R"(,"changed":)", changed);
   json.add(R"(},"status":500})");
   return 500;
 }

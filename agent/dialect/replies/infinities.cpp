@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "agent/json/json_line.hpp"
+
 namespace karmad {
 
 namespace {
@@ -38,8 +40,7 @@ ReplacedValue mark_at(std::string_view text, bool padded) {
 /// The JSON text with values replaced as `replaced_at(rest)` says at the beginning of each value.
 template <class ReplacedAt>
 std::optional<std::string> with_values_replaced(std::string_view json, ReplacedAt replaced_at) {
-  std::string out;
-  std::size_t copied = 0;
+  std::vector<Replaced> values;
   bool in_string = false;
   bool begins_value = false;
   for (std::size_t at = 0; at < json.size(); ++at) {
@@ -50,12 +51,13 @@ std::optional<std::string> with_values_replaced(std::string_view json, ReplacedA
       continue;
     const ReplacedValue found = replaced_at(json.substr(at));
     if (found.size == 0) continue;
-    out.append(json.substr(copied, at - copied)).append(found.by);
-    copied = at + found.size;
-    at = copied - 1;
+    values.push_back({json.substr(at, found.size), found.by});
+    at += found.size - 1;
   }
-  if (copied == 0) return std::nullopt;
-  return out.append(json.substr(copied));
+  if (values.empty()) return std::nullopt;
+  std::string out;
+  append_replaced(out, json, values);
+  return out;
 }
 
 }  // namespace

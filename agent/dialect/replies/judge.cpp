@@ -99,21 +99,6 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-std::optional<unsigned> hex(std::string_view digits) {
-  unsigned value = 0;
-  for (const char digit : digits) {
-    const auto c = folded(digit);
-    if (is_digit(c)) {
-      value = value * 16 + static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      value = value * 16 + static_cast<unsigned>(c - 'a' + 10);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return value;
-}
-
 /// The byte encoded at the beginning of `text`, and the length of its escape: of a URL (`%20`, `+`)
 /// or of JSON (a backslash, or `u0020` after one). Non-ASCII becomes 0.
 struct Unescaped {
@@ -123,9 +108,10 @@ struct Unescaped {
 Unescaped unescaped(std::string_view text) {
   const auto code = [&](std::size_t from, std::size_t digits) -> std::optional<Unescaped> {
     if (text.size() < from + digits) return std::nullopt;
-    const auto value = hex(text.substr(from, digits));
-    if (!value) return std::nullopt;
-    return Unescaped{*value < 0x80 ? static_cast<char>(*value) : '\0', from + digits};
+    unsigned value = 0;
+    const auto* const end = text.data() + from + digits;
+    if (std::from_chars(text.data() + from, end, value, 16).ptr != end) return std::nullopt;
+    return Unescaped{value < 0x80 ? static_cast<char>(value) : '\0', from + digits};
   };
   if (text[0] == '+') return {' ', 1};
   if (text[0] == '%') return code(1, 2).value_or(Unescaped{'%', 1});
@@ -225,10 +211,7 @@ Judgement judge_error(std::string_view error, const ClientRequest* request) {
 }
 
 void append_error_body(std::string& to, std::string_view reason) {
-  JsonLine out(to);
-  out.add(R"({"error":)");
-  out.add_quoted(reason);
-  out.add('}');
+  JsonLine(to).add(R"({"error":)", Quoted(reason), '}');
 }
 
 Judgement judgement(Outcome outcome, std::string_view message) {
@@ -274,13 +257,8 @@ struct Said {
 std::string_view text_of_error(std::string_view error) {
   const auto reason = reason_in(error);
   if (!reason.empty() || !is_object(error)) return reason;
-  std::string_view type;
-  visit_members(error, [&](std::string_view key, std::string_view value) {
-    const bool found = key == "type" && is_string(value);
-    if (found) type = without_quotes(value);
-    return !found;
-  });
-  return type;
+  const auto type = last_member(error, "type");
+  return is_string(type) ? without_quotes(type) : std::string_view();
 }
 
 /// Reads these members; parts that cannot be read are ignored.

@@ -13,30 +13,6 @@ namespace {
 /// Most lines that are searched backwards; after so many a forward search is as fast.
 constexpr int kMostTailLines = 200;
 
-/// Walks the lines of a text from the last one to the first.
-class LinesBackwards {
- public:
-  explicit LinesBackwards(std::string_view text) : text_(text), end_(text.size()) {}
-
-  /// False: there is no line feed left.
-  bool next() {
-    const auto* const feed = static_cast<const char*>(::memrchr(text_.data(), '\n', end_));
-    if (feed == nullptr) return false;
-    begin_ = static_cast<std::size_t>(feed - text_.data()) + 1;
-    line_ = text_.substr(begin_, end_ - begin_);
-    end_ = begin_ - 1;
-    return true;
-  }
-  std::string_view line() const { return line_; }
-  std::size_t begin() const { return begin_; }
-
- private:
-  std::string_view text_;
-  std::string_view line_;
-  std::size_t begin_ = 0;
-  std::size_t end_;
-};
-
 /// The end of a reply in the server's layout, found without reading the rows before it. A line feed
 /// in JSON text is never part of a string, so a line that is only a bracket is what it seems.
 struct ReplyTail {
@@ -46,11 +22,15 @@ struct ReplyTail {
 
 std::optional<ReplyTail> find_tail(std::string_view body) {
   ReplyTail tail;
-  LinesBackwards lines(body);
-  for (int searched = 0; searched < kMostTailLines && lines.next(); ++searched) {
-    if (tail.last_set == 0 && lines.line() == "{") tail.last_set = lines.begin();
-    if (tail.last_set == 0 || lines.line() != "],") continue;
-    tail.after_rows = lines.begin() + 1;
+  for (int searched = 0; searched < kMostTailLines; ++searched) {
+    const auto* const feed = static_cast<const char*>(::memrchr(body.data(), '\n', body.size()));
+    if (feed == nullptr) break;
+    const auto begin = static_cast<std::size_t>(feed - body.data()) + 1;
+    const auto line = body.substr(begin);
+    body = body.substr(0, begin - 1);
+    if (tail.last_set == 0 && line == "{") tail.last_set = begin;
+    if (tail.last_set == 0 || line != "],") continue;
+    tail.after_rows = begin + 1;
     return tail;
   }
   return std::nullopt;
@@ -235,18 +215,6 @@ bool RawReplies::read_column(JsonCursor& json) {
   if (!typed || names.next() || !names.complete()) return false;
   columns_.push_back(column);
   return true;
-}
-
-RawRows::Step RawRows::to_next() {
-  if (rest_.at == nullptr) return Step::end;
-  if (take(rest_, started_ ? ']' : '[')) {
-    if (started_) return Step::end;
-    started_ = true;
-    if (take(rest_, ']')) return Step::end;
-  } else if (!started_ || !take(rest_, ',')) {
-    return Step::malformed;
-  }
-  return Step::row;
 }
 
 bool RawRows::take_cells(std::span<const RawColumn> columns, std::string_view* cells) {

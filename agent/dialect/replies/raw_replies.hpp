@@ -98,6 +98,21 @@ class RawRows {
   explicit RawRows(JsonCursor rows) : rest_(rows) {}
 
   enum class Step : std::uint8_t { row, end, malformed };
+  /// To the first byte of the next row, or of another element of an array.
+  Step to_next() {
+    if (rest_.at == nullptr) return Step::end;
+    if (take(rest_, started_ ? ']' : '[')) {
+      if (started_) return Step::end;
+      started_ = true;
+      if (take(rest_, ']')) return Step::end;
+    } else if (!started_ || !take(rest_, ',')) {
+      return Step::malformed;
+    }
+    skip_space(rest_);
+    return Step::row;
+  }
+  /// Behind what is read.
+  JsonCursor& rest() { return rest_; }
   /// Reads the values of the next row into `cells`, one for each column, in their order. A row with
   /// other members is malformed.
   Step next(std::span<const RawColumn> columns, std::string_view* cells);
@@ -106,8 +121,6 @@ class RawRows {
   std::size_t bytes_left() const { return static_cast<std::size_t>(rest_.end - rest_.at); }
 
  protected:
-  /// To the opening brace of the next row.
-  Step to_next();
   bool take_cells(std::span<const RawColumn> columns, std::string_view* cells);
 
   JsonCursor rest_;
@@ -115,6 +128,18 @@ class RawRows {
  private:
   bool started_ = false;
 };
+
+/// Hands each row of a set to `visit`, in the first ones of `cells`. False: a row is malformed.
+template <class Visit>
+bool visit_rows(const RawReplies& replies, const RawSet& set, std::span<std::string_view> cells,
+                Visit visit) {
+  RawRows rows(set.rows);
+  for (;;) {
+    const auto step = rows.next(replies.columns_of(set), cells.data());
+    if (step != RawRows::Step::row) return step == RawRows::Step::end;
+    visit(std::span<const std::string_view>(cells).first(set.columns));
+  }
+}
 
 /// The same of rows whose members may stand in any order, be missing (the cell is empty) or unknown
 /// (they are skipped).

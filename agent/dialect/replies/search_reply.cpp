@@ -1,12 +1,12 @@
 #include "agent/dialect/replies/search_reply.hpp"
 
 #include <fmt/format.h>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -16,47 +16,35 @@ std::unexpected<std::string> bad(const char* what) {
   return std::unexpected(std::string(what));
 }
 
-bool read_count(std::string_view value, std::uint64_t& count) {
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
-  return error == std::errc{} && end == value.data() + value.size();
-}
-
 std::string_view trimmed(std::string_view text) {
   const auto last = text.find_last_not_of(kJsonSpace);
   return last == text.npos ? std::string_view{} : text.substr(0, last + 1);
 }
 
-enum class Step { next, stop, failed };
-
-/// The member `hits`: totals, then the array.
-Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wrong) {
+/// The member `hits`: totals, then the array. False: nothing is to be read behind it.
+std::expected<bool, std::string> read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head) {
   bool has_total = false;
   JsonMembers members(json);
   while (const auto key = members.next(R"("total":)", R"("total_relation":)", R"("hits":)")) {
     if (equals_literal(*key, "hits")) {
       skip_space(json);
-      if (json.done() || *json.at != '[') {
-        wrong = "its hits are not an array";
-        return Step::failed;
-      }
+      if (json.done() || *json.at != '[') return bad("its hits are not an array");
       head.hits = json;
-      if (has_total && tail == ReadTail::no) return Step::stop;
+      if (has_total && tail == ReadTail::no) return false;
     }
     const auto value = take_value(json);
     if (!value) break;
     if (equals_literal(*key, "total")) {
-      if (!read_count(*value, head.total)) {
-        wrong = "hits.total is not a count";
-        return Step::failed;
-      }
+      const auto total = whole_number<std::uint64_t>(*value);
+      if (!total) return bad("hits.total is not a count");
+      head.total = *total;
       has_total = true;
     } else if (equals_literal(*key, "total_relation")) {
       head.total_is_lower_bound = *value != "\"eq\"";
     }
   }
-  if (members.complete() && has_total && head.hits.at != nullptr) return Step::next;
-  wrong = "it has no hits.total or no hits.hits, or is malformed around them";
-  return Step::failed;
+  if (members.complete() && has_total && head.hits.at != nullptr) return true;
+  return bad("it has no hits.total or no hits.hits, or is malformed around them");
 }
 
 }  // namespace
@@ -81,15 +69,10 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
   JsonMembers members(json);
   while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
     if (equals_literal(*key, "hits")) {
-      const char* wrong = nullptr;
-      switch (read_hits(json, tail, head, wrong)) {
-        case Step::stop:
-          return head;
-        case Step::failed:
-          return bad(wrong);
-        case Step::next:
-          continue;
-      }
+      const auto go_on = read_hits(json, tail, head);
+      if (!go_on) return std::unexpected(go_on.error());
+      if (!*go_on) return head;
+      continue;
     }
     const auto value = take_value(json);
     if (!value) return bad("it is malformed");

@@ -120,4 +120,16 @@ struct RowPlan {
   std::size_t asked = 0;
 };
 
+/// A further statement to the shards, whose rows are the keys of a group and one value, each pair
+/// once: the values of COUNT(DISTINCT …) are counted in the pairs of all shards.
+struct PairsPlan {
+  std::size_t keys = 0;   ///< first columns, the group's key; the value is the next one
+  bool numbered = false;  ///< the groups have a RowPlan::group_number
+  std::size_t asked =
+      0;  ///< pairs requested of a shard; as many in a reply: the count is an estimate
+  /// The column with a number that equal pairs have on all shards, unless a column has several
+  /// values. Tells floats apart that are written alike.
+  std::optional<std::size_t> number{};
+};
+
 }  // namespace karmad

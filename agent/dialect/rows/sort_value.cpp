@@ -7,7 +7,9 @@
 #include <optional>
 #include <system_error>
 
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -69,14 +71,11 @@ JsonNumber json_number(std::string_view text) {
   const auto* const end = begin + text.size();
   number.negative = begin != end && *begin == '-';
   const auto* const digits = begin + (number.negative ? 1 : 0);
-  if (const auto small = few_digits({digits, end})) {
-    number.magnitude = *small;
-    if (number.magnitude == 0) number.negative = false;
-    return number;
-  }
-  const auto whole = std::from_chars(digits, end, number.magnitude);
-  if (whole.ec == std::errc{} && whole.ptr == end) {
-    if (number.magnitude == 0) number.negative = false;
+  auto whole = few_digits({digits, end});
+  if (!whole) whole = whole_number<std::uint64_t>({digits, end});
+  if (whole) {
+    number.magnitude = *whole;
+    number.negative &= *whole != 0;
     return number;
   }
   number.integer = false;
@@ -132,11 +131,8 @@ SortValue sort_value(std::string_view value) {
 
 SortValue json_sort_value(std::string_view value, SortText& room) {
   auto sorted = sort_value(value);
-  const bool number =
-      !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
-  if (sorted.kind == SortValue::Kind::text) return sorted;
   sorted.kind = SortValue::Kind::text;
-  if (!number) return sorted;
+  if (!is_json_number(value)) return sorted;
   sorted.text = value;
   if (sorted.number.integer) return sorted;
   const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(),

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "config/settings/settings.hpp"
 
@@ -19,6 +24,11 @@ struct JsonNumber {
 
 /// Reads a JSON number; one that does not fit 64 bits, or has a point or exponent, is real.
 JsonNumber json_number(std::string_view text);
+
+/// Whether a JSON value is a number, by its first byte.
+inline bool is_json_number(std::string_view value) {
+  return !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
+}
 
 /// Exact, also between an integer and a real number.
 std::strong_ordering compare(const JsonNumber& a, const JsonNumber& b);
@@ -52,5 +62,63 @@ std::uint64_t rank(const SortValue& value);
 /// Compares as the search server does: libc_ci ignores the case of ASCII letters, the others
 /// compare bytes. Resolves escapes without a copy.
 std::strong_ordering compare(const SortValue& a, const SortValue& b, Collation collation);
+
+/// The values by which rows are ordered: of each row one for each key. A `Key` says whether it is
+/// `descending`.
+template <class Key>
+class SortTable {
+ public:
+  /// `makes_texts`: room() is used. The keys must outlive it.
+  SortTable(std::span<const Key> keys, Collation collation, std::size_t rows, bool makes_texts)
+      : keys_(keys),
+        collation_(collation),
+        values_(rows * keys.size()),
+        texts_(makes_texts ? values_.size() : 0) {}
+
+  std::span<const Key> keys() const { return keys_; }
+  SortValue* row(std::size_t number) { return values_.data() + number * keys_.size(); }
+  const SortValue* row(std::size_t number) const { return values_.data() + number * keys_.size(); }
+  /// For the text of one of its values.
+  SortText& room(std::size_t number, std::size_t key) {
+    return texts_[number * keys_.size() + key];
+  }
+
+  /// Which of two rows comes first, by the keys `begin` up to `end`.
+  std::strong_ordering compare(std::size_t a, std::size_t b, std::size_t begin,
+                               std::size_t end) const {
+    const auto* const x = row(a);
+    const auto* const y = row(b);
+    for (auto k = begin; k < end; ++k)
+      if (const auto order = karmad::compare(x[k], y[k], collation_); order != 0)
+        return keys_[k].descending ? 0 <=> order : order;
+    return std::strong_ordering::equal;
+  }
+  std::strong_ordering compare(std::size_t a, std::size_t b) const {
+    return compare(a, b, 0, keys_.size());
+  }
+  /// As rank(), of the whole row: one with a lower rank comes first.
+  std::uint64_t rank_of(std::size_t number) const {
+    if (keys_.empty()) return 0;
+    const auto first = rank(*row(number));
+    return keys_.front().descending ? ~first : first;
+  }
+  /// Sorts items, of which each has a row; equal ones keep their order.
+  template <class Item>
+  void sort(std::span<Item> items) const {
+    std::vector<std::uint32_t> places(items.size());
+    std::iota(places.begin(), places.end(), 0U);
+    std::ranges::stable_sort(places, [this](auto a, auto b) { return compare(a, b) < 0; });
+    std::vector<Item> sorted;
+    sorted.reserve(items.size());
+    for (const auto place : places) sorted.push_back(std::move(items[place]));
+    std::ranges::move(sorted, items.begin());
+  }
+
+ private:
+  std::span<const Key> keys_;
+  Collation collation_;
+  std::vector<SortValue> values_;  // row by row
+  std::vector<SortText> texts_;    // likewise; may be empty
+};
 
 }  // namespace karmad

@@ -1,5 +1,6 @@
 #include "agent/dialect/write/elastic_answer.hpp"
 
+#include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -8,25 +9,8 @@ namespace karmad {
 namespace {
 
 void add_elastic_shards(JsonLine& line, ElasticShards shards) {
-  line.add(R"("_shards":{"total":)");
-  line.add_number(shards.total);
-  line.add(R"(,"successful":)");
-  line.add_number(shards.successful);
-  line.add(R"(,"skipped":0,"failed":)");
-  line.add_number(shards.total - shards.successful);
-  line.add('}');
-}
-
-void add_elastic_member(JsonLine& line, std::string_view name, std::string_view value) {
-  line.add('"');
-  line.add(name);
-  line.add("\":");
-  line.add(value);
-}
-
-/// Of a value that is JSON.
-bool is_number(std::string_view value) {
-  return !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
+  line.add(R"("_shards":{"total":)", shards.total, R"(,"successful":)", shards.successful,
+           R"(,"skipped":0,"failed":)", shards.total - shards.successful, '}');
 }
 
 /// One hit: the id as a string, the index after the score.
@@ -37,18 +21,12 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view inde
   while (const auto member = members.next()) {
     if (!first) line.add(',');
     first = false;
-    if (member->name == "_source") {
-      line.add(R"("_index":)");
-      line.add_quoted(index);
-      line.add(R"(,"_type":"doc","_version":1,)");
-    }
-    if (member->name == "_id" && is_number(member->value)) {
-      line.add(R"("_id":")");
-      line.add(member->value);
-      line.add('"');
-    } else {
-      add_elastic_member(line, member->name, member->value);
-    }
+    if (member->name == "_source")
+      line.add(R"("_index":)", Quoted(index), R"(,"_type":"doc","_version":1,)");
+    if (member->name == "_id" && is_json_number(member->value))
+      line.add(R"("_id":")", member->value, '"');
+    else
+      line.add('"', member->name, "\":", member->value);
   }
   line.add('}');
 }
@@ -63,18 +41,18 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view in
     first = false;
     scored |= member->name == "max_score";
     if (member->name != "hits") {
-      add_elastic_member(line, member->name, member->value);
+      line.add('"', member->name, "\":", member->value);
       continue;
     }
-    if (!scored) line.add(R"("max_score":null,)");
-    line.add(R"("hits":[)");
+    line.add(scored ? R"("hits":[)" : R"("max_score":null,"hits":[)");
+    bool later = false;
     JsonCursor json(member->value);
-    take(json, '[');
-    for (bool next = false; !take(json, ']'); next = true) {
-      if (next && !take(json, ',')) break;
+    JsonElements elements(json);
+    while (elements.next()) {
       const auto hit = take_value(json);
       if (!hit) break;
-      if (next) line.add(',');
+      if (later) line.add(',');
+      later = true;
       add_elastic_hit(line, *hit, index);
     }
     line.add(']');
@@ -93,7 +71,7 @@ void append_elastic_hits(std::string& out, std::string_view answer, std::string_
       line.add(',');
       add_elastic_hits(line, member->value, index);
     } else {
-      add_elastic_member(line, member->name, member->value);
+      line.add('"', member->name, "\":", member->value);
     }
     line.add(',');
   }
@@ -101,18 +79,9 @@ void append_elastic_hits(std::string& out, std::string_view answer, std::string_
 }
 
 void append_elastic_count(std::string& out, std::string_view answer, ElasticShards shards) {
-  std::string_view total = "0";
-  PassedMembers members(answer);
-  while (const auto member = members.next()) {
-    if (member->name != "hits") continue;
-    PassedMembers hits(member->value);
-    while (const auto inner = hits.next())
-      if (inner->name == "total") total = inner->value;
-  }
+  const auto total = last_member(last_member(answer, "hits"), "total");
   JsonLine line(out);
-  line.add(R"({"count":)");
-  line.add(total);
-  line.add(',');
+  line.add(R"({"count":)", total.empty() ? "0" : total, ',');
   add_elastic_shards(line, shards);
   line.add('}');
 }

@@ -25,52 +25,33 @@ std::size_t column_named(const ResultSet& rows, std::string_view name) {
 class HitValues {
  public:
   HitValues(JsonLine& out, const RowPlan& plan, const ResultSet& rows)
-      : out_(out), columns_(rows.columns), paths_(columns_.size()) {
-    for (const auto& json : plan.json) {
-      const auto column = position(json.column, columns_.size());
-      const auto attribute = position(json.attribute, columns_.size());
-      if (column && attribute) paths_[*column] = {&json.steps, *attribute};
-    }
-  }
+      : out_(out), plan_(plan), columns_(rows.columns) {}
 
   void add(std::span<const std::string_view> row, std::size_t column) {
     const auto cell = row[column];
-    const std::string_view type = columns_[column].type;
-    if (!is_string(cell)) {
-      out_.add(cell);
-    } else if (paths_[column].steps != nullptr) {
-      add_inside(row[paths_[column].attribute], *paths_[column].steps, cell);
-    } else if (columns_[column].has_several_values()) {
-      add_array(without_quotes(cell));
-      if (!whole_value(text_)) text_ = cell;
-      out_.add(text_);
-    } else if (equals_literal(type, "json")) {
-      add_json(cell);
+    if (!is_string(cell)) return out_.add(cell);
+    for (const auto& inside : plan_.json)
+      if (position(inside.column, row.size()) == column)
+        if (const auto attribute = position(inside.attribute, row.size()))
+          return add_inside(row[*attribute], inside.steps, cell);
+    if (columns_[column].has_several_values()) {
+      text_.assign("[").append(without_quotes(cell)).append("]");
+      out_.add(whole_value(text_) ? std::string_view(text_) : cell);
+    } else if (equals_literal(columns_[column].type, "json")) {
+      // A string that says no value stays one.
+      read_text(cell);
+      out_.add(text_.empty() ? "null" : whole_value(text_) ? std::string_view(text_) : cell);
     } else {
       out_.add(cell);
     }
   }
 
  private:
-  struct Path {
-    const std::vector<JsonStep>* steps = nullptr;  // null: it is no value inside JSON
-    std::size_t attribute = 0;
-  };
-
   /// What a string says, into `text_`.
   void read_text(std::string_view quoted) {
     text_.clear();
     JsonText bytes(without_quotes(quoted));
     for (int c = bytes.next(); c >= 0; c = bytes.next()) text_ += static_cast<char>(c);
-  }
-
-  /// `1,2,3`
-  void add_array(std::string_view values) { text_.assign("[").append(values).append("]"); }
-
-  /// The value that the string says; a string that says none stays one.
-  void add_json(std::string_view cell) {
-    read_text(cell);
-    out_.add(text_.empty() ? "null" : whole_value(text_) ? std::string_view(text_) : cell);
   }
 
   /// The value at `steps` of an attribute; if it has none, the cell.
@@ -83,26 +64,10 @@ class HitValues {
   }
 
   JsonLine& out_;
+  const RowPlan& plan_;
   std::span<const RawColumn> columns_;
-  std::vector<Path> paths_;  // by column
   std::string text_;
 };
-
-void add_head(JsonLine& out, const HitsHead& head) {
-  out.add(R"({"took":)");
-  out.add_number(std::chrono::duration_cast<std::chrono::milliseconds>(head.took).count());
-  out.add(head.timed_out ? R"(,"timed_out":true)" : R"(,"timed_out":false)");
-  if (!head.warning.empty()) {
-    out.add(R"(,"warning":{"reason":)");
-    out.add_quoted(head.warning);
-    out.add('}');
-  }
-  out.add(R"(,"hits":{"total":)");
-  out.add_number(head.total.count);
-  out.add(R"(,"total_relation":")");
-  out.add(head.total.is_lower_bound ? "gte" : "eq");
-  out.add(R"(","hits":[)");
-}
 
 void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
   const auto id = column_named(rows, "id");
@@ -112,21 +77,13 @@ void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
   for (std::size_t r = 0; r < rows.count; ++r) {
     const auto row = rows.row(r);
     out.add(r == 0 ? "{" : ",{");
-    if (id != kNone) {
-      out.add("\"_id\":");
-      out.add(row[id]);
-      out.add(',');
-    }
-    out.add("\"_score\":");
-    out.add(score == kNone ? std::string_view("1") : row[score]);
-    out.add(",\"_source\":{");
+    if (id != kNone) out.add("\"_id\":", row[id], ',');
+    out.add("\"_score\":", score == kNone ? std::string_view("1") : row[score], ",\"_source\":{");
     bool first = true;
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (rows.columns[c].name == "id" || !rows.shows(c)) continue;
-      out.add(first ? "\"" : ",\"");
+      out.add(first ? "\"" : ",\"", rows.columns[c].name, "\":");
       first = false;
-      out.add(rows.columns[c].name);
-      out.add("\":");
       values.add(row, c);
     }
     out.add("}}");
@@ -135,9 +92,8 @@ void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
 }
 
 void add_facet(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
-  out.add('"');
-  out.add(rows.count == 0 ? std::string_view(plan.facet_name) : rows.columns.front().name);
-  out.add("\":{\"buckets\":[");
+  out.add('"', rows.count == 0 ? std::string_view(plan.facet_name) : rows.columns.front().name,
+          "\":{\"buckets\":[");
   auto count = column_named(rows, "count(*)");
   if (count == kNone) count = rows.columns.size() - 1;
   HitValues values(out, plan, rows);
@@ -145,15 +101,11 @@ void add_facet(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
     const auto row = rows.row(r);
     out.add(r == 0 ? "{\"key\":" : ",{\"key\":");
     values.add(row, 0);
-    out.add(",\"doc_count\":");
-    out.add(row[count]);
+    out.add(",\"doc_count\":", row[count]);
     for (const auto& folded : plan.folded) {
       const auto at = position(folded.column, row.size());
       if (folded.fold != Fold::distinct || !at || !rows.shows(*at)) continue;
-      out.add(",\"");
-      out.add(rows.columns[*at].name);
-      out.add("\":");
-      out.add(row[*at]);
+      out.add(",\"", rows.columns[*at].name, "\":", row[*at]);
     }
     out.add('}');
   }
@@ -162,20 +114,30 @@ void add_facet(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
 
 }  // namespace
 
+void add_hits_head(JsonLine& out, const HitsHead& head) {
+  out.add(R"({"took":)", std::chrono::duration_cast<std::chrono::milliseconds>(head.took).count(),
+          head.timed_out ? R"(,"timed_out":true)" : R"(,"timed_out":false)");
+  if (!head.warning.empty()) out.add(R"(,"warning":{"reason":)", Quoted(head.warning), '}');
+  out.add(R"(,"hits":{"total":)");
+}
+
+void add_total(JsonLine& out, const TotalFound& total) {
+  out.add(total.count, R"(,"total_relation":")", total.is_lower_bound ? "gte" : "eq",
+          R"(","hits":[)");
+}
+
 void append_hits(const HitsHead& head, const RowPlan& plan, std::span<const RowPlan> facets,
                  std::span<const ResultSet> sets, std::string& to) {
   JsonLine out(to);
-  add_head(out, head);
+  add_hits_head(out, head);
+  add_total(out, head.total);
   add_hits(out, plan, sets.front());
   for (std::size_t f = 0; f < facets.size(); ++f) {
     out.add(f == 0 ? ",\"aggregations\":{" : ",");
     add_facet(out, facets[f], sets[f + 1]);
   }
   if (!facets.empty()) out.add('}');
-  if (!head.scroll.empty()) {
-    out.add(",\"scroll\":");
-    out.add_quoted(head.scroll);
-  }
+  if (!head.scroll.empty()) out.add(",\"scroll\":", Quoted(head.scroll));
   out.add('}');
 }
 

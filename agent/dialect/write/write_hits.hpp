@@ -7,6 +7,7 @@
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -18,6 +19,11 @@ struct HitsHead {
   TotalFound total;
   std::string_view scroll;  ///< token of the next page; empty: none
 };
+
+/// The beginning of an answer, up to the position of the total.
+void add_hits_head(JsonLine& out, const HitsHead& head);
+/// The total, and the beginning of the list of hits.
+void add_total(JsonLine& out, const TotalFound& total);
 
 /// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the
 /// column `id`, if the client gets it, `_score` the plan's column, else 1. MVA are arrays, JSON

@@ -16,12 +16,9 @@ void add_columns(JsonLine& out, const ResultSet& rows) {
   bool first = true;
   for (std::size_t c = 0; c < rows.columns.size(); ++c) {
     if (!rows.shows(c)) continue;
-    out.add(first ? "{\"" : ",{\"");
+    out.add(first ? "{\"" : ",{\"", rows.columns[c].name, "\":{\"type\":\"", rows.columns[c].type,
+            "\"}}");
     first = false;
-    out.add(rows.columns[c].name);
-    out.add("\":{\"type\":\"");
-    out.add(rows.columns[c].type);
-    out.add("\"}}");
   }
   out.add("],\n");
 }
@@ -31,12 +28,8 @@ void add_row(JsonLine& out, const ResultSet& rows, std::size_t number) {
   char before = '{';
   for (std::size_t c = 0; c < rows.columns.size(); ++c) {
     if (!rows.shows(c)) continue;
-    out.add(before);
+    out.add(before, '"', rows.columns[c].name, "\":", row[c]);
     before = ',';
-    out.add('"');
-    out.add(rows.columns[c].name);
-    out.add("\":");
-    out.add(row[c]);
   }
   if (before == '{') out.add('{');
   out.add('}');
@@ -44,28 +37,19 @@ void add_row(JsonLine& out, const ResultSet& rows, std::size_t number) {
 
 /// One element of the array.
 void add_set(JsonLine& out, const ResultSet& rows) {
-  out.add('{');
   if (rows.columns.empty()) {
-    out.add("\"total\":0,\"error\":\"\",\"warning\":");
-    out.add_quoted(rows.warning);
-    out.add('}');
+    out.add("{\"total\":0,\"error\":\"\",\"warning\":", Quoted(rows.warning), '}');
     return;
   }
-  out.add('\n');
+  out.add("{\n");
   add_columns(out, rows);
   out.add("\"data\":[\n");
   for (std::size_t r = 0; r < rows.count; ++r) {
     add_row(out, rows, r);
-    if (r + 1 < rows.count)
-      out.add(",\n");
-    else
-      out.add('\n');
+    out.add(r + 1 < rows.count ? ",\n" : "\n");
   }
-  out.add("],\n\"total\":");
-  out.add_number(rows.count);
-  out.add(",\n\"error\":\"\",\n\"warning\":");
-  out.add_quoted(rows.warning);
-  out.add("\n}");
+  out.add("],\n\"total\":", rows.count, ",\n\"error\":\"\",\n\"warning\":", Quoted(rows.warning),
+          "\n}");
 }
 
 using Line = std::vector<std::string>;

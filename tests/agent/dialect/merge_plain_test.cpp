@@ -5,14 +5,15 @@
 namespace karmad {
 namespace {
 
-using Rows = PlainMerge::Rows;
+using Rows = RowsMerge::Rows;
 
 std::string plain_merged(Rows rows, const std::vector<std::string>& answers,
                          RowForm form = RowForm::raw, std::string_view warning = {}) {
   std::vector<ShardReply> replies;
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out = "<";
-  if (const auto bad = merge_plain({rows, form}, replies, {.warning = warning}, out)) {
+  if (const auto bad =
+          merge_rows({.rows = rows, .form = form}, replies, {.warning = warning}, out)) {
     EXPECT_EQ(out, "<");
     return "bad shard " + std::to_string(bad->shard) + ": " + bad->reason;
   }

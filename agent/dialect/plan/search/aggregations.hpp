@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/buckets.hpp"
+#include "agent/dialect/merge/aggregations.hpp"
 #include "agent/dialect/request/client_request.hpp"
 
 namespace karmad {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/merge/distinct_pairs.hpp"
 #include "agent/dialect/plan/select/select_columns.hpp"
 #include "agent/dialect/request/sql_span.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 
