@@ -100,20 +100,15 @@ class OpaqueHttp final : public Dialect {
                      std::string& buffer) const override {
     buffer.clear();
     append_mirrors_path(buffer, request);
-    if (!request.query.empty()) {
-      buffer.push_back('?');
-      buffer.append(request.query);
-    }
+    if (!request.query.empty()) buffer.append("?").append(request.query);
     return {request.method, buffer, request.content_type, request.body};
   }
 
   Judgement judge(const AgentReply& reply, bool) const override {
-    if (reply.status >= 500 || reply.status == 429)
-      return {.outcome = Outcome::agent_error,
-              .message = fmt::format("answered with status {}", reply.status)};
-    if (reply.status >= 400)
-      return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
-    return {Outcome::answered, {}};
+    if (reply.status < 400) return {Outcome::answered, {}};
+    const bool mistake = reply.status < 500 && reply.status != 429;
+    return {mistake ? Outcome::client_mistake : Outcome::agent_error,
+            fmt::format("answered with status {}", reply.status)};
   }
 
  private:

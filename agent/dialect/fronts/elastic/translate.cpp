@@ -38,9 +38,9 @@ std::string json_quoted(std::string_view text) {
 
 std::optional<std::string> count_text(std::string_view text) {
   constexpr std::size_t kMostDigits = 9;
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
-  if (text.find_first_not_of(kDecimals) != text.npos) return std::nullopt;
-  return std::string(text);
+  const bool counts =
+      !text.empty() && text.size() <= kMostDigits && text.find_first_not_of(kDecimals) == text.npos;
+  return counts ? std::optional(std::string(text)) : std::nullopt;
 }
 
 std::optional<std::string> query_string(std::string_view text) {
