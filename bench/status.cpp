@@ -7,7 +7,6 @@
 #include "agent/stats/history.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/rows/agent_status.hpp"
-#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 namespace {

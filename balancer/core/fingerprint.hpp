@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 

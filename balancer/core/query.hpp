@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 namespace {

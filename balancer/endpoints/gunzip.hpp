@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 

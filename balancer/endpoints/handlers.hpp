@@ -1,6 +1,6 @@
 #pragma once
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 

@@ -302,8 +302,8 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement,
                                                 const Query& query) const {
   auto options = options_for(statement);
   options.last_insert_id = query.last_insert_id;
-  if (query.parsed.statement != nullptr)
-    options.spelled = aliases_with_capitals(*query.parsed.statement);
+  if (const auto* const read = std::get_if<ReadStatement>(&query.parsed.what))
+    options.spelled = aliases_with_capitals(**read);
   return options;
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "agent/dialect/kinds/judge_dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/topology/former_shard.hpp"

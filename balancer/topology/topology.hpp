@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/kinds/dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/hedge_plan.hpp"

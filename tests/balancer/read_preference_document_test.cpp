@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/fronts/opaque/follow_up.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/kinds/opaque_http.hpp"

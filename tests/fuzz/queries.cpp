@@ -20,7 +20,7 @@
 #include <map>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/kinds/dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/rows/result_set.hpp"
@@ -157,7 +157,7 @@ class Run {
     const auto judgement = judged(request, body, false);
     if (judgement.outcome != Outcome::answered && judgement.outcome != Outcome::client_mistake)
       return;
-    answer += served_.dialect->body_for_client(parsed, status_, body).value_or(std::string(body));
+    answer += body_for_client(parsed, status_, body).value_or(std::string(body));
   }
 
   /// Asks each shard. Replies that the dialect does not take are empty.

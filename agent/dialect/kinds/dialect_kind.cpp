@@ -3,9 +3,51 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "agent/dialect/merge/change_counts.hpp"
 #include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/replies/error_text.hpp"
+#include "agent/dialect/replies/judge.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
+
+void write_error(int, std::string_view reason, std::string& out) {
+  append_error_body(out, reason);
+}
+
+void write_error_with_status(int status, std::string_view reason, std::string& out) {
+  append_error_body(out, reason);
+  out.pop_back();
+  fmt::format_to(std::back_inserter(out), R"(,"status":{}}})", status);
+}
+
+/// An error about a statement, in the words of the client's own statement.
+std::optional<std::string> error_for_client(const Parsed& parsed, std::string_view body) {
+  const auto error = agent_error_text(body);
+  const auto& statement = *std::get<ReadStatement>(parsed.what);
+  const auto text =
+      error_for_client(error, {.written = statement.given ? statement.given->text : statement.text,
+                               .read = statement.text,
+                               .table = parsed.table});
+  if (text == error) return std::nullopt;
+  std::string out;
+  append_error_body(out, text);
+  return out;
+}
+
+std::optional<std::string> body_for_client(const Parsed& parsed, int status,
+                                           std::string_view body) {
+  if (parsed.answer == PassedAnswer::unchanged) return std::nullopt;
+  if (parsed.answer == PassedAnswer::with_table) return with_table(body, parsed.table);
+  if (parsed.answer == PassedAnswer::error_of_statement)
+    return status < 400 ? std::nullopt : error_for_client(parsed, body);
+  const auto error = whole_object(body);
+  if (!error || last_member(*error, "error").empty() || !last_member(*error, "status").empty())
+    return std::nullopt;
+  const auto end = body.rfind('}');
+  return fmt::format(R"({},"status":{}{})", body.substr(0, end), status, body.substr(end));
+}
 
 std::expected<Plan, ClientError> Dialect::plan(const ClientRequest&, const Parsed& parsed,
                                                ShardLayout layout) const {

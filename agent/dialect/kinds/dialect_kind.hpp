@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -7,9 +9,54 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/replies/shard_reply.hpp"
+#include "agent/dialect/request/parsed.hpp"
 
 namespace karmad {
+
+struct Plan;  // plan/plan.hpp
+
+/// Appends an error body to `out`.
+using ErrorWriter = void (*)(int status, std::string_view reason, std::string& out);
+
+/// `{"error":"reason"}`, as Manticore Search writes it.
+void write_error(int status, std::string_view reason, std::string& out);
+/// `{"error":"reason","status":400}`.
+void write_error_with_status(int status, std::string_view reason, std::string& out);
+
+/// The language of a backend: pure functions on bytes, safe to call from any worker.
+class Dialect {
+ public:
+  explicit Dialect(ErrorWriter writer) : refuse(writer) {}
+  virtual ~Dialect() = default;
+
+  /// Appends an error body in this dialect.
+  const ErrorWriter refuse;
+
+  /// The class of a request to a route, whose path does not decide it: called before parse().
+  virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
+
+  /// The table of the query, whether the query may be retried, and its options.
+  virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
+
+  /// Plans the query for the shards of its table, or says why it cannot be merged. Called for one
+  /// shard only if the query is `planned`. The plan may refer to all arguments and to the dialect.
+  /// The default refuses: for dialects that merge nothing.
+  virtual std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                                ShardLayout layout) const;
+
+  /// The request for a mirror that names the table `tables`, without a plan: the client's request
+  /// with only the table's name replaced. Clears `buffer`; the result may refer to it.
+  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed,
+                             std::span<const std::string> tables, std::string& buffer) const = 0;
+
+  /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.
+  virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
+};
+
+/// The body of a complete answer or error of a mirror, with this status, as `parsed.answer` says:
+/// in the client's terms. Nothing: the body is sent unchanged.
+std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body);
 
 /// The paths that belong to one table, and how they are rewritten for its agents.
 struct TableRoute {
@@ -101,7 +148,18 @@ struct DialectKind {
 /// The known dialects, in the order in which messages list them.
 using Dialects = std::span<const DialectKind* const>;
 
+/// The built-in dialects. A program that links karmad may pass other ones (Hooks::dialects).
+Dialects dialects();
+
 /// The dialect of that name; null if there is none.
 const DialectKind* find_dialect(Dialects known, std::string_view name);
+
+/// The dialect that a table names; null, and a problem, if its name is unknown.
+const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems);
+
+/// Checks the tables' settings `route`, `path`, `reads` and number of shards against their
+/// dialects. Unknown names are reported by dialect_of(), not here; such a table must have no route.
+void judge_dialects(const Settings& settings, Dialects known, Problems& problems,
+                    Problems& notices);
 
 }  // namespace karmad

@@ -1,17 +1,10 @@
-#include "agent/dialect/kinds/dialects.hpp"
-
-#include <array>
-
 #include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/kinds/opaque_http.hpp"
 
 namespace karmad {
 
 Dialects dialects() {
-  static constexpr std::array<const DialectKind*, 2> kDialects{
-      &kManticore,
-      &kHttp,
-  };
+  static constexpr const DialectKind* kDialects[] = {&kManticore, &kHttp};
   return kDialects;
 }
 

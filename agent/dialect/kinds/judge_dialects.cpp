@@ -1,4 +1,4 @@
-#include "agent/dialect/kinds/judge_dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 #include <fmt/format.h>
 #include <map>
@@ -12,14 +12,12 @@ namespace karmad {
 namespace {
 
 /// A list of names: `a`, `a and b`, `a, b and c`.
-std::string names_of(const std::vector<const DialectKind*>& kinds, std::string_view last) {
+std::string names_of(Dialects kinds, std::string_view last) {
   std::string names;
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    fmt::format_to(std::back_inserter(names), "{}{}",
-                   i == 0                  ? ""
-                   : i + 1 == kinds.size() ? last
-                                           : ", ",
-                   kinds[i]->name);
+  for (const auto* kind : kinds) {
+    if (kind != kinds.front()) names += kind == kinds.back() ? last : ", ";
+    names += kind->name;
+  }
   return names;
 }
 
@@ -120,9 +118,8 @@ class Judge {
 
   /// Names of the dialects whose tables have a route.
   std::string routed() const {
-    std::vector<const DialectKind*> kinds;
-    for (const auto* kind : known_)
-      if (kind->is_routed()) kinds.push_back(kind);
+    std::vector<const DialectKind*> kinds(known_.begin(), known_.end());
+    std::erase_if(kinds, [](const auto* kind) { return !kind->is_routed(); });
     return names_of(kinds, " or ");
   }
 
@@ -143,7 +140,7 @@ const DialectKind* dialect_of(const TableSettings& table, Dialects known, Proble
   const auto* kind = find_dialect(known, name.value);
   if (kind == nullptr)
     problems.push_back({name.at, fmt::format("dialect '{}' is unknown; known are {}", name.value,
-                                             names_of({known.begin(), known.end()}, " and "))});
+                                             names_of(known, " and "))});
   return kind;
 }
 

@@ -1,32 +1,44 @@
 #pragma once
 
+#include <memory>
+
 #include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 
-/// Manticore Search over HTTP: searches and updates in JSON, SELECT in SQL. Only searches in JSON
-/// are merged; the other requests need a table of one shard.
+/// Manticore Search over HTTP: searches and updates in JSON, also in the form of Elasticsearch, and
+/// SQL.
 extern const DialectKind kManticore;
 
-/// POST /search and /json/search. Merges several shards.
+/// POST /search and /json/search.
 std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings);
 
-/// POST /insert, /replace, /update, /delete and /bulk, each also below /json, passed to one shard.
+/// POST /insert, /replace, /update, /delete and /bulk, each also below /json. An update is sent
+/// once to each mirror that the table's settings name.
 std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings);
 
-/// POST /autocomplete. Merges several shards.
+/// POST /autocomplete: word completion with `table`, `query` and `options`. The answer is one
+/// result set, as that of CALL AUTOCOMPLETE.
 std::unique_ptr<Dialect> make_manticore_autocomplete(const DialectSettings& settings);
 
-/// Percolation, POST /pq/{table}/search. Merges several shards.
+/// POST /pq/{table}/search, also below /json, finds the stored queries that a document matches. All
+/// shards are asked; the hits are merged by their id.
 std::unique_ptr<Dialect> make_percolate_search(const DialectSettings& settings);
 
-/// PUT and POST /pq/{table}/doc, passed to one shard.
+/// PUT or POST /pq/{table}/doc, with or without an id behind it, stores a query for percolation: an
+/// update of one shard. Of several shards it is that of the id (`shard_by = id`), which karmad
+/// makes and adds to the path if there is none.
 std::unique_ptr<Dialect> make_stored_query(const DialectSettings& settings);
 
-/// The Elasticsearch-like paths, translated into the requests above.
+/// The Elasticsearch-like paths. Their requests are translated into those above; mirrors get
+/// `/search`, `/update` and so on.
 std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings);
 
-/// SELECT over /sql, /cli and /cli_json, passed to one shard.
+/// SQL on /sql, /cli and /cli_json. SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW
+/// are sent to agents. Places of `Parsed` count in the decoded statement, not in the body.
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings);
+
+/// The meaning of a reply with result sets. `merged` as for Dialect::judge().
+Judgement judge_sets(const AgentReply& reply, bool merged);
 
 }  // namespace karmad

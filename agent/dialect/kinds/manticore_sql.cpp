@@ -1,11 +1,9 @@
-#include "agent/dialect/kinds/manticore_sql.hpp"
-
 #include <fmt/format.h>
 #include <functional>
 
-#include "agent/dialect/fronts/json/read_request.hpp"
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/plan/statements.hpp"
@@ -132,6 +130,36 @@ bool begins_like_hits(std::string_view body) {
   return first == "took" || first == "hits";
 }
 
+class ManticoreSql final : public Dialect {
+ public:
+  explicit ManticoreSql(const DialectSettings& settings)
+      : Dialect(write_error), settings_(settings) {}
+
+  /// Reads the statement, unless the request has it read (ClientRequest::statement).
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
+  /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override;
+  /// Puts the statement with the table renamed in the client's place: body, form or URL; at /cli
+  /// and /cli_json always in the body.
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
+                     std::span<const std::string> tables, std::string& buffer) const override;
+  Judgement judge(const AgentReply& reply, bool merged) const override {
+    return judge_sets(reply, merged);
+  }
+
+ private:
+  std::expected<Plan, ClientError> plan_of_select(const ClientRequest& request,
+                                                  const Parsed& parsed,
+                                                  const ShardLayout& layout) const;
+
+  DialectSettings settings_;
+};
+
+const StatementText& statement_of(const Parsed& parsed) {
+  return *std::get<ReadStatement>(parsed.what);
+}
+
 }  // namespace
 
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
@@ -155,14 +183,15 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
   if (const auto* const show = std::get_if<ShowStatement>(&read)) parsed = parsed_of(*show);
   if (request.in_session) parsed.planned = true;
   parsed.should_use_primary = statement->kind == StatementKind::show;
-  parsed.statement = std::make_shared<const StatementText>(*std::move(statement));
+  parsed.answer = PassedAnswer::error_of_statement;
+  parsed.what = std::make_shared<const StatementText>(*std::move(statement));
   return parsed;
 }
 
 std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
                                                     const Parsed& parsed,
                                                     ShardLayout layout) const {
-  const auto& [text, kind, form, place, read, owner, given] = *parsed.statement;
+  const auto& [text, kind, form, place, read, owner, given] = statement_of(parsed);
   if (const auto* const show = std::get_if<ShowStatement>(read.get()))
     return plan_show(text, *show, parsed, form, layout.shards);
   if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
@@ -178,7 +207,7 @@ std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientReques
                                                               const Parsed& parsed,
                                                               const ShardLayout& layout) const {
   using Kept = OneShardSets::Kept;
-  const auto& statement = *parsed.statement;
+  const auto& statement = statement_of(parsed);
   const auto form = statement.form;
   if (!request.inspected_by.empty()) {
     constexpr std::string_view kBefore = "SET profiling=1; ";
@@ -210,14 +239,14 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   using In = StatementPlace::In;
   buffer.clear();
   AgentRequest written{request.method, request.path, request.content_type, request.body};
-  const auto& statement = parsed.statement->text;
-  const auto& place = parsed.statement->place;
+  const auto& statement = statement_of(parsed).text;
+  const auto& place = statement_of(parsed).place;
   const auto& around = place.in == In::url_query ? request.query : request.body;
   // The server knows forms at /sql only. Elsewhere, and if the request was changed since the
   // statement was found, it gets the bare statement.
   if (request.path != "/sql" || !holds(around, place.encoded)) {
     buffer = renamed(statement, parsed, tables);
-    const bool raw = request.path == "/sql" && parsed.statement->form == RowForm::raw;
+    const bool raw = request.path == "/sql" && statement_of(parsed).form == RowForm::raw;
     return {"POST", raw ? "/sql?mode=raw" : request.path, "text/plain", buffer};
   }
 
@@ -246,7 +275,7 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   return written;
 }
 
-Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
+Judgement judge_sets(const AgentReply& reply, bool merged) {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
     return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
@@ -284,50 +313,8 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool merged) const {
   return judged;
 }
 
-std::optional<std::string> ManticoreSql::body_for_client(const Parsed& parsed, int status,
-                                                         std::string_view body) const {
-  if (status < 400 || parsed.statement == nullptr) return std::nullopt;
-  const auto error = agent_error_text(body);
-  const auto& statement = *parsed.statement;
-  const auto text =
-      error_for_client(error, {.written = statement.given ? statement.given->text : statement.text,
-                               .read = statement.text,
-                               .table = parsed.table});
-  if (text == error) return std::nullopt;
-  std::string out;
-  append_error_body(out, text);
-  return out;
-}
-
-void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {
-  append_error_body(out, reason);
-}
-
-std::expected<Parsed, ClientError> ManticoreAutocomplete::parse(
-    const ClientRequest& request) const {
-  auto read = read_search_request(request.body, settings_.max_json_depth);
-  if (!read) return std::unexpected(std::move(read.error()));
-  // The search server reads no other name of it here; without it a mirror would count as broken.
-  if (last_member(read->object_in(request.body), "table").empty())
-    return std::unexpected(ClientError{400, "\"table\" is missing"});
-  return parsed_of(*std::move(read));
-}
-
-/// The client's request goes to all shards; their completions become one list by rank.
-std::expected<Plan, ClientError> ManticoreAutocomplete::plan(const ClientRequest& request,
-                                                             const Parsed& parsed,
-                                                             ShardLayout) const {
-  return Plan{.request = request,
-              .edits = name_edits(parsed, TableNames::json),
-              .step = RowsMerge{.rows = RowsMerge::Rows::by_rank}};
-}
-
-AgentRequest ManticoreAutocomplete::write(const ClientRequest& request, const Parsed& parsed,
-                                          std::span<const std::string> tables,
-                                          std::string& buffer) const {
-  return write_request(request, buffer, [&] {
-    append_renamed(buffer, request.body, parsed, [&] { append_json_names(buffer, tables); });
-  });
+std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings) {
+  return std::make_unique<ManticoreSql>(settings);
 }
 
 }  // namespace karmad

@@ -3,14 +3,68 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <ranges>
 
-#include "agent/dialect/fronts/opaque/follow_up.hpp"
 #include "agent/dialect/kinds/paths.hpp"
-#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
 namespace {
+
+/// Removes the last segment and returns it; empty if there is none.
+std::string_view take_last(std::string_view& path) {
+  const auto slash = path.rfind('/');
+  const auto segment = slash == path.npos ? path : path.substr(slash + 1);
+  path = slash == path.npos ? std::string_view() : path.substr(0, slash);
+  return segment;
+}
+
+bool ends_in(std::string_view path, std::string_view tail) {
+  while (!tail.empty()) {
+    const auto wanted = take_last(tail);
+    const auto segment = take_last(path);
+    const bool any = wanted == "*" && !segment.empty() && !segment.starts_with('_');
+    if (!any && segment != wanted) return false;
+  }
+  return true;
+}
+
+bool names(std::string_view methods, std::string_view method) {
+  return std::ranges::any_of(methods | std::views::split(' '),
+                             [method](auto each) { return std::ranges::equal(each, method); });
+}
+
+bool fits_any(std::span<const PathTail> tails, std::string_view method, std::string_view path) {
+  if (method == "HEAD") method = "GET";
+  if (path.ends_with('/')) path.remove_suffix(1);
+  return std::ranges::any_of(tails, [&](const PathTail& each) {
+    return ends_in(path, each.tail) && names(each.methods, method);
+  });
+}
+
+constexpr PathTail kFollowUps[] = {
+    {"GET POST DELETE", "_search/scroll"},
+    {"GET POST DELETE", "_search/scroll/*"},
+    {"DELETE", "_search/scroll/_all"},
+    {"DELETE", "_pit"},
+    {"DELETE", "_search/point_in_time"},
+    {"DELETE", "_search/point_in_time/_all"},
+    {"GET DELETE", "_async_search/*"},
+    {"GET", "_async_search/status/*"},
+    {"GET DELETE", "_plugins/_asynchronous_search/*"},
+    {"GET", "_tasks/*"},
+    {"POST", "_tasks/_cancel"},
+    {"POST", "_tasks/*/_cancel"},
+    {"POST", "_sql/close"},
+    {"GET", "_sql/async/*"},
+    {"GET", "_sql/async/status/*"},
+    {"DELETE", "_sql/async/delete/*"},
+    {"GET DELETE", "_query/async/*"},
+    {"POST", "_query/async/*/stop"},
+    {"GET DELETE", "_eql/search/*"},
+    {"GET", "_eql/search/status/*"},
+    {"GET", "request_cancel"},
+};
 
 bool covered(const std::vector<std::string>& patterns, std::string_view path) {
   return std::ranges::any_of(patterns, [path](std::string_view pattern) {
@@ -62,7 +116,8 @@ constexpr std::array<std::string_view, 37> kMethods{"ACL",
 
 class OpaqueHttp final : public Dialect {
  public:
-  explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
+  explicit OpaqueHttp(TableRoute route)
+      : Dialect(write_error_with_status), route_(std::move(route)) {}
 
   TicketClass ticket_class(const ClientRequest& request) const override {
     // A follow-up frees resources of its mirror, so it needs no ticket (AC-005).
@@ -83,7 +138,8 @@ class OpaqueHttp final : public Dialect {
     parsed.follow_up = is_follow_up(request.method, request.path);
     parsed.read = parsed.follow_up || reads(request);
     parsed.unclassified = !parsed.read && request.method == "POST" && !is_known_update(request);
-    parsed.should_use_primary = !parsed.follow_up && is_schema_read(request.method, request.path);
+    parsed.should_use_primary =
+        !parsed.follow_up && fits_any(kSchemaReads, request.method, request.path);
     return parsed;
   }
 
@@ -91,29 +147,15 @@ class OpaqueHttp final : public Dialect {
                      std::string& buffer) const override {
     buffer.clear();
     append_mirrors_path(buffer, request);
-    if (!request.query.empty()) {
-      buffer.push_back('?');
-      buffer.append(request.query);
-    }
+    if (!request.query.empty()) buffer.append("?").append(request.query);
     return {request.method, buffer, request.content_type, request.body};
   }
 
   Judgement judge(const AgentReply& reply, bool) const override {
-    if (reply.status >= 500 || reply.status == 429)
-      return {.outcome = Outcome::agent_error,
-              .message = fmt::format("answered with status {}", reply.status)};
-    if (reply.status >= 400)
-      return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
-    return {Outcome::answered, {}};
-  }
-
-  void refuse(int status, std::string_view reason, std::string& to) const override {
-    JsonLine out(to);
-    out.add(R"({"error":)");
-    out.add_quoted(reason);
-    out.add(R"(,"status":)");
-    out.add_number(status);
-    out.add('}');
+    if (reply.status < 400) return {Outcome::answered, {}};
+    const bool mistake = reply.status < 500 && reply.status != 429;
+    return {mistake ? Outcome::client_mistake : Outcome::agent_error,
+            fmt::format("answered with status {}", reply.status)};
   }
 
  private:
@@ -139,6 +181,10 @@ class OpaqueHttp final : public Dialect {
 };
 
 }  // namespace
+
+bool is_follow_up(std::string_view method, std::string_view path) {
+  return fits_any(kFollowUps, method, path);
+}
 
 constexpr DialectKind kHttp{
     .name = "http",

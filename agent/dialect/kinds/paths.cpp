@@ -14,6 +14,20 @@ bool is_in_name(char c) {
   return letter || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
 }
 
+bool covers(std::string_view pattern, std::string_view known) {
+  while (!pattern.empty() && !known.empty()) {
+    auto segment = take_segment(pattern);
+    const auto wanted = take_segment(known);
+    const bool any = wanted.starts_with('{');
+    if (segment.ends_with('*')) {
+      segment.remove_suffix(1);
+      return any ? !segment.starts_with('_') : wanted.starts_with(segment);
+    }
+    if (any ? segment.starts_with('_') : segment != wanted) return false;
+  }
+  return known.empty();
+}
+
 }  // namespace
 
 std::string_view take_segment(std::string_view& path) {
@@ -60,24 +74,6 @@ std::optional<std::string> decoded_tables(std::string_view segment) {
   }
   return text;
 }
-
-namespace {
-
-bool covers(std::string_view pattern, std::string_view known) {
-  while (!pattern.empty() && !known.empty()) {
-    auto segment = take_segment(pattern);
-    const auto wanted = take_segment(known);
-    const bool any = wanted.starts_with('{');
-    if (segment.ends_with('*')) {
-      segment.remove_suffix(1);
-      return any ? !segment.starts_with('_') : wanted.starts_with(segment);
-    }
-    if (any ? segment.starts_with('_') : segment != wanted) return false;
-  }
-  return known.empty();
-}
-
-}  // namespace
 
 std::string_view update_path_in(std::string_view pattern) {
   const auto found = std::ranges::find_if(

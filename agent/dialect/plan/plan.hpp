@@ -19,7 +19,7 @@
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 #include "agent/dialect/request/bulk_lines.hpp"
-#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/parsed.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/dialect/write/elastic_answer.hpp"
 

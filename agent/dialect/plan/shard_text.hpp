@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/parsed.hpp"
 
 namespace karmad {
 

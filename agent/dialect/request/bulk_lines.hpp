@@ -35,13 +35,17 @@ struct BulkLine {
   static constexpr std::uint32_t kEveryShard = std::numeric_limits<std::uint32_t>::max();
 
   BulkBytes text;
-  BulkBytes table;            ///< the first place that names the table …
-  BulkBytes other_table;      ///< … and the second, if there is one
-  BulkBytes id{};             ///< none: no single document
+  BulkBytes table;        ///< the first place that names the table …
+  BulkBytes other_table;  ///< … and the second, if there is one
+  /// The value of `id`; empty: the place where the member can be put. In a plan none: no single
+  /// document.
+  BulkBytes id{};
   std::uint64_t made_id = 0;  ///< the id that karmad has made, which belongs at `id`; 0: none
   std::uint32_t shard = kEveryShard;
-  std::uint32_t group = 0;  ///< the transaction that the engine makes of it, from 0
+  std::uint32_t group = 0;   ///< the transaction that the engine makes of it, from 0
+  std::uint32_t number = 0;  ///< of the line, from 1; blank ones count
   UpdateVerb verb = UpdateVerb::insert;
+  bool by_query = false;
 
   bool goes_to(std::size_t of) const { return shard == kEveryShard || shard == of; }
   /// The id as a JSON value: the client's or the made one; empty: no single document.

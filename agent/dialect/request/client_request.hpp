@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -87,6 +86,13 @@ struct QueryOptions {
   std::optional<Micros> retry_delay;
 };
 
+/// Sets an option that a request gives its query, by its name: `retry_count` (0 to 8, the search
+/// server's limit), `agent_query_timeout` (1 ms to a day), `retry_delay` (0 to a day). Returns why
+/// the value is refused, to follow the name; nothing: it is set. `value`: nothing if it is no whole
+/// number. Not for other names.
+std::optional<std::string> set_query_option(QueryOptions& options, std::string_view name,
+                                            std::optional<std::uint64_t> value);
+
 /// Which mirrors a request may use, and whether it takes a read preference (SS-107). In the order
 /// of what several in one request need together.
 enum class SelectionClass : std::uint8_t {
@@ -97,50 +103,8 @@ enum class SelectionClass : std::uint8_t {
   must_use_primary     ///< an update: takes none (SS-100, SS-103)
 };
 
-/// What the balancer must know of a query to route it and to retry it.
-struct Parsed {
-  std::string table;  ///< empty: the first table of the dialect, for requests that name none
-  std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
-  std::size_t table_end = 0;
-  /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
-  std::size_t other_begin = 0;
-  std::size_t other_end = 0;
-  bool read = true;                 ///< may be sent more than once
-  bool unclassified = false;        ///< not known to be a read: treated as an update
-  bool should_use_primary = false;  ///< a read that replicas answer, but maybe with old data
-  /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
-  /// task): is sent once, and to no other mirror.
-  bool follow_up = false;
-  /// Needs a plan also on a table of one shard, because a mirror cannot be sent the client's
-  /// request.
-  bool planned = false;
-  /// The id of the last document that a change makes, if the request gives it as a number; 0: it
-  /// does not.
-  std::uint64_t last_insert_id = 0;
-  QueryOptions options;
-  std::shared_ptr<const StatementText> statement{};  ///< of SQL: the statement, read; else null
-
-  SelectionClass selection_class() const {
-    if (!read)
-      return unclassified ? SelectionClass::unclassified : SelectionClass::must_use_primary;
-    return should_use_primary ? SelectionClass::should_use_primary
-                              : SelectionClass::may_use_secondary;
-  }
-};
-
-/// Appends `body`; in each place that names the table, `name` appends the text instead.
-template <class Name>
-void append_renamed(std::string& out, std::string_view body, const Parsed& parsed, Name name) {
-  out.append(body.substr(0, parsed.table_begin));
-  name();
-  if (parsed.other_end != 0) {
-    out.append(body.substr(parsed.table_end, parsed.other_begin - parsed.table_end));
-    name();
-  }
-  out.append(body.substr(std::max(parsed.table_end, parsed.other_end)));
-}
-
-/// The request an agent gets. The views are into the client's request or into `write`'s buffer.
+/// The request an agent gets. The views are into the client's request, its `Parsed` or `write`'s
+/// buffer.
 struct AgentRequest {
   std::string_view method;
   std::string_view target;

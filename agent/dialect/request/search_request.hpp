@@ -94,19 +94,6 @@ struct SearchRequest {
   }
 };
 
-/// What routing must know of a search request.
-inline Parsed parsed_of(SearchRequest&& request) {
-  const auto at = request.table_span();
-  const auto other = request.other_table_span();
-  return {.table = std::move(request.table),
-          .table_begin = at.begin,
-          .table_end = at.end,
-          .other_begin = other.begin,
-          .other_end = other.end,
-          .read = true,
-          .options = request.options};
-}
-
 /// Upper bound for the nesting depth, whatever the setting says: parts of a request become trees
 /// that are written recursively.
 inline constexpr unsigned kDeepestRequest = 1000;

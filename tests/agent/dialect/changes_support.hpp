@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {

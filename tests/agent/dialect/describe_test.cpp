@@ -1,7 +1,7 @@
 // What a plan prints of itself, for each kind of request.
 #include <gtest/gtest.h>
 
-#include "agent/dialect/kinds/dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"

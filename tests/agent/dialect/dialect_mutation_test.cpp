@@ -148,18 +148,16 @@ TEST(MutatedUpdateAnswers, NameTheTableOrStayAsTheyCame) {
   const auto update = make_manticore_update({});
   const std::string answer =
       R"({"items":[{"bulk":{"table":"m","_id":1,"created":1}},{"insert":{"error":{"type":"x","table":"m"},"status":409}}],"errors":true,"error":{"reason":"y","index":"m"},"_index":"m"})";
-  Parsed parsed;
-  parsed.table = "products";
+  const Parsed parsed{.table = "products", .answer = PassedAnswer::with_table};
   std::mt19937 random(3);
   std::size_t told = 0;
   for (int round = 0; round < 20'000; ++round) {
     const Exact one(mutated(answer, random));
-    const auto body = update->body_for_client(parsed, 200, one.view());
+    const auto body = body_for_client(parsed, 200, one.view());
     if (!body) continue;
     ++told;
     ASSERT_LE(body->size(), 3 * one.view().size());
-    ASSERT_FALSE(update->body_for_client(parsed, 200, *body))
-        << "nothing is left to be named: " << *body;
+    ASSERT_FALSE(body_for_client(parsed, 200, *body)) << "nothing is left to be named: " << *body;
   }
   EXPECT_GT(told, 1000u);
 }
@@ -189,12 +187,13 @@ TEST(MutatedUpdates, AreReadOrRefusedAndRenamedWhereTheyNameTheirTable) {
 }
 
 /// What `body` is read as by the whole parser: an escape is what the quick reader leaves to it.
-std::expected<SearchRequest, ClientError> read_wholly(const std::string& body) {
+std::expected<Parsed, ClientError> read_wholly(const std::string& body) {
   constexpr std::string_view escaped = R"("\u0078":0,)";
   auto with_escape = body;
   with_escape.insert(body.find('{') + 1, escaped);
-  auto read = read_search_request(with_escape, 40);
-  if (!read) return read;
+  auto parsed = read_search(with_escape, 40);
+  if (!parsed) return parsed;
+  auto* const read = std::get_if<SearchRequest>(&parsed->what);
   const auto back = [&](ByteRange& range) {
     if (range.found()) range = {range.begin - escaped.size(), range.end - escaped.size()};
   };
@@ -202,7 +201,7 @@ std::expected<SearchRequest, ClientError> read_wholly(const std::string& body) {
   back(read->scroll_option);
   back(read->max_matches_option);
   read->closing_brace -= escaped.size();
-  return read;
+  return parsed;
 }
 
 TEST(PlainRequests, AreReadAsTheWholeParserReadsThem) {
@@ -219,15 +218,17 @@ TEST(PlainRequests, AreReadAsTheWholeParserReadsThem) {
     const auto body = mutated(bodies[random() % std::size(bodies)], random);
     if (body.find('{') != body.find_first_not_of(" \n\t\r") || body.empty()) continue;
     const Exact exact(body);
-    const auto read = read_search_request(exact.view(), 40);
-    const auto expected = read_wholly(body);
-    ASSERT_EQ(read.has_value(), expected.has_value()) << body;
+    const auto parsed = read_search(exact.view(), 40);
+    const auto wholly = read_wholly(body);
+    ASSERT_EQ(parsed.has_value(), wholly.has_value()) << body;
     SearchRequest quick;
     const bool is_plain = read_plain_request(exact.view(), 40, quick);
     plain += is_plain ? 1U : 0U;
-    if (!read) continue;
+    if (!parsed) continue;
     ++good;
-    EXPECT_EQ(read->table, expected->table) << body;
+    EXPECT_EQ(parsed->table, wholly->table) << body;
+    const auto* const read = std::get_if<SearchRequest>(&parsed->what);
+    const auto* const expected = std::get_if<SearchRequest>(&wholly->what);
     EXPECT_EQ(read->closing_brace, expected->closing_brace) << body;
     EXPECT_EQ(read->scroll_option, expected->scroll_option) << body;
     EXPECT_EQ(read->max_matches_option, expected->max_matches_option) << body;
@@ -242,11 +243,11 @@ TEST(PlainRequests, EndWhereTheyNestDeeperThanIsAllowed) {
   const std::string body = R"({"table":"t","a":[[[{}]]]})";
   EXPECT_TRUE(read_plain_request(body, 5, request));
   EXPECT_FALSE(read_plain_request(body, 4, request = {}));
-  EXPECT_TRUE(read_search_request(body, 5));
-  EXPECT_FALSE(read_search_request(body, 4));
+  EXPECT_TRUE(read_search(body, 5));
+  EXPECT_FALSE(read_search(body, 4));
   const auto deep = R"({"table":"t","a":)" + std::string(60, '[') + std::string(60, ']') + "}";
   EXPECT_FALSE(read_plain_request(deep, 100, request = {}));
-  EXPECT_TRUE(read_search_request(deep, 100));
+  EXPECT_TRUE(read_search(deep, 100));
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
-#include "agent/dialect/fronts/opaque/follow_up.hpp"
+#include "agent/dialect/kinds/opaque_http.hpp"
 
 #include <gtest/gtest.h>
-
-#include "agent/dialect/kinds/opaque_http.hpp"
 
 namespace karmad {
 namespace {

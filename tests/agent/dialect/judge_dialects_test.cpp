@@ -1,10 +1,9 @@
-#include "agent/dialect/kinds/judge_dialects.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "agent/dialect/kinds/dialects.hpp"
 #include "config/check.hpp"
 #include "tests/config/written.hpp"
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/kinds/manticore_elastic.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
@@ -152,7 +151,8 @@ TEST(MadeIds, OfABulkDifferAndEachGoesToItsShard) {
 }
 
 TEST(MadeIds, OfAnElasticBulkAreTheIdsOfItsItems) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   ClientRequest request{"POST", "/t/_bulk", "", kLines,
                         "{\"index\":{}}\n{\"a\":1}\n{\"create\":{\"_id\":\"0\"}}\n{}\n"
                         "{\"delete\":{\"_id\":\"7\"}}\n"};
@@ -173,7 +173,8 @@ TEST(MadeIds, OfAnElasticBulkAreTheIdsOfItsItems) {
 }
 
 TEST(MadeIds, OfADocumentInTheElasticFormAreSentWithIt) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   for (const auto& [path, sent] :
        {std::pair{"/t/_doc", R"({"id":1001,"table":"x","doc":{"a":1}})"},
         std::pair{"/t/_doc/0", R"({"table":"x","id":1001,"doc":{"a":1}})"}}) {

@@ -1,5 +1,4 @@
-#include "agent/dialect/kinds/manticore_elastic.hpp"
-#include "agent/dialect/fronts/elastic/multi_search.hpp"
+#include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "agent/dialect/fronts/elastic/elastic_request.hpp"
+#include "agent/dialect/fronts/elastic/translate.hpp"
 
 namespace karmad {
 namespace {
@@ -110,7 +109,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
         Case{"/products/_doc/1", "{}", "", "the document in the body is empty"},
         Case{"/products/_update/1", "{}", "", "the document in the body is empty"}}) {
-    const ManticoreElastic dialect({});
+    const auto elastic = make_manticore_elastic({});
+    const auto& dialect = *elastic;
     const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
     ASSERT_FALSE(parsed) << path << body;
     EXPECT_EQ(parsed.error().status, 400);
@@ -119,7 +119,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
 }
 
 TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOtherForm) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto request = elastic_call("POST", "/products/_search", R"({"size":1})");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
@@ -156,7 +157,8 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
 }
 
 TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto* const body = R"({"aggs":{"p":{"percentiles":{"field":"price"}}},"sort":["_random"]})";
   const auto request = elastic_call("POST", "/products/_search", body);
   const auto parsed = dialect.parse(request);
@@ -183,7 +185,8 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto request = elastic_call("GET", "/products/_count", "");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
@@ -198,10 +201,11 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
 }
 
 TEST(ManticoreElastic, ErrorsOfASearchHaveTheirStatus) {
-  const ManticoreElastic dialect({});
-  const Parsed parsed;
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
+  const Parsed parsed{.answer = PassedAnswer::status_in_error};
   const auto told = [&](std::string_view body) {
-    return dialect.body_for_client(parsed, 500, body).value_or("as it came");
+    return body_for_client(parsed, 500, body).value_or("as it came");
   };
   EXPECT_EQ(told("{\"error\":\"x\"}\n"), "{\"error\":\"x\",\"status\":500}\n");
   for (const auto* same : {R"({"error":"x","status":400})", R"({"hits":{}})", R"({"error":)", ""})
@@ -212,7 +216,8 @@ TEST(ManticoreElastic, ErrorsOfASearchHaveTheirStatus) {
 }
 
 TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto request = elastic_call("PUT", "/products/_doc/7", R"({"price":2})");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
@@ -223,15 +228,16 @@ TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
     EXPECT_EQ(written.target, "/replace");
     EXPECT_EQ(written.body, R"({"table":")" + tables[0] + R"(","id":7,"doc":{"price":2}})");
   }
-  const auto body = dialect.body_for_client(
-      *parsed, 200, R"({"table":"mirror_table","id":7,"result":"updated"})");
+  const auto body =
+      body_for_client(*parsed, 200, R"({"table":"mirror_table","id":7,"result":"updated"})");
   ASSERT_TRUE(body);
   EXPECT_EQ(*body, R"({"table":"products","id":7,"result":"updated"})");
 }
 
 // A server that does not have the document would make it.
 TEST(ManticoreElastic, APartialReplacementKeepsItsPathWhereTheShardOfTheDocumentIsKnown) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   for (const auto* text : {R"({"doc":{"title":"a"}})", R"({"title":"a"} )"}) {
     const auto request = elastic_call("POST", "/products/_update/7", text);
     const auto parsed = dialect.parse(request);
@@ -255,7 +261,8 @@ TEST(ManticoreElastic, APartialReplacementKeepsItsPathWhereTheShardOfTheDocument
 }
 
 TEST(ManticoreElastic, AnUpdateOfSeveralShardsIsMergedAsTheEnginesOwn) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto request = elastic_call("POST", "/products/_update/7", R"({"doc":{"price":2}})");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
@@ -299,7 +306,8 @@ constexpr std::string_view kElasticLines =
     "{\"update\":{\"_id\":\"4\"}}\n{\"doc\":{\"price\":4}}";
 
 TEST(ManticoreElastic, ABulkIsSentAsTheEnginesOwn) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   const auto request = elastic_call("POST", "/products/_bulk", kElasticLines);
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
@@ -327,7 +335,8 @@ TEST(ManticoreElastic, ABulkIsSentAsTheEnginesOwn) {
 }
 
 TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   std::string body;
   for (int id = 1; id <= 12; ++id)
     body += fmt::format("{{\"index\":{{\"_id\":\"{}\"}}}}\n{{}}\n", id);
@@ -376,13 +385,16 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
 }
 
 TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {
-  const ManticoreElastic dialect({});
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
   std::string body;
   for (int id = 1; id <= 1000; ++id) body += "{\"index\":{}}\n{}\n";
   const auto request = elastic_call("POST", "/products/_bulk", body);
   ShardLayout layout{2, ShardBy::id};
   layout.make_id = [id = std::uint64_t{1} << 62]() mutable { return ++id; };
-  const auto plan = dialect.plan(request, *dialect.parse(request), layout);
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = dialect.plan(request, *parsed, layout);
   ASSERT_TRUE(plan) << plan.error().reason;
   const std::string_view done = R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false})";
   // The text is cut within a character.
@@ -443,7 +455,8 @@ TEST(ManticoreElastic, ABulkThatIsWrongNamesTheLine) {
              "line 2 must hold only \"doc\""},
         Case{"{\"index\":{}}\n{\"a\":\r{}}\n", "line 1 "},
         Case{deep, "line 3 nests deeper than max_json_depth"}}) {
-    const ManticoreElastic dialect({});
+    const auto elastic = make_manticore_elastic({});
+    const auto& dialect = *elastic;
     const auto parsed = dialect.parse(elastic_call("POST", "/products/_bulk", body));
     ASSERT_FALSE(parsed) << body;
     EXPECT_EQ(parsed.error().status, 400);

@@ -78,8 +78,7 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
 
 TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
   const Updating updating;
-  Parsed parsed;
-  parsed.table = "Pro\"ducts";
+  const Parsed parsed{.table = "Pro\"ducts", .answer = PassedAnswer::with_table};
   const struct {
     std::string_view answer, told;
   } cases[] = {
@@ -93,14 +92,13 @@ TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
        R"({"items":[{"bulk":{"table":"Pro\"ducts","_id":1}},{"insert":{"error":{"type":"x","index":"Pro\"ducts"},"status":409}},7,{"x":[]}],"errors":true,"error":""})"},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, c.answer).value_or("as it came"),
-              c.told);
+    EXPECT_EQ(body_for_client(parsed, 200, c.answer).value_or("as it came"), c.told);
   for (const auto* same :
        {R"({"table":"Pro\"ducts","id":1})", R"({"table":7})", R"({"error":"x"})", "[]", "", "x",
         R"({"table":"m")", R"({"items":[{"bulk":{"table":"m"}]})"})
-    EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, same), std::nullopt) << same;
+    EXPECT_EQ(body_for_client(parsed, 200, same), std::nullopt) << same;
   const auto longer = R"({"table":"m","x":")" + std::string(1 << 20, 'x') + "\"}";
-  EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, longer), std::nullopt);
+  EXPECT_EQ(body_for_client(parsed, 200, longer), std::nullopt);
 }
 
 TEST(RefusedUpdate, IsJsonForAnyText) {

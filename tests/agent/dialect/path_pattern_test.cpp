@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 namespace {

@@ -91,7 +91,7 @@ TEST(Percolate, StoresAQueryInATableOfOneShard) {
   const std::string tables[] = {"part1"};
   std::string buffer;
   EXPECT_EQ(dialect->write(request, *parsed, tables, buffer).target, "/pq/part1/doc/5?refresh=1");
-  EXPECT_EQ(dialect->body_for_client(*parsed, 200, R"({"table":"part1","_id":5})"),
+  EXPECT_EQ(body_for_client(*parsed, 200, R"({"table":"part1","_id":5})"),
             R"({"table":"alerts","_id":5})");
 }
 

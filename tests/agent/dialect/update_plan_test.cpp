@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "agent/dialect/fronts/bulk/bulk_split.hpp"
+#include "agent/dialect/fronts/json/updates.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/updating.hpp"
@@ -325,10 +325,14 @@ TEST(BulkSplits, AreRefusedBeyondTheOffsetsOfALine) {
   void* const at =
       ::mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(at, MAP_FAILED);
-  const auto split = split_bulk({static_cast<const char*>(at), kSize}, "t", 2, 128);
+  const std::string_view body{static_cast<const char*>(at), kSize};
+  const auto bulk = read_bulk(body, 128);
+  const auto update = read_update("/insert", body, 128);
   ::munmap(at, kSize);
-  ASSERT_FALSE(split);
-  EXPECT_EQ(split.error().status, 413);
+  ASSERT_FALSE(bulk);
+  EXPECT_EQ(bulk.error().status, 413);
+  ASSERT_FALSE(update);
+  EXPECT_EQ(update.error().status, 413);
 }
 
 }  // namespace

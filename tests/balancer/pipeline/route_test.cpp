@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/dialect/kinds/dialect.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
 namespace karmad {

@@ -39,10 +39,14 @@ std::optional<BadReply> add_counts(std::span<const ShardReply> replies, const Me
   return std::nullopt;
 }
 
+void write_toy_error(int status, std::string_view reason, std::string& out) {
+  fmt::format_to(std::back_inserter(out), R"({{"toy":{},"because":"{}"}})", status, reason);
+}
+
 /// What the requests have in common.
 class Toy : public Dialect {
  public:
-  explicit Toy(bool reads) : reads_(reads) {}
+  explicit Toy(bool reads) : Dialect(write_toy_error), reads_(reads) {}
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
     const auto table = table_in(request.body);
@@ -60,10 +64,6 @@ class Toy : public Dialect {
   Judgement judge(const AgentReply& reply, bool) const override {
     if (reply.status == 200) return {Outcome::answered, {}};
     return {Outcome::agent_error, fmt::format("status {}", reply.status)};
-  }
-
-  void refuse(int status, std::string_view reason, std::string& out) const override {
-    fmt::format_to(std::back_inserter(out), R"({{"toy":{},"because":"{}"}})", status, reason);
   }
 
  private:

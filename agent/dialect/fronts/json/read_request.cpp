@@ -6,13 +6,13 @@
 #include <rapidjson/reader.h>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "agent/dialect/request/query_options.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/json_grammar.hpp"
+#include "agent/json/json_text.hpp"
 #include "agent/json/simd_skip.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "config/text/enum_names.hpp"
@@ -136,19 +136,12 @@ class Reader {
       case '[':
         return array(at + 1, depth + 1);
       case 't':
-        return word(at, "true");
       case 'f':
-        return word(at, "false");
       case 'n':
-        return word(at, "null");
+        return after_scalar(at, end_);
       default:
         return number(at);
     }
-  }
-
-  const char* word(const char* at, std::string_view wanted) const {
-    const std::string_view rest(at, static_cast<std::size_t>(end_ - at));
-    return rest.starts_with(wanted) ? at + wanted.size() : nullptr;
   }
 
   const char* digits(const char* at) const {
@@ -221,37 +214,42 @@ constexpr auto kOptionNames =
 
 /// Handles every token of the body. Only top-level members and those of `options` are used; the
 /// others only count for the depth.
-class SearchListener {
+class SearchListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, SearchListener> {
  public:
   SearchListener(std::string_view body, rapidjson::MemoryStream& stream, unsigned max_depth,
                  SearchRequest& request)
       : body_(body), stream_(stream), max_depth_(max_depth), request_(request) {}
 
-  bool Null() { return scalar(); }
-  bool Bool(bool) { return scalar(); }
-  bool Int(int value) { return value < 0 ? scalar() : number(static_cast<std::uint64_t>(value)); }
-  bool Uint(unsigned value) { return number(value); }
-  bool Int64(std::int64_t) { return scalar(); }
-  bool Uint64(std::uint64_t value) { return number(value); }
-  bool Double(double) { return scalar(); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(); }
+  bool Default() { return end_value(stream_.Tell()); }
+  bool Int(int value) { return value < 0 ? Default() : Uint64(static_cast<unsigned>(value)); }
+  bool Uint(unsigned value) { return Uint64(value); }
+  bool Uint64(std::uint64_t value) { return end_value(stream_.Tell(), false, value); }
 
   bool String(const char* text, rapidjson::SizeType size, bool) {
     const bool counts = property_ == Property::table || !request_[Property::table].found();
     if (depth_ == 1 && names_table() && counts) request_.table.assign(text, size);
-    return scalar(true);
+    return end_value(stream_.Tell(), true);
   }
 
   bool StartObject() {
     if (depth_ == 0) root_is_object_ = true;
-    return open();
+    return StartArray();
   }
-  bool StartArray() { return open(); }
-  bool EndObject(rapidjson::SizeType) {
+  bool StartArray() {
+    if (depth_ == 1) in_options_ = property_ == Property::options;
+    if (++depth_ > max_depth_)
+      return fail(fmt::format("the request nests deeper than max_json_depth = {} at offset {}",
+                              max_depth_, behind_bracket() - 1));
+    return true;
+  }
+  bool EndObject(rapidjson::SizeType size) {
     if (depth_ == 1) request_.closing_brace = behind_bracket() - 1;
-    return close();
+    return EndArray(size);
   }
-  bool EndArray(rapidjson::SizeType) { return close(); }
+  bool EndArray(rapidjson::SizeType) {
+    if (--depth_ == 1) in_options_ = false;
+    return end_value(behind_bracket());
+  }
 
   bool Key(const char* text, rapidjson::SizeType size, bool) {
     const std::string_view key(text, size);
@@ -275,13 +273,7 @@ class SearchListener {
 
   /// Start of the value of a key, after the colon, which the parser will check.
   std::size_t after_colon() const {
-    auto at = stream_.Tell();
-    const auto blank = [&] {
-      return body_[at] == ' ' || body_[at] == '\n' || body_[at] == '\r' || body_[at] == '\t' ||
-             body_[at] == ':';
-    };
-    while (at < body_.size() && blank()) ++at;
-    return at;
+    return std::min(body_.find_first_not_of(" \t\r\n:", stream_.Tell()), body_.size());
   }
 
   bool fail(std::string reason) {
@@ -289,70 +281,36 @@ class SearchListener {
     return false;
   }
 
-  bool scalar(bool is_text = false) {
-    if (depth_ == 1) return finish_property(is_text, stream_.Tell());
-    if (depth_ == 2 && in_options_ && option_) return finish_option(std::nullopt, stream_.Tell());
-    return true;
-  }
-
-  bool number(std::uint64_t value) {
-    if (depth_ == 2 && in_options_ && option_) return finish_option(value, stream_.Tell());
-    return scalar();
-  }
-
-  bool open() {
-    if (depth_ == 1) in_options_ = property_ == Property::options;
-    if (++depth_ > max_depth_)
-      return fail(fmt::format("the request nests deeper than max_json_depth = {} at offset {}",
-                              max_depth_, behind_bracket() - 1));
-    return true;
-  }
-
   /// The iterative parser reports a bracket before it consumes it.
   std::size_t behind_bracket() const { return stream_.Tell() + 1; }
 
-  bool close() {
-    const auto end = behind_bracket();
-    --depth_;
-    if (depth_ == 1) {
-      in_options_ = false;
-      return finish_property(false, end);
-    }
-    if (depth_ == 2 && in_options_ && option_) return finish_option(std::nullopt, end);
+  /// The end of a value inside `depth_` brackets.
+  bool end_value(std::size_t end, bool is_text = false, std::optional<std::uint64_t> number = {}) {
+    if (depth_ == 1 && property_) return end_property(*std::exchange(property_, {}), is_text, end);
+    if (depth_ == 2 && option_) return end_option(*std::exchange(option_, {}), number, end);
     return true;
   }
 
-  bool finish_property(bool is_text, std::size_t end) {
-    if (!property_) return true;
-    const auto property = *property_;
-    if (names_table() && !is_text)
+  bool end_property(Property property, bool is_text, std::size_t end) {
+    const bool of_table = property == Property::table || property == Property::index;
+    if (of_table && !is_text)
       return fail(
           fmt::format("\"{}\" must be a string with the name of one table", name(property)));
     auto& span = request_.properties[static_cast<std::size_t>(property)];
     if (span.found()) return fail(fmt::format("\"{}\" is given twice", name(property)));
     span = {value_begin_, end};
-    property_.reset();
     return true;
   }
 
-  bool finish_option(std::optional<std::uint64_t> value, std::size_t end) {
-    const auto option = *option_;
-    option_.reset();
-    auto& options = request_.options;
-    switch (option) {
-      case Option::retry_count:
-      case Option::agent_query_timeout:
-      case Option::retry_delay:
-        if (const auto why = set_query_option(options, kOptionNames[option], value))
-          return fail(fmt::format("options.{} {}", kOptionNames[option], *why));
-        return true;
-      case Option::scroll:
-        if (request_.scroll_option.found()) return fail("options.scroll is given twice");
-        request_.scroll_option = {option_begin_, end};
-        return true;
-      case Option::max_matches:
-        request_.max_matches_option = {option_begin_, end};
-        return true;
+  bool end_option(Option option, std::optional<std::uint64_t> value, std::size_t end) {
+    const ByteRange place{option_begin_, end};
+    if (option == Option::max_matches) {
+      request_.max_matches_option = place;
+    } else if (option == Option::scroll) {
+      if (request_.scroll_option.found()) return fail("options.scroll is given twice");
+      request_.scroll_option = place;
+    } else if (const auto why = set_query_option(request_.options, kOptionNames[option], value)) {
+      return fail(fmt::format("options.{} {}", kOptionNames[option], *why));
     }
     return true;
   }
@@ -371,8 +329,15 @@ class SearchListener {
   std::string reason_;
 };
 
-ClientError bad_request(std::string reason) {
-  return {400, std::move(reason)};
+/// Keys of a request whose values name tables.
+constexpr std::array<std::string_view, 3> kTableKeys{"table", "index", "join"};
+
+/// The one of kTableKeys that an engine may read this key as; empty: none.
+std::string_view table_key_meant(std::string_view key) {
+  const auto read = key.substr(0, key.find('\0'));
+  for (const auto meant : kTableKeys)
+    if (wire::same_word(read, meant)) return meant;
+  return {};
 }
 
 /// Reads any body; returns why it is refused, or an empty text.
@@ -423,31 +388,17 @@ std::optional<Property> property_named(std::string_view key) {
   return found;
 }
 
-namespace {
-
-/// Keys of a request whose values name tables.
-constexpr std::array<std::string_view, 3> kTableKeys{"table", "index", "join"};
-
-/// The one of kTableKeys that an engine may read this key as; empty: none.
-std::string_view table_key_meant(std::string_view key) {
-  const auto read = key.substr(0, key.find('\0'));
-  for (const auto meant : kTableKeys)
-    if (wire::same_word(read, meant)) return meant;
-  return {};
-}
-
-}  // namespace
-
 bool may_name_table(std::string_view key) {
   const auto meant = table_key_meant(key);
   return !meant.empty() && meant != key;
 }
 
 bool may_name_property(std::string_view key) {
+  const auto unusual = [](char c) { return c == '\0' || (c >= 'A' && c <= 'Z'); };
+  if (std::ranges::none_of(key, unusual)) return false;
   const auto read = key.substr(0, key.find('\0'));
-  return std::ranges::any_of(kNames.all(), [&](std::string_view name) {
-    return wire::same_word(read, name) && key != name;
-  });
+  return std::ranges::any_of(kNames.all(),
+                             [read](std::string_view name) { return wire::same_word(read, name); });
 }
 
 std::string why_key_is_refused(std::string_view key) {
@@ -468,31 +419,86 @@ bool is_off(std::string_view value) {
 
 namespace {
 
-/// Reads it into `request`; returns the mistake, if any.
-std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
-                                      SearchRequest& request) {
+/// The deepest nesting of a valid JSON text.
+unsigned nesting_of(std::string_view text) {
+  unsigned depth = 0;
+  unsigned deepest = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string && c == '\\') ++at;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == ']') --depth;
+  }
+  return deepest;
+}
+
+/// Reads a search into `parsed`; returns why it is refused, or an empty text.
+std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed& parsed) {
+  auto& request = parsed.what.emplace<SearchRequest>();
   if (!read_plain_request(body, max_depth, request)) {
     request = {};
-    if (auto wrong = read(body, max_depth, request); !wrong.empty())
-      return bad_request(std::move(wrong));
+    if (auto wrong = read(body, max_depth, request); !wrong.empty()) return wrong;
   }
-  if (!request.table_span().found()) return bad_request("\"table\" is missing");
-  if (request.table.empty()) return bad_request("\"table\" is empty");
+  const auto place = request.table_span();
+  if (!place.found()) return "\"table\" is missing";
+  if (request.table.empty()) return "\"table\" is empty";
   if (const auto join = request[Property::join]; join.found() && !is_off(join.in(body)))
-    return bad_request(fmt::format(
+    return fmt::format(
         "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
-        join.begin));
-  return std::nullopt;
+        join.begin);
+  parsed.table = request.table;
+  parsed.set_places(place, request.other_table_span());
+  parsed.options = request.options;
+  return {};
 }
 
 }  // namespace
 
-std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
-                                                              unsigned max_depth) {
-  std::expected<SearchRequest, ClientError> request;  // the only one, constructed in place
-  if (auto wrong = mistake_in(body, max_depth, *request))
-    request = std::unexpected(*std::move(wrong));
-  return request;
+std::expected<Parsed, ClientError> read_search(std::string_view body, unsigned max_depth) {
+  std::expected<Parsed, ClientError> parsed;  // the only one, constructed in place
+  if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty())
+    parsed = refused(std::move(wrong));
+  return parsed;
+}
+
+std::expected<Parsed, ClientError> read_completion(std::string_view body, unsigned max_depth) {
+  auto parsed = read_search(body, max_depth);
+  if (!parsed) return parsed;
+  // The search server reads no other name of it here; without it a mirror would count as broken.
+  if (!std::get<SearchRequest>(parsed->what)[Property::table].found())
+    return refused("\"table\" is missing");
+  parsed->what = Completion();
+  return parsed;
+}
+
+std::expected<Parsed, ClientError> read_percolation(std::string_view table, std::string_view body,
+                                                    unsigned max_depth) {
+  JsonCursor json(body);
+  skip_space(json);
+  if (json.done() || *json.at != '{') return refused("the request must be a JSON object");
+  std::string named;
+  int queries = 0;
+  const bool whole = visit_members(json, [&](std::string_view key, std::string_view) {
+    const auto key_name = json_unescaped(key);
+    if (key_name == "query") ++queries;
+    if (named.empty() && !table_key_meant(key_name).empty()) named = key_name;
+    return true;
+  });
+  const auto end = static_cast<std::size_t>(json.at - body.data());
+  skip_space(json);
+  if (!whole || !json.done())
+    return refused(fmt::format("the request is not JSON: it is malformed at about offset {}", end));
+  if (nesting_of(body) > max_depth)
+    return refused(fmt::format("the request nests deeper than max_json_depth = {}", max_depth));
+  if (queries > 1) return refused("the request gives \"query\" twice");
+  if (!named.empty())
+    return refused(
+        fmt::format("the table is named in the path; leave \"{}\" out of the request", named));
+  Parsed parsed{.table = std::string(table), .planned = true, .what = Percolation()};
+  return parsed;
 }
 
 }  // namespace karmad

@@ -5,7 +5,6 @@
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/replies/judge.hpp"
-#include "agent/dialect/request/query_options.hpp"
 #include "config/text/source_text.hpp"
 #include "config/text/whole_number.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/plan/search/aggregations.hpp"
+#include "agent/dialect/plan/search/scroll_plan.hpp"
 #include "agent/dialect/plan/search/sort_plan.hpp"
 #include "agent/dialect/plan/search/source_plan.hpp"
 #include "agent/dialect/request/search_request.hpp"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/merge/search_merge.hpp"
 #include "agent/dialect/plan/search/sort_plan.hpp"
 #include "agent/dialect/request/client_request.hpp"
 

@@ -1,0 +1,442 @@
+#include "agent/dialect/fronts/elastic/translate.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "agent/dialect/request/document_ids.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::string_view kDecimals = "0123456789";
+
+using Translated = std::expected<TranslatedRequest, ClientError>;
+
+/// Takes what precedes the next `end` off `rest`, and that byte.
+std::string_view take_until(std::string_view& rest, char end) {
+  const auto part = rest.substr(0, rest.find(end));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
+
+std::string json_quoted(std::string_view text) {
+  std::string json;
+  JsonLine(json).add_quoted(text);
+  return json;
+}
+
+std::optional<std::string> count_text(std::string_view text) {
+  constexpr std::size_t kMostDigits = 9;
+  const bool counts =
+      !text.empty() && text.size() <= kMostDigits && text.find_first_not_of(kDecimals) == text.npos;
+  return counts ? std::optional(std::string(text)) : std::nullopt;
+}
+
+std::optional<std::string> query_string(std::string_view text) {
+  return fmt::format(R"({{"query_string":{}}})", json_quoted(text));
+}
+
+/// `price:desc,id` as `[{"price":"desc"},"id"]`; a name without an order stays one.
+std::optional<std::string> sort_keys(std::string_view keys) {
+  std::string json = "[";
+  while (!keys.empty()) {
+    auto order = take_until(keys, ',');
+    const auto name = take_until(order, ':');
+    if (name.empty() || (!order.empty() && order != "asc" && order != "desc")) return std::nullopt;
+    if (json.size() > 1) json += ',';
+    json +=
+        order.empty() ? json_quoted(name) : fmt::format(R"({{{}:"{}"}})", json_quoted(name), order);
+  }
+  return json + ']';
+}
+
+std::optional<std::string> source_names(std::string_view names) {
+  if (names.empty() || names == "true" || names == "false") return std::nullopt;
+  std::string json;
+  while (!names.empty())
+    json.append(json.empty() ? "[" : ",").append(json_quoted(take_until(names, ',')));
+  return json + ']';
+}
+
+/// A parameter of the URL that is a member of a search in the engine's own JSON.
+struct UrlParameter {
+  std::string_view key;
+  std::string_view name;   ///< of the member
+  std::string_view alias;  ///< the other name that the body may have for it; empty: none
+  std::optional<std::string> (*value)(std::string_view text);  ///< JSON; nothing: it is no value
+};
+constexpr UrlParameter kUrlParameters[] = {{"q", "query", {}, query_string},
+                                           {"size", "limit", "size", count_text},
+                                           {"from", "offset", "from", count_text},
+                                           {"sort", "sort", {}, sort_keys},
+                                           {"_source", "_source", {}, source_names}};
+
+struct UrlMember {
+  const UrlParameter* parameter;
+  std::string value;
+};
+
+std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters) {
+  std::vector<UrlMember> members;
+  while (!parameters.empty()) {
+    auto given = take_until(parameters, '&');
+    const auto key = url_decoded(take_until(given, '='));
+    const auto text = url_decoded(given);
+    if (key == "scroll")
+      return refused(
+          "the parameter 'scroll' is not supported; page with \"options\": {\"scroll\": true} in "
+          "the body of /search");
+    const auto* const known = std::ranges::find(kUrlParameters, key, &UrlParameter::key);
+    if (known == std::end(kUrlParameters)) continue;
+    auto value = known->value(text);
+    if (!value)
+      return refused(fmt::format(
+          "the parameter '{}={}' cannot be read; expected were q=text, size=10, from=20, "
+          "sort=price:desc,id or _source=title,price",
+          key, text.substr(0, 100)));
+    if (std::ranges::find(members, known, &UrlMember::parameter) != members.end())
+      return refused(fmt::format("the parameter '{}' is given twice", key));
+    members.push_back({known, *std::move(value)});
+  }
+  return members;
+}
+
+/// The JSON object that the body is; `{}` for an empty body. Nothing: the body is something else.
+std::optional<std::string_view> elastic_object(std::string_view body) {
+  if (body.find_first_not_of(kJsonSpace) == body.npos) return "{}";
+  return whole_object(body);
+}
+
+/// The search in `object`, of the path's table if it names one. Members of the URL take the place
+/// of the body's. A count reads only the query.
+std::string search_body(const ClientRequest& request, std::string_view object,
+                        std::span<const UrlMember> of_url, bool count) {
+  std::string body = "{";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    body.append(body.size() > 1 ? ",\"" : "\"").append(name).append("\":").append(value);
+  };
+  const auto is_read = [count](std::string_view name) {
+    return !count || name == "query" || name == "table" || name == "index";
+  };
+  if (!request.path_table.empty()) add("table", json_quoted(request.path_table));
+  PassedMembers members(object);
+  while (const auto member = members.next()) {
+    const auto replaces = [&](const UrlMember& each) {
+      return each.parameter->name == member->name || each.parameter->alias == member->name;
+    };
+    if (is_read(member->name) && std::ranges::none_of(of_url, replaces))
+      add(member->name, member->value);
+  }
+  for (const auto& [parameter, value] : of_url)
+    if (is_read(parameter->name)) add(parameter->name, value);
+  if (count) add("limit", "0");
+  return body += '}';
+}
+
+Translated translate_search(const ClientRequest& request, bool count) {
+  const auto of_url = read_url_search(request.query);
+  if (!of_url) return std::unexpected(of_url.error());
+  const auto object = elastic_object(request.body);
+  if (!object) return refused("the body is not a JSON object");
+  const bool in_path = !request.path_table.empty();
+  if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
+    return refused("the path names the table; leave out \"table\" and \"index\"");
+  const bool same = !count && !in_path && of_url->empty();
+  return TranslatedRequest{
+      .path = "/search",
+      .body = same ? std::string(*object) : search_body(request, *object, *of_url, count),
+      .only_count = count};
+}
+
+/// The changed values of a partial replacement: those in `doc`, or without it the whole body.
+std::string_view patched_document(std::string_view object) {
+  const auto document = last_member(object, "doc");
+  return is_object(document) ? document : object;
+}
+
+/// Makes `{"table":…,"id":…,"doc":…}`. An empty id is left out.
+Translated translate_update(const ClientRequest& request, std::string_view action,
+                            std::string_view id) {
+  constexpr std::size_t kMostDigits = 20;
+  if (id.size() > kMostDigits || id.find_first_not_of(kDecimals) != id.npos)
+    return refused(fmt::format("the id in the path must be a number: '{}'", id));
+  auto body = fmt::format(R"({{"table":{})", json_quoted(request.path_table));
+  if (!id.empty())
+    body.append(R"(,"id":)").append(id, std::min(id.find_first_not_of('0'), id.size() - 1));
+  if (request.method == "DELETE")
+    return TranslatedRequest{.path = "/delete", .body = std::move(body += '}')};
+  const auto object = elastic_object(request.body);
+  if (!object) return refused("the body must be a JSON object with the document");
+  if (!PassedMembers(*object).next()) return refused("the document in the body is empty");
+  const bool patch = action == "_update";
+  const auto values = body.size() + 1;
+  body.append(R"(,"doc":)").append(patch ? patched_document(*object) : *object).append("}");
+  const bool replaces = action == "_doc" && !id.empty();
+  return TranslatedRequest{.path = patch      ? "/update"
+                                   : replaces ? "/replace"
+                                              : "/insert",
+                           .body = std::move(body),
+                           .changed_values = patch ? values : 0};
+}
+
+/// The lines of a body that has several requests.
+struct BodyLines {
+  std::string_view rest;
+  std::uint32_t number = 0;  ///< of the line that was taken last, from 1
+
+  /// Takes the next line, without its end; nothing at the end of the body.
+  std::optional<std::string_view> next() {
+    if (rest.empty()) return std::nullopt;
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    ++number;
+    return line;
+  }
+  /// The next line that is not blank; empty at the end of the body.
+  std::string_view next_filled() {
+    while (const auto line = next())
+      if (line->find_first_not_of(kJsonSpace) != line->npos) return *line;
+    return {};
+  }
+};
+
+std::string shown(std::string_view text) {
+  return clean_utf8(shortened_utf8(text));
+}
+
+/// The line with an action; errors follow the words "line 3".
+struct BulkHeader {
+  std::string action;
+  std::string table;
+  std::string id;  ///< digits; empty: the engine chooses it
+};
+
+std::optional<std::string> take_bulk_id(std::string_view value, std::string& id) {
+  id = is_string(value) ? json_unescaped(without_quotes(value)) : std::string(value);
+  const bool digits = !id.empty() && id.find_first_not_of(kDecimals) == id.npos;
+  if (digits && (id.size() == 1 || id.front() != '0') && DocumentId::of_number(id))
+    return std::nullopt;
+  return fmt::format("has the _id {}; it must be a whole number of 64 bits", shown(value));
+}
+
+std::optional<std::string> take_bulk_member(std::string_view key, std::string_view value,
+                                            BulkHeader& header) {
+  if (json_says(key, "_index")) {
+    if (!header.table.empty()) return "gives \"_index\" twice";
+    if (is_string(value)) header.table = json_unescaped(without_quotes(value));
+    if (header.table.empty()) return "has an _index that is no name";
+    return std::nullopt;
+  }
+  if (json_says(key, "_id")) {
+    if (!header.id.empty()) return "gives \"_id\" twice";
+    return take_bulk_id(value, header.id);
+  }
+  if (json_says(key, "_type")) return std::nullopt;
+  return fmt::format("holds \"{}\", which is none of _index, _id and _type", shown(key));
+}
+
+std::expected<BulkHeader, std::string> read_bulk_header(std::string_view line) {
+  const auto object = whole_object(line);
+  if (!object) return std::unexpected("is not a JSON object with an action");
+  PassedMembers members(*object);
+  const auto action = members.next();
+  if (!action || members.next() || !is_object(action->value))
+    return std::unexpected("must hold one action, like {\"index\":{\"_index\":\"name\"}}");
+  BulkHeader header{.action = json_unescaped(action->name)};
+  constexpr std::string_view kActions[] = {"index", "create", "update", "delete"};
+  if (std::ranges::find(kActions, header.action) == std::end(kActions))
+    return std::unexpected(fmt::format(
+        "holds \"{}\", which is none of index, create, update and delete", shown(header.action)));
+  PassedMembers inner(action->value);
+  while (const auto member = inner.next())
+    if (auto mistake = take_bulk_member(member->name, member->value, header))
+      return std::unexpected(*std::move(mistake));
+  if (header.id.empty() && (header.action == "update" || header.action == "delete"))
+    return std::unexpected(fmt::format("needs an _id for {}", header.action));
+  return header;
+}
+
+/// The document in the line behind an action.
+std::expected<std::string_view, std::string> bulk_document(std::string_view action,
+                                                           std::string_view line) {
+  const auto object = whole_object(line);
+  if (!object)
+    return std::unexpected(
+        fmt::format("must be the document of the {} before it, a JSON object", action));
+  if (action != "update") return *object;
+  PassedMembers members(*object);
+  const auto doc = members.next();
+  if (!doc || members.next() || !json_says(doc->name, "doc") || !is_object(doc->value))
+    return std::unexpected(
+        "must hold only \"doc\" with the changed values; scripts and upserts are not supported");
+  return doc->value;
+}
+
+void append_engine_line(std::string& out, const BulkHeader& header, std::string_view document) {
+  const auto& action = header.action;
+  JsonLine line(out);
+  line.add(R"({")");
+  line.add(action == "update" || action == "delete"  ? std::string_view(action)
+           : action == "index" && !header.id.empty() ? "replace"
+                                                     : "insert");
+  line.add(R"(":{"table":)");
+  line.add_quoted(header.table);
+  if (!header.id.empty()) line.add(R"(,"id":)");
+  line.add(std::string_view(header.id));
+  if (!document.empty()) line.add(R"(,"doc":)");
+  line.add(document);
+  line.add("}}\n");
+}
+
+Translated translate_bulk(const ClientRequest& request) {
+  TranslatedRequest bulk{.path = "/bulk"};
+  std::string table;
+  BodyLines lines{request.body};
+  const auto mistake = [&lines](std::string_view text) {
+    return refused(fmt::format("line {} {}", lines.number, text));
+  };
+  for (auto line = lines.next_filled(); !line.empty(); line = lines.next_filled()) {
+    bulk.numbers.push_back(lines.number);
+    auto header = read_bulk_header(line);
+    if (!header) return mistake(header.error());
+    if (header->table.empty()) header->table = request.path_table;
+    if (header->table.empty()) return mistake("names no table; give its name in \"_index\"");
+    if (table.empty()) table = header->table;
+    if (!wire::same_word(table, header->table))
+      return mistake(
+          fmt::format("names table \"{}\", the lines before it \"{}\"; all must name the same",
+                      shown(header->table), shown(table)));
+    std::string_view document;
+    if (header->action != "delete") {
+      const auto next = lines.next();
+      if (!next)
+        return mistake(
+            fmt::format("has no line with a document behind it, which {} needs", header->action));
+      const auto found = bulk_document(header->action, *next);
+      if (!found) return mistake(found.error());
+      document = *found;
+    }
+    append_engine_line(bulk.body, *header, document);
+    bulk.actions.push_back(std::move(header->action));
+  }
+  if (bulk.numbers.empty())
+    return refused(
+        "the body is empty; a _bulk has pairs of lines, like {\"index\":{\"_index\":\"name\","
+        "\"_id\":\"1\"}} and a document");
+  return bulk;
+}
+
+std::unexpected<ClientError> no_multi_search(std::size_t line, std::string_view reason) {
+  return refused(fmt::format(
+      "line {}: {}; a _msearch has pairs of lines, {{\"index\":\"table\"}} and a search", line,
+      reason));
+}
+
+/// The names in `"index"`: a string, or an array of strings. Nothing: it is neither.
+std::optional<std::string> names_in(std::string_view value) {
+  if (is_string(value)) return json_unescaped(without_quotes(value));
+  JsonCursor json(value);
+  if (!is_array(value)) return std::nullopt;
+  std::string names;
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto name = take_value(json);
+    if (!name || !is_string(*name)) return std::nullopt;
+    names.append(names.empty() ? "" : ",").append(json_unescaped(without_quotes(*name)));
+  }
+  if (names.empty()) return std::nullopt;
+  return names;
+}
+
+/// The tables of a header; `otherwise` if it names none. Nothing: it is malformed.
+std::optional<std::string> tables_of(std::string_view header, std::string_view otherwise) {
+  std::optional<std::string> tables(otherwise);
+  JsonCursor json(header);
+  const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
+    if (key == "index" || key == "table") tables = names_in(value);
+    return tables.has_value();
+  });
+  skip_space(json);
+  if (!whole || !json.done()) return std::nullopt;
+  return tables;
+}
+
+}  // namespace
+
+Translated translate_elastic(const ClientRequest& request) {
+  // What follows the table, or the whole path if it names none: `/_search`.
+  auto path = request.path;
+  if (!request.path_table_raw.empty()) path.remove_prefix(request.path_table_raw.size() + 1);
+  path.remove_prefix(std::min<std::size_t>(1, path.size()));
+  const auto action = take_until(path, '/');
+  if (action == "_bulk") return translate_bulk(request);
+  if (action == "_search" || action == "_count")
+    return translate_search(request, action == "_count");
+  return translate_update(request, action, path);
+}
+
+ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk) {
+  constexpr std::string_view kLine = "line ";
+  std::size_t line = 0;
+  if (!error.reason.starts_with(kLine)) return error;
+  const auto* const begin = error.reason.data() + kLine.size();
+  const auto read = std::from_chars(begin, error.reason.data() + error.reason.size(), line);
+  if (line == 0 || line > bulk.numbers.size()) return error;
+  return {error.status, fmt::format("line {}{}", bulk.numbers[line - 1], read.ptr)};
+}
+
+std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
+    const ClientRequest& request) {
+  const std::string_view everywhere = "_all";
+  const auto otherwise = request.path_table.empty() ? everywhere : request.path_table;
+  std::vector<RequestPart> searches;
+  BodyLines lines{request.body};
+  for (auto header = lines.next_filled(); !header.empty(); header = lines.next_filled()) {
+    if (searches.size() == kMostSearches)
+      return no_multi_search(lines.number, fmt::format("more than {} searches", kMostSearches));
+    auto tables = tables_of(header, otherwise);
+    if (!tables)
+      return no_multi_search(lines.number, "no object, or \"index\" is no name or list of names");
+    const auto body = lines.next_filled();
+    if (body.empty())
+      return no_multi_search(lines.number, "the search behind this line is missing");
+    searches.push_back({.path = "/_search", .tables = *std::move(tables), .body = body});
+  }
+  if (searches.empty()) return no_multi_search(1, "the body is empty");
+  return searches;
+}
+
+void append_responses(std::string& to, std::span<const PartAnswer> answers, Micros took) {
+  JsonLine out(to);
+  out.add(R"({"took":)");
+  out.add_number(std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+  out.add(R"(,"responses":[)");
+  for (const auto& answer : answers) {
+    if (&answer != &answers.front()) out.add(',');
+    // Answers to searches have a status, and so have errors that karmad wrote.
+    auto object = whole_object(answer.body);
+    if (object && !PassedMembers(*object).next()) object.reset();
+    if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
+      out.add(*object);
+    } else {
+      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")");
+      out.add(R"(,"status":)");
+      out.add_number(answer.status);
+      out.add('}');
+    }
+  }
+  out.add("]}");
+}
+
+}  // namespace karmad
