@@ -47,8 +47,13 @@ const std::vector<Column> kLoadable{
     {"lon", &D::lon, Type::real, {}},
 };
 
-std::vector<Column>& chosen_columns() {
-  static std::vector<Column> columns = kCatalogue;
+struct ChosenColumns {
+  std::vector<Column> columns = kCatalogue;
+  bool loaded = false;  ///< those of a file
+};
+
+ChosenColumns& chosen() {
+  static ChosenColumns columns;
   return columns;
 }
 
@@ -99,15 +104,18 @@ std::string_view shown_text(const Value& value, std::array<char, 512>& buffer) {
 }  // namespace
 
 void choose_columns(std::span<const std::string> names) {
-  auto& chosen = chosen_columns();
-  chosen.clear();
-  std::ranges::copy_if(kLoadable, std::back_inserter(chosen), [&](const Column& column) {
+  chosen() = {{}, true};
+  std::ranges::copy_if(kLoadable, std::back_inserter(chosen().columns), [&](const Column& column) {
     return column.is_id() || std::ranges::find(names, column.name) != names.end();
   });
 }
 
+bool is_strict() {
+  return chosen().loaded;
+}
+
 std::span<const Column> all_columns() {
-  return chosen_columns();
+  return chosen().columns;
 }
 
 std::string embedding_text(const Document& document) {

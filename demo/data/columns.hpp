@@ -47,6 +47,9 @@ struct Column {
 /// The columns of a loaded file, a choice of those that the demo agent knows. Once, at the start;
 /// else the table has those of the catalogue.
 void choose_columns(std::span<const std::string> names);
+/// Whether that was done. Then requests are refused, and pages cut, as by the search server; with
+/// the catalogue, which only the demo agent has, it takes more.
+bool is_strict();
 /// The table's columns in the order of answers, `id` first.
 std::span<const Column> all_columns();
 /// The column `name` of a request (case-insensitive), also "meta.color" and "meta.arr[0]".

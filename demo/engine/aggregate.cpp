@@ -65,7 +65,8 @@ std::vector<Key> keys_of(const Document& document, std::span<const Grouping> gro
   for (const auto& grouping : groupings) {
     std::vector<Key> longer;
     auto values = values_of(document, grouping.column);
-    const bool nothing = values.empty() && grouping.column.type == Type::json &&
+    const bool of_composite = !grouping.name.empty();
+    const bool nothing = values.empty() && !of_composite && grouping.column.type == Type::json &&
                          grouping.kind == Grouping::Kind::terms;
     if (nothing) values.emplace_back();
     for (const auto& value : values) {

@@ -203,7 +203,7 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
   const std::string why = "1 attribute(s) can not be updated (not found or incompatible types)";
   for (const auto id : wanted_ids(index, change)) {
     auto part = change;
-    if (change.kind == Kind::update) {
+    if (change.kind == Kind::update && is_strict()) {
       const auto& document = index.documents()[*index.position_of(id)];
       if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) !=
           0)

@@ -203,7 +203,7 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
   if (hits && read[0].kind != Statement::Kind::select)
     return error_answer(501, "only SELECT queries are supported");
   // Hits in a total order can always be paged through.
-  if (hits && std::ranges::any_of(read[0].select.order, [](const OrderKey& key) {
+  if (hits && is_strict() && std::ranges::any_of(read[0].select.order, [](const OrderKey& key) {
         return key.expression.kind == Expression::Kind::column && key.expression.column.is_id();
       }))
     read[0].select.scrolls = true;

@@ -263,7 +263,7 @@ Query read_bool(const Json& json, Reading& reading) {
       reading.complaint.say(400, fmt::format("unknown bool query type: \"{}\"", kind));
     }
   }
-  settle(out, reading);
+  if (is_strict()) settle(out, reading);
   return {std::move(out)};
 }
 

@@ -64,10 +64,11 @@ std::optional<CellType> aggregate_type(std::string_view name, CellType argument)
   if (name == "count distinct") return CellType::whole;
   if (name == "avg") return CellType::exact;
   if (name == "group_concat" || name == "percentiles") return CellType::text;
-  if (name == "min" || name == "max") return std::max(argument, CellType::whole);
+  if (name == "min" || name == "max")
+    return argument == CellType::member ? CellType::exact : std::max(argument, CellType::whole);
   if (name != "sum") return std::nullopt;
   if (argument == CellType::real || argument == CellType::exact) return argument;
-  return CellType::bigint;
+  return argument == CellType::member ? CellType::exact : CellType::bigint;
 }
 
 Cell aggregate_of(const Expression& expression, const Row& row) {

@@ -237,7 +237,7 @@ class ExpressionReader {
     }
     for (const auto& alias : scope_.aliases)
       if (collate(alias.name, name) == 0) return alias.expression;
-    const auto prefix = scope_.table_alias + ".";
+    const auto prefix = (is_strict() ? scope_.table_alias : scope_.table) + ".";
     if (prefix.size() > 1 && lower_case(name).starts_with(lower_case(prefix)))
       name.erase(0, prefix.size());
     const auto column = column_named(name);
@@ -314,7 +314,7 @@ class ExpressionReader {
   /// Aggregates are of numbers, and of JSON only converted ones.
   void check_aggregate(const std::string& name, const Expression& argument) {
     const auto type = argument.type;
-    if (cursor_.complaint() || name == "count distinct") return;
+    if (cursor_.complaint() || name == "count distinct" || !is_strict()) return;
     if (type == CellType::member)
       cursor_.complaint().say(
           500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "

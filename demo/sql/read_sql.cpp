@@ -39,7 +39,7 @@ class SelectReader {
   }
   SqlScope filters() const {
     auto out = scope();
-    out.filters = true;
+    out.filters = is_strict();
     return out;
   }
 
@@ -84,7 +84,7 @@ class SelectReader {
     out.expression = read_expression(cursor_, names);
     const bool is_text =
         out.expression.kind == Expression::Kind::literal && out.expression.type == CellType::text;
-    if (is_text && !out_.select.table.empty()) cursor_.wrong();
+    if (is_strict() && is_text && !out_.select.table.empty()) cursor_.wrong();
     out.name = lower_case(cursor_.text_from(begin));
     const auto& next = cursor_.peek();
     if (out.expression.kind == Expression::Kind::column && out.name.find('[') == std::string::npos)
@@ -157,13 +157,13 @@ class SelectReader {
     const auto has_any = [](const Expression& part) {
       return has_aggregate(part) || has_function(part, "groupby") || has_function(part, "weight");
     };
-    if (begin != cursor_.begin() && !has_any(having) && !cursor_.complaint())
+    if (is_strict() && begin != cursor_.begin() && !has_any(having) && !cursor_.complaint())
       cursor_.complaint().say(500, "can not use HAVING with attribute not related to GROUP BY");
   }
 
   /// Numbers of columns are no keys.
   Expression read_key(const SqlScope& names) {
-    if (cursor_.peek().kind == SqlToken::Kind::number) cursor_.wrong();
+    if (is_strict() && cursor_.peek().kind == SqlToken::Kind::number) cursor_.wrong();
     return read_expression(cursor_, names);
   }
 
@@ -182,7 +182,7 @@ class SelectReader {
     do {
       const auto begin = cursor_.begin();
       auto operands = names;
-      operands.operands = true;
+      operands.operands = is_strict();
       OrderKey key{read_key(operands)};
       if (key.expression.type == CellType::multi)
         cursor_.complaint().say(
@@ -220,7 +220,7 @@ class SelectReader {
   /// A page beyond what is kept is a mistake, before the table is looked at.
   void check_offset() {
     const auto& select = out_.select;
-    if (select.offset < select.max_matches || select.offset == 0) return;
+    if (!is_strict() || select.offset < select.max_matches || select.offset == 0) return;
     cursor_.complaint() = {};
     cursor_.complaint().say(500, fmt::format("offset out of bounds (offset={}, max_matches={})",
                                              select.offset, select.max_matches));
@@ -235,7 +235,7 @@ class SelectReader {
         out_.select.max_matches = cursor_.take_count();
       } else if (name == "cutoff") {
         out_.select.cutoff = cursor_.take_count();
-      } else if (name == "reverse_scan" && !cursor_.complaint()) {
+      } else if (name == "reverse_scan" && is_strict() && !cursor_.complaint()) {
         cursor_.complaint().say(500, "reverse_scan is deprecated");
       } else if (name == "scroll") {
         read_scroll();
@@ -250,7 +250,8 @@ class SelectReader {
     const auto value = cursor_.take_literal();
     const auto* token = std::get_if<std::string>(&value);
     auto& select = out_.select;
-    select.scrolls = true;
+    select.scrolls = token != nullptr || is_strict() || is_true(to_cell(view(value)));
+    if (token == nullptr && !is_strict()) return;
     if (token == nullptr)
       return cursor_.complaint().say(
           500, fmt::format("unable to decode BASE64: {}", plain_text(to_cell(view(value)))));
