@@ -86,8 +86,9 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
   }
   const auto type = expression.arguments[0].type;
   if (name == "count distinct")
-    return row.group->key.empty() && type == CellType::member ? std::int64_t{0}
-                                                              : distinct_count(cells);
+    return is_strict() && row.group->key.empty() && type == CellType::member
+               ? std::int64_t{0}
+               : distinct_count(cells);
   if (name == "sum") return sum_of_cells(cells, expression.type);
   if (name == "group_concat") return joined(cells, type);
   if (name == "percentiles") {

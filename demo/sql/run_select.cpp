@@ -90,7 +90,8 @@ int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey
   }
   if (keys.empty() && a.row.hit.score != b.row.hit.score)
     return a.row.hit.score > b.row.hit.score ? -1 : 1;
-  if (!keys.empty() && a.row.group != nullptr && a.row.group->key.size() == 1) return 0;
+  if (!keys.empty() && a.row.group != nullptr && a.row.group->key.size() == 1)
+    return compare(view(a.row.group->key[0]), view(b.row.group->key[0]));
   if (!keys.empty() && a.row.group != nullptr)
     return a.row.group->number == b.row.group->number  ? 0
            : a.row.group->number < b.row.group->number ? -1
