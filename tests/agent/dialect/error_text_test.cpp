@@ -51,14 +51,14 @@ TEST(ErrorText, QuotesWhatTheClientWroteNotWhatEnginesRead) {
                               "SELECT 'x' AS e, p.n FROM goods AS p WHERE p.id > 1"};
   const auto parsed = sql->parse(request);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(sql->body_for_client(
+  EXPECT_EQ(body_for_client(
                 *parsed, 500,
                 R"({"error":"P01: syntax error near 'AS e,   n FROM m_1      WHERE   id > 1'"})"),
             R"({"error":"P01: syntax error near 'AS e, p.n FROM goods AS p WHERE p.id > 1'"})");
-  EXPECT_EQ(sql->body_for_client(*parsed, 500, R"({"error":"table m_1: unknown column: n"})"),
+  EXPECT_EQ(body_for_client(*parsed, 500, R"({"error":"table m_1: unknown column: n"})"),
             R"({"error":"table goods: unknown column: n"})");
-  EXPECT_EQ(sql->body_for_client(*parsed, 500, R"({"error":"out of bounds"})"), std::nullopt);
-  EXPECT_EQ(sql->body_for_client(*parsed, 200, R"({"error":"table m_1: x"})"), std::nullopt);
+  EXPECT_EQ(body_for_client(*parsed, 500, R"({"error":"out of bounds"})"), std::nullopt);
+  EXPECT_EQ(body_for_client(*parsed, 200, R"({"error":"table m_1: x"})"), std::nullopt);
 }
 
 }  // namespace
