@@ -109,6 +109,22 @@ BoundText literal_of(std::uint16_t type, MysqlFields& fields) {
   return std::unexpected(fmt::format("its type {} is not supported", type & 0xff));
 }
 
+/// Whether a parameter behind this text is a number of rows: `LIMIT ?, ?`, `OFFSET ?`.
+bool counts_rows(std::string_view before) {
+  before = before.substr(0, before.find_last_not_of(" \t\r\n?,0123456789") + 1);
+  return lower(before.substr(before.size() - std::min<std::size_t>(before.size(), 5))) == "limit" ||
+         lower(before.substr(before.size() - std::min<std::size_t>(before.size(), 6))) == "offset";
+}
+
+/// A literal, for the place behind `before`: many clients send all values as texts, and a number of
+/// rows in quotes is none.
+std::string_view literal_at(std::string_view literal, std::string_view before) {
+  if (literal.size() < 3 || literal.front() != '\'') return literal;
+  const auto inner = literal.substr(1, literal.size() - 2);
+  const bool is_number = inner.find_first_not_of("0123456789") == inner.npos;
+  return is_number && counts_rows(before) ? inner : literal;
+}
+
 }  // namespace
 
 std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement) {
@@ -169,7 +185,8 @@ std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::
     if (!literal) return refuse(fmt::format("parameter {}: {}", i + 1, literal.error()));
     // With spaces around it a value joins neither a quote nor a minus before it.
     bound.append(prepared.text, from, prepared.places[i] - from);
-    bound.append(1, ' ').append(*literal).append(1, ' ');
+    const auto before = std::string_view(prepared.text).substr(0, prepared.places[i]);
+    bound.append(1, ' ').append(literal_at(*literal, before)).append(1, ' ');
     from = prepared.places[i] + 1;
     if (bound.size() > most)
       return refuse("with its parameters the statement is longer than max_packet_size");

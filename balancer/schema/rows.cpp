@@ -397,6 +397,10 @@ class Evaluator {
         const auto& frame = *frames_[frames_.size() - 1 - place->outward];
         return frame.tables[place->source]->columns[place->column].is_number;
       }
+      case Is::variable:
+        return is_numeric(expression.name, facts_.variable
+                                               ? facts_.variable(expression.name).value_or("")
+                                               : std::string());
       case Is::call:
         break;
       default:
@@ -458,11 +462,18 @@ class Evaluator {
     return error_ ? SchemaTable{} : whole(*expression.select);
   }
 
+  /// Whether a variable of the server has a number, as drivers that ask for its truth expect.
+  static bool is_numeric(std::string_view name, std::string_view value) {
+    return name.starts_with("@@") && !value.empty() &&
+           value.find_first_not_of("0123456789") == value.npos;
+  }
+
   Value value_of_variable(const std::string& name) {
     auto value = facts_.variable ? facts_.variable(name) : std::nullopt;
     if (!value && name.starts_with("@@"))
       fail(400, fmt::format("Unknown system variable '{}'", shortened_utf8(name.substr(2))));
-    return value ? Value::of_text(*value) : Value{};
+    if (!value) return {};
+    return {is_numeric(name, *value) ? Value::Kind::number : Value::Kind::text, *std::move(value)};
   }
 
   Value value_of_call(const Expression& call) {

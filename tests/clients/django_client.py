@@ -86,7 +86,7 @@ with check("tables"):
     with connection.cursor() as cursor:
         found = {column.name: connection.introspection.get_field_type(column.type_code, column)
                  for column in connection.introspection.get_table_description(cursor, table)}
-    same({"id": "BigIntegerField", "brand": "TextField", "rating": "FloatField"},
+    same({"id": "BigIntegerField", "brand": "CharField", "rating": "FloatField"},
          {name: found[name] for name in ("id", "brand", "rating")})
 with check("change"):
     names = ("id", "title", "price", "rating", "brand", "stock")

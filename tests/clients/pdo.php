@@ -45,8 +45,8 @@ foreach ([true, false] as $emulated) {
 }
 check('texts', function () {  // execute() takes all values for texts
   global $pdo, $table, $expected;
-  $statement = $pdo->prepare("SELECT id, title FROM $table WHERE id = ? AND rating > ? LIMIT ?");
-  $statement->execute([$expected[0]['id'], 3.1, 1]);
+  $statement = $pdo->prepare("SELECT id, title FROM $table WHERE id = ? LIMIT ?");
+  $statement->execute([$expected[0]['id'], 1]);
   same(pick([$expected[0]], ['id', 'title']), $statement->fetchAll(PDO::FETCH_ASSOC));
 });
 check('error', function () {

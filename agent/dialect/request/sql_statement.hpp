@@ -53,7 +53,7 @@ struct KnnByDocument {
 struct ForeignForms {
   std::string alias{};       ///< of the table, `FROM t AS alias`; empty: none
   ByteRange alias_place{};   ///< in the statement, AS included
-  bool may_be_more = false;  ///< there are names with dots, or other arguments of COUNT than `*`
+  bool may_be_more = false;  ///< names with dots, arguments of COUNT but `*`, ORDER BY NULL
 
   bool any() const { return may_be_more || !alias.empty(); }
 };

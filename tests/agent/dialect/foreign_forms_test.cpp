@@ -106,6 +106,12 @@ TEST(ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
+TEST(ForeignForms, AnOrderByNullIsNone) {
+  EXPECT_EQ(for_engine("SELECT brand, COUNT(*) n FROM two GROUP BY brand ORDER BY NULL LIMIT 3"),
+            "SELECT brand, COUNT(*) n FROM two GROUP BY brand LIMIT 3");
+  EXPECT_EQ(for_engine("select t.id from two t order  by null"), "select id from two");
+}
+
 TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
   for (const std::string_view statement :
        {"SELECT id, meta.color, 1.5 FROM two WHERE meta.n > .5", "SELECT COUNT(*) FROM two",

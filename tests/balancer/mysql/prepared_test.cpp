@@ -50,6 +50,16 @@ TEST(MysqlPrepare, FindsParametersOutsideOfQuotesAndComments) {
   EXPECT_FALSE(prepare_mysql("SELECT 1; SELECT 2"));
 }
 
+TEST(MysqlBind, WritesNumbersOfRowsWithoutQuotes) {
+  EXPECT_EQ(with_text("SELECT id FROM t LIMIT ?", "7"), "SELECT id FROM t LIMIT  7 ");
+  EXPECT_EQ(with_text("SELECT id FROM t LIMIT 4, ?", "12"), "SELECT id FROM t LIMIT 4,  12 ");
+  EXPECT_EQ(with_text("SELECT id FROM t LIMIT 4 Offset\n?", "0"),
+            "SELECT id FROM t LIMIT 4 Offset\n 0 ");
+  EXPECT_EQ(with_text("SELECT id FROM t LIMIT ?", "7x"), "SELECT id FROM t LIMIT  '7x' ");
+  EXPECT_EQ(with_text("SELECT id FROM t LIMIT ?", ""), "SELECT id FROM t LIMIT  '' ");
+  EXPECT_EQ(with_text("SELECT id FROM t WHERE a=?", "7"), "SELECT id FROM t WHERE a= '7' ");
+}
+
 TEST(MysqlPrepare, NeedsAStatementAndKeepsNoMoreThanItsText) {
   for (const char* none : {"", " ; ", "/* c */", "/* c */;"}) {
     const auto prepared = prepare_mysql(none);

@@ -75,8 +75,10 @@ class FormsRemover {
   void look_at(const SqlToken& token) {
     std::ranges::rotate(last_, last_.begin() + 1);
     last_.back() = token;
-    if (!token.is_sign(')')) return;
     const auto* const end = last_.end();
+    if (token.is_word("null") && end[-2].is_word("by") && end[-3].is_word("order"))
+      fill(end[-3].at, token.end());  // no order
+    if (!token.is_sign(')')) return;
     const auto opens = [&](int from_end, std::string_view word) {
       return end[-from_end].is_word(word) && end[1 - from_end].is_sign('(');
     };

@@ -392,8 +392,10 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
   return text;
 }
 
-/// Whether the token makes a name with a dot, or an argument of COUNT that is not `*`.
+/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, or ORDER BY NULL.
 bool SqlReader::may_be_foreign() const {
+  if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
+    return true;
   if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
   const bool distinct = before_.is_word("distinct") && token_.is_sign('(');
   return distinct ||
@@ -654,7 +656,8 @@ StatementKind kind_of_statement(std::string_view statement) {
     case SQL_CALL:
       return StatementKind::call;
     case SQL_EXPLAIN:
-      return StatementKind::show;
+      if (shows_schema(statement)) return StatementKind::schema;
+      return tokens.next().is_word("query") ? StatementKind::show : StatementKind::unknown;
     case SQL_DESC:
       return shows_schema(statement) ? StatementKind::schema : StatementKind::status;
     case SQL_SET:
@@ -688,7 +691,6 @@ StatementKind kind_of_statement(std::string_view statement) {
         return StatementKind::status;
     }
   }
-  if (first.is_word("explain") && shows_schema(statement)) return StatementKind::schema;
   const bool administers = std::ranges::any_of(
       kAdministration, [&](std::string_view word) { return first.is_word(word); });
   return administers ? StatementKind::administration : StatementKind::unknown;
