@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {

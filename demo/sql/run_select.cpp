@@ -83,7 +83,8 @@ std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<E
 }
 
 /// By the keys, or by weight; equal groups by GROUPBY(), equal documents by id.
-int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey>& keys) {
+int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey>& keys,
+              CellType group_key) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
     if (order != 0) return keys[i].descending ? -order : order;
@@ -91,7 +92,8 @@ int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey
   if (keys.empty() && a.row.hit.score != b.row.hit.score)
     return a.row.hit.score > b.row.hit.score ? -1 : 1;
   if (!keys.empty() && a.row.group != nullptr && a.row.group->key.size() == 1)
-    return compare(view(a.row.group->key[0]), view(b.row.group->key[0]));
+    return cell_order(to_cell(view(a.row.group->key[0])), to_cell(view(b.row.group->key[0])),
+                      group_key);
   if (!keys.empty() && a.row.group != nullptr)
     return a.row.group->number == b.row.group->number  ? 0
            : a.row.group->number < b.row.group->number ? -1
@@ -101,11 +103,14 @@ int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey
   return 0;
 }
 
-void sort_rows(std::vector<SortedRow>& rows, const std::vector<OrderKey>& keys) {
+/// `group_key`: the type of the key, where rows are groups of one key.
+void sort_rows(std::vector<SortedRow>& rows, const std::vector<OrderKey>& keys,
+               CellType group_key = CellType::whole) {
   for (auto& row : rows)
     for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
-  std::ranges::stable_sort(
-      rows, [&](const SortedRow& a, const SortedRow& b) { return row_order(a, b, keys) < 0; });
+  std::ranges::stable_sort(rows, [&](const SortedRow& a, const SortedRow& b) {
+    return row_order(a, b, keys, group_key) < 0;
+  });
 }
 
 bool follows(const SortedRow& row, const Select& select) {
@@ -236,7 +241,7 @@ void group_rows(const Select& select, const std::vector<Row>& rows, ResultSet& o
     head.group = &group;
     if (!select.having || is_true(evaluate(*select.having, head))) heads.push_back({head, {}});
   }
-  sort_rows(heads, select.order);
+  sort_rows(heads, select.order, select.keys.empty() ? CellType::whole : select.keys[0].type);
   out.found = heads.size();
   std::vector<Row> all;
   for (const auto& head : heads) {

@@ -54,7 +54,7 @@ class Judge {
     if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
     if (!table.reads.empty())
       problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
-    if (table.methods.at.line != 0)
+    if (table.methods.value == Methods::any)
       problem(table.methods.at, fmt::format("methods needs dialect = {}", routed()));
     if (table.path && !has_route)
       notices_.push_back(

@@ -335,6 +335,26 @@ void merge_in_order(std::vector<AnswerBucket>& list) {
   list.assign(merged.begin(), merged.end());
 }
 
+/// Whether two bounds are the same number or text; answers have numbers as texts.
+bool same_bound(std::string_view a, std::string_view b) {
+  if (is_string(a)) a = without_quotes(a);
+  if (is_string(b)) b = without_quotes(b);
+  if (is_json_number(a) && is_json_number(b)) return compare(json_number(a), json_number(b)) == 0;
+  return a == b;
+}
+
+/// Orders merged ranges as the request has them: where shards leave out those without documents, no
+/// reply may show the order of two. Unchanged if a bucket is none of them (dates with `now`).
+void order_as_requested(std::vector<AnswerBucket>& list, const std::vector<RangeBounds>& ranges) {
+  const auto place_of = [&](const AnswerBucket& bucket) {
+    return std::ranges::find_if(ranges, [&](const RangeBounds& range) {
+      return same_bound(bucket.from, range.from) && same_bound(bucket.to, range.to);
+    });
+  };
+  if (std::ranges::all_of(list, [&](const auto& each) { return place_of(each) != ranges.end(); }))
+    std::ranges::stable_sort(list, {}, place_of);
+}
+
 /// Appends the merged buckets in the form of the replies, array or object, with the merged counts
 /// and statuses in their places.
 void append_buckets(std::string& out, const AnswerBuckets& buckets) {
@@ -449,12 +469,14 @@ class Merger {
       if (aggregation.merging == Merging::ranges && all.list.size() - before > aggregation.size)
         return malformed(s, aggregation);
     }
-    if (aggregation.merging == Merging::ranges)
+    if (aggregation.merging == Merging::ranges) {
       merge_in_order(all.list);
-    else if (const auto shard = merge_by_key(aggregation, collation_, all.list))
+      order_as_requested(all.list, aggregation.ranges);
+    } else if (const auto shard = merge_by_key(aggregation, collation_, all.list)) {
       return BadReply{*shard,
                       fmt::format("the groups of aggregation \"{}\" are not in the requested order",
                                   aggregation.name)};
+    }
     if (aggregation.merging == Merging::composite && !all.list.empty())
       out_.append("\"after_key\":").append(all.list.back().key).append(",");
     append_buckets(out_, all);

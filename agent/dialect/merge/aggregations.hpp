@@ -39,6 +39,12 @@ struct CompositeSource {
   bool descending = false;
 };
 
+/// The bounds of a range as JSON values; empty: none.
+struct RangeBounds {
+  std::string from{};
+  std::string to{};
+};
+
 struct Aggregation {
   std::string name;
   Merging merging = Merging::sum;
@@ -49,6 +55,7 @@ struct Aggregation {
   std::vector<CompositeSource> sources;  ///< composite, in the order of the buckets
   std::size_t sorted_by = 0;             ///< composite: how many of these the shards sort by
   std::vector<std::string> after;        ///< composite: a JSON value for each source, or empty
+  std::vector<RangeBounds> ranges;       ///< in the order of the request
 };
 
 /// Values of the request that limit its aggregations.

@@ -292,6 +292,16 @@ TEST(MergedRanges, KeepTheRequestsOrderAlsoWhereAShardLeavesSomeOut) {
       R"({"r":{"buckets":[{"key":"*-100","to":100,"doc_count":2},{"key":"100-300","from":100,"to":300,"doc_count":0},{"key":"300-*","from":300,"doc_count":6}]}})");
 }
 
+// No reply has the second and the third of them.
+TEST(MergedRanges, KeepTheRequestsOrderThatNoReplyShows) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"r":{"range":{"field":"p","ranges":[{"to":51},{"from":99,"to":223},{"from":"372"}]}}})",
+          {R"({"r":{"buckets":[{"key":"*-51","to":"51","doc_count":1},{"key":"372-*","from":"372","doc_count":2}]}})",
+           R"({"r":{"buckets":[{"key":"99-223","from":"99","to":"223","doc_count":3}]}})"}),
+      R"({"r":{"buckets":[{"key":"*-51","to":"51","doc_count":1},{"key":"99-223","from":"99","to":"223","doc_count":3},{"key":"372-*","from":"372","doc_count":2}]}})");
+}
+
 TEST(MergedRanges, WithEqualKeysAreToldApartByTheirBoundsAndPosition) {
   EXPECT_EQ(
       merged_aggs(

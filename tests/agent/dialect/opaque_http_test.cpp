@@ -98,7 +98,7 @@ TEST(OpaqueHttp, KnowsWhatMayRunTwice) {
       {"POST", "/x/find", true},    {"POST", "/x/find/", false}, {"POST", "/x/finder", false},
       {"POST", "/x/views/", true},  {"POST", "/x/views", false}, {"POST", "/x/views/a/b", true},
       {"POST", "/x/_search", true}, {"PUT", "/x/any", false},    {"DELETE", "/x/any", false},
-      {"PATCH", "/x/any", false},   {"MKCOL", "/x/any", false},    {"OPTIONS", "/x/any", true},
+      {"PATCH", "/x/any", false},   {"MKCOL", "/x/any", false},  {"OPTIONS", "/x/any", true},
   };
   for (const auto& c : cases) {
     const auto parsed = some->parse({c.method, c.path, "", "", ""});

@@ -44,8 +44,8 @@ bool describes(const SqlToken& verb, SqlTokens& tokens) {
   return tokens.next().is_word("table") && ends(tokens.next());
 }
 
-/// Whether the text has a word without which no SELECT is one from a system schema: cheaper than its
-/// tokens, and most SELECTs have none.
+/// Whether the text has a word without which no SELECT is one from a system schema: cheaper than
+/// its tokens, and most SELECTs have none.
 bool may_select_schema(std::string_view statement) {
   constexpr std::array<std::string_view, 4> kParts{"_schema", "mysql", "sys", "dual"};
   const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; };

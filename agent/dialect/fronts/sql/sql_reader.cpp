@@ -392,7 +392,8 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
   return text;
 }
 
-/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, or ORDER BY NULL.
+/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, or ORDER BY
+/// NULL.
 bool SqlReader::may_be_foreign() const {
   if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
     return true;

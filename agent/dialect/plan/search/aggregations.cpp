@@ -330,6 +330,13 @@ class Planner {
     if (aggregation.size > kMostRanges)
       return no(
           fmt::format("aggregation \"{}\" has more than {} ranges", aggregation.name, kMostRanges));
+    for (const auto& range : ranges->value.GetArray()) {
+      const auto bound = [&](std::string_view name) {
+        const auto* value = member_of(&range, name);
+        return value == nullptr || value->IsNull() ? std::string() : json_of(*value);
+      };
+      aggregation.ranges.push_back({bound("from"), bound("to")});
+    }
     return std::nullopt;
   }
 
