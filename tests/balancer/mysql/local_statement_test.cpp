@@ -48,7 +48,7 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"SET GLOBAL ha_strategy = random", "1064"},
       {"SELECT @@version_comment LIMIT 1", R"([{"@@version_comment":"karmad 0.1.0"}])"},
       {"select @@max_allowed_packet, @@session.wait_timeout AS `w`",
-       R"([{"@@max_allowed_packet":"1000","w":"300"}])"},
+       R"([{"@@max_allowed_packet":1000,"w":300}])"},
       {"SELECT @@nothing", "1193"},
       {"SELECT DATABASE()", R"=([{"DATABASE()":"shop"}])="},
       {"select USER(), connection_id() id, CURRENT_USER;",
