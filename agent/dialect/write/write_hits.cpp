@@ -35,7 +35,8 @@ class HitValues {
         if (const auto attribute = position(inside.attribute, row.size()))
           return add_inside(row[*attribute], inside.steps, cell);
     if (columns_[column].has_several_values()) {
-      text_.assign("[").append(without_quotes(cell)).append("]");
+      text_ = '[';
+      text_.append(without_quotes(cell)).append("]");
       out_.add(whole_value(text_) ? std::string_view(text_) : cell);
     } else if (equals_literal(columns_[column].type, "json")) {
       // A string that says no value stays one.

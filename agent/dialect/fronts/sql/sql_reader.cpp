@@ -720,7 +720,6 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
 
 std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
                                                         StatementKind kind) {
-  SqlTokens tokens(statement);
   switch (kind) {
     case StatementKind::empty:
       return std::unexpected(
@@ -730,11 +729,11 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
           400,
           fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
                       "it to the mirrors themselves",
-                      tokens.next().text)});
+                      SqlTokens(statement).next().text)});
     case StatementKind::schema:
       return std::unexpected(ClientError{400, "statements about the schema are not read here"});
     case StatementKind::unknown:
-      if (auto trouble = tokens.next().trouble())
+      if (auto trouble = SqlTokens(statement).next().trouble())
         return std::unexpected(ClientError{400, *std::move(trouble)});
       return std::unexpected(unknown_statement(statement, "unknown statement"));
     default:
