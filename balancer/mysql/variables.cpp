@@ -347,7 +347,7 @@ std::optional<MysqlError> MysqlVariables::set_transaction(Values& values,
     if (level != kLevels.end()) {
       values["transaction_isolation"] = level->second;
     } else if (item == "read only" || item == "read write") {
-      values["transaction_read_only"] = item == "read only" ? "1" : "0";
+      values["transaction_read_only"].assign(1, item == "read only" ? '1' : '0');
     } else {
       return MysqlError{1064, "42000",
                         fmt::format("syntax error: SET TRANSACTION {}", shortened_utf8(item))};

@@ -144,10 +144,13 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string replaced(std::string text, std::string_view mark, std::string_view by) {
-  for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at + by.size()))
-    text.replace(at, mark.size(), by);
-  return text;
+std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
+  std::string out;
+  for (auto at = text.find(mark); at != text.npos; at = text.find(mark)) {
+    out.append(text.substr(0, at)).append(by);
+    text.remove_prefix(at + mark.size());
+  }
+  return out.append(text);
 }
 
 /// The SELECT of columns without rows.
