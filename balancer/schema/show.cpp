@@ -160,7 +160,7 @@ std::string empty_select(std::string_view columns) {
     const auto name = columns.substr(0, columns.find(' '));
     columns.remove_prefix(std::min(name.size() + 1, columns.size()));
     const bool blank = std::ranges::find(kWithBlank, name) != kWithBlank.end();
-    out += fmt::format("'' AS `{}`{}", blank ? replaced(std::string(name), "_", " ") : name,
+    out += fmt::format("'' AS `{}`{}", blank ? replaced(name, "_", " ") : name,
                        columns.empty() ? "" : ", ");
   }
   return out + " FROM dual WHERE FALSE";
@@ -264,12 +264,12 @@ class ShowReader {
       std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });
       return text_of;
     };
-    text = replaced(std::move(text), "{schema}", quoted(schema));
-    text = replaced(std::move(text), "{name}", plain(shortened_utf8(name)));
-    text = replaced(std::move(text), "{user}", plain(facts_.user));
-    text = replaced(std::move(text), "{rights}",
-                    facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
-    if (!parts_.of.empty()) text = replaced(std::move(text), "{table}", quoted(parts_.of.back()));
+    text = replaced(text, "{schema}", quoted(schema));
+    text = replaced(text, "{name}", plain(shortened_utf8(name)));
+    text = replaced(text, "{user}", plain(facts_.user));
+    text =
+        replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
+    if (!parts_.of.empty()) text = replaced(text, "{table}", quoted(parts_.of.back()));
     auto inner = read_schema_select(text);
     if (!inner) return std::unexpected(std::move(inner.error()));
     auto select = std::make_shared<SchemaSelect>();
