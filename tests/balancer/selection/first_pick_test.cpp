@@ -14,7 +14,7 @@ namespace {
 using Parts = std::vector<double>;
 
 /// A table with one shard of three mirrors, and a worker without a network.
-struct FirstPick : testing::Test {
+struct FirstPick : ::testing::Test {
   void build(const std::string& settings = {}, const std::string& agents = "a:1|b:1|c:1") {
     ASSERT_TRUE(built.build("table t {\n type = distributed\n updates = any\n agent = " + agents +
                             "\n" + settings + "\n}\n"));
