@@ -107,7 +107,7 @@ class SortTable {
   void sort(std::span<Item> items) const {
     std::vector<std::uint32_t> places(items.size());
     std::iota(places.begin(), places.end(), 0U);
-    std::ranges::stable_sort(places, [this](auto a, auto b) { return compare(a, b) < 0; });
+    std::ranges::stable_sort(places, [this](auto a, auto b) { return this->compare(a, b) < 0; });
     std::vector<Item> sorted;
     sorted.reserve(items.size());
     for (const auto place : places) sorted.push_back(std::move(items[place]));
