@@ -43,7 +43,7 @@ class Exact {
 };
 
 /// What ends at `mark`; removes it and the mark from `rest`. Without a mark: all.
-std::string_view take_until(std::string_view& rest, char mark) {
+std::string_view take_up_to(std::string_view& rest, char mark) {
   const auto end = std::min(rest.find(mark), rest.size());
   const auto taken = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -230,18 +230,18 @@ class Run {
 };
 
 void run(std::string_view input) {
-  auto head = take_until(input, '\n');
-  const auto method = take_until(head, ' ');
-  auto query = take_until(head, ' ');
-  const Exact path(take_until(query, '?'));
+  auto head = take_up_to(input, '\n');
+  const auto method = take_up_to(head, ' ');
+  auto query = take_up_to(head, ' ');
+  const Exact path(take_up_to(query, '?'));
   const auto served = served_at(path.view());
   if (!served) return;
   const Exact query_string(query);
-  const auto shards = number(take_until(head, ' '), 1, 3);
+  const auto shards = number(take_up_to(head, ' '), 1, 3);
   const auto status = number(head, 100, 599);
-  const Exact body(take_until(input, '\x1e'));
+  const Exact body(take_up_to(input, '\x1e'));
   std::vector<Exact> answers;
-  while (!input.empty() && answers.size() < 6) answers.emplace_back(take_until(input, '\x1e'));
+  while (!input.empty() && answers.size() < 6) answers.emplace_back(take_up_to(input, '\x1e'));
   std::vector<std::string_view> views;
   for (const auto& answer : answers) views.push_back(answer.view());
 

@@ -22,7 +22,7 @@ namespace karmad {
 namespace {
 
 constexpr unsigned kDeepest = 32;
-constexpr std::ptrdiff_t kDigits = 18;  // fit into 64 bits
+constexpr std::ptrdiff_t kFastDigits = 18;  // fit into 64 bits
 
 /// The first byte that is not plain string content: closing quote, escape, control character, or
 /// non-ASCII.
@@ -153,7 +153,8 @@ class Reader {
     if (*at == '-') ++at;
     const auto* const whole = at;
     at = digits(at);
-    if (at == whole || at - whole > kDigits || (*whole == '0' && at - whole > 1)) return nullptr;
+    if (at == whole || at - whole > kFastDigits || (*whole == '0' && at - whole > 1))
+      return nullptr;
     if (at == end_ || *at != '.') return at;
     const auto* const fraction = at + 1;
     at = digits(fraction);
