@@ -84,7 +84,7 @@ class UpdateListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Up
     reason_ = std::move(reason);
     return false;
   }
-  /// Only the first counts. It stops no request whose documents nobody needs to know.
+  /// Only the first counts. A request that is passed on to one shard is sent in spite of it.
   void mistake(std::string text) {
     if (read_.mistake.empty()) read_.mistake = std::move(text);
   }
