@@ -337,8 +337,9 @@ std::optional<BadReply> merge_percolated(const PercolateMerge& how,
   add_hits_head(out, {notes.took, heads.timed_out, warnings.text()});
   // The server's score of every stored query is 1.
   out.add(hits.page.size(), R"(,"max_score":1,"hits":[)");
-  for (const auto& [bytes, source] : hits.page) {
-    if (bytes.data() != hits.page.front().bytes.data()) out.add(',');
+  for (const auto& hit : hits.page) {
+    if (&hit != hits.page.data()) out.add(',');
+    const auto bytes = hit.bytes;
     const auto table = table_in(bytes);
     const auto at =
         table.empty() ? bytes.size() : static_cast<std::size_t>(table.data() - bytes.data());
