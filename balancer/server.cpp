@@ -1,23 +1,25 @@
 #include "balancer/server.hpp"
 
-#include <sched.h>
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <filesystem>
-#include <latch>
 #include <limits>
 #include <random>
 
-#include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
+#include "balancer/discovery/mirror_json.hpp"
 #include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
+#include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/last_mirrors.hpp"
+#include "balancer/operate/state_file.hpp"
 #include "balancer/selection/selection_log.hpp"
-#include "balancer/topology/outlier_signs.hpp"
+#include "config/check.hpp"
+#include "config/effective.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 
@@ -25,16 +27,6 @@ namespace karmad {
 namespace {
 
 constexpr int kSystem = 71;  // EX_OSERR
-constexpr Micros kUpkeep = 100ms;
-constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
-constexpr Micros kDrainInterval = 10ms;
-
-unsigned cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-}
 
 /// Raises the limit of open descriptors to the highest allowed value, and returns it.
 rlim_t raise_file_limit() {
@@ -70,18 +62,6 @@ std::size_t open_descriptors() {
   return count;
 }
 
-/// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
-PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& pings,
-                           const Mirror& mirror) {
-  const auto interval = settings.ha_ping_interval.value;
-  return {.interval = interval,
-          .timeout = settings.ping_timeout ? settings.ping_timeout->value
-                                           : std::max(interval, Micros(500ms)),
-          .kind = pings.kind,
-          .path = pings.path,
-          .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
-}
-
 /// The signals of the server as a descriptor. Threads started later inherit the blocked signals.
 int open_signals() {
   sigset_t wanted;
@@ -91,7 +71,7 @@ int open_signals() {
   return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const std::string& path) {
+LineWriter::Options access_log_options(const std::string& path) {
   LineWriter::Options options;
   options.on_failure = [path](const std::string& why) {
     spdlog::warn("access_log {}: {}", path, why);
@@ -100,7 +80,75 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
     spdlog::warn("access_log {}: can be written again; {} lines were dropped", path, dropped);
     return std::string();
   };
-  return LineWriter::open(path, std::move(options));
+  return options;
+}
+
+void log_notices(const Settings& settings) {
+  for (const auto& notice : settings.notices)
+    spdlog::log(
+        notice.severity == Problem::Severity::warning ? spdlog::level::warn : spdlog::level::info,
+        "{}", text({notice.at, notice.message}));
+}
+
+void read_secret(const std::optional<Located<std::string>>& file, std::string_view key,
+                 std::string& secret, Problems& problems) {
+  if (!file) return;
+  auto text = read_token_file(file->value);
+  if (text)
+    secret = *std::move(text);
+  else
+    problems.push_back({file->at, fmt::format("{} {}: {}", key, file->value, text.error())});
+}
+
+/// Reads the files with secrets.
+Problems read_secrets(InstanceSettings& searchd) {
+  Problems problems;
+  read_secret(searchd.admin_token_file, "admin_token_file", searchd.admin_token, problems);
+  read_secret(searchd.scroll_key_file, "scroll_key_file", searchd.scroll_key, problems);
+  return problems;
+}
+
+constexpr std::string_view kTakenOver =
+    "another process takes over from this one; repeat the call, which it will get";
+
+/// A call in a few words, for the log and the event.
+std::string text(const AdminCall& call) {
+  std::string text(kAdminVerbs[call.verb]);
+  if (call.mirror) text += ' ' + *call.mirror;
+  if (call.table) text += " of table " + *call.table;
+  if (call.weight) text += fmt::format(": {}", *call.weight);
+  if (call.strategy) text += ": " + *call.strategy;
+  if (call.on) text += *call.on ? ": on" : ": off";
+  return text;
+}
+
+/// The sets with mirrors at these names, and their positions there.
+std::vector<std::pair<std::shared_ptr<MirrorSet>, Candidates>> sets_with(
+    const Topology& topology, const std::vector<MirrorName>& names) {
+  std::vector<std::pair<std::shared_ptr<MirrorSet>, Candidates>> found;
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards) {
+      const auto& set = *shard->mirrors;
+      Candidates mirrors;
+      for (std::size_t i = 0; i < set.size(); ++i)
+        if (std::ranges::find(names, MirrorName{table->name, set[i].agent->name}) != names.end())
+          mirrors.insert(i);
+      if (!mirrors.empty()) found.emplace_back(shard->mirrors, mirrors);
+    }
+  return found;
+}
+
+void add_karma(const MirrorSet& set, Candidates mirrors, std::vector<std::string>& to) {
+  for (const auto i : mirrors)
+    to.push_back(
+        fmt::format(R"({{"mirror":"{}","karma":{:.4f}}})", set[i].agent->name, set[i].karma()));
+}
+
+constexpr int kEndedAtOnce = 1;
+
+[[noreturn]] void end_at_once() {
+  spdlog::default_logger()->flush();
+  std::_Exit(kEndedAtOnce);
 }
 
 }  // namespace
@@ -108,15 +156,23 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
 Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
                Hooks hooks)
     : config_path_(std::move(config_path)),
-      file_settings_(std::move(settings)),
-      configured_(file_settings_),
-      settings_(configured_),
-      worker_count_(settings_.searchd.workers.value == 0 ? cores()
-                                                         : settings_.searchd.workers.value),
-      registry_(std::make_unique<AgentRegistry>(worker_count_,
-                                                settings_.searchd.ha_period_karma.value, dns())),
+      configuration_(std::move(settings)),
       hooks_(std::move(hooks)),
-      log_(std::move(log)) {
+      log_(std::move(log)),
+      fleet_(this->settings().searchd.workers.value == 0 ? usable_cores()
+                                                         : this->settings().searchd.workers.value,
+             shared_, mirror_watch_) {
+  const auto& searchd = this->settings().searchd;
+  registry_ = std::make_unique<AgentRegistry>(static_cast<unsigned>(fleet_.size()),
+                                              searchd.ha_period_karma.value, dns_settings(searchd));
+  mirrors_ = std::make_unique<MirrorFinder>(
+      main_, door_, dns_settings(searchd), sources_,
+      MirrorFinder::Hooks{.judge = [this](const Pictures& pictures) { return judge(pictures); },
+                          .changed =
+                              [this] {
+                                adopt_mirrors();
+                                if (!stopping_ && fleet_.created()) save_state();
+                              }});
   shared_.monitoring.log = log_.get();
   shared_.monitoring.events = &events_;
   shared_.monitoring.watch = &mirror_watch_;
@@ -130,7 +186,7 @@ Server::~Server() {
 }
 
 void Server::limit_memory() {
-  const auto setting = settings_.searchd.memory_limit;
+  const auto setting = settings().searchd.memory_limit;
   const auto limit = memory_limit_of(setting.value, memory_available());
   if (limit == std::exchange(logged_memory_limit_, limit)) return;
   shared_.limits.memory.limit(limit);
@@ -152,96 +208,45 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
   if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
   signals_.assign(signals);
+  const auto workers = static_cast<unsigned>(fleet_.size());
   const auto files = raise_file_limit();
-  const auto lines = settings_.searchd.listen.size();
-  if (const auto needed = descriptors_needed(worker_count_, lines); files < needed)
+  const auto lines = settings().searchd.listen.size();
+  if (const auto needed = descriptors_needed(workers, lines); files < needed)
     return StartFailure{
         kSystem, fmt::format("only {} descriptors may be open (ulimit -n, LimitNOFILE), and {} "
                              "workers with {} listen lines need at least {}",
-                             files, worker_count_, lines, needed)};
-  shared_.connections.most = most_clients(settings_.searchd.max_connections.value, files);
-  log_notices(settings_);
-  problems = read_secrets(file_settings_.searchd);
+                             files, workers, lines, needed)};
+  shared_.connections.most = most_clients(settings().searchd.max_connections.value, files);
+  log_notices(settings());
+  auto file = configuration_.file();
+  problems = read_secrets(file.searchd);
   Problems notices;
-  Topology::judge(file_settings_, hooks_.dialects, problems, notices);
+  Topology::judge(file, hooks_.dialects, problems, notices);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
+  configuration_ = Configuration(std::move(file));
   if (auto failure = inherit()) return failure;
-  read_state();
-  find_mirrors();
-  configured_ = with_mirrors(file_settings_, discovery_->pictures());
-  forget_overrides();
-  settings_ = with_overrides(configured_, overrides_);
-  topology_ = Topology::build(settings_, environment(), nullptr, problems);
-  if (!topology_) {  // wrong names or sources do not prevent a start
-    for (const auto& problem : std::exchange(problems, {}))
-      spdlog::error("the mirrors that were found cannot be used: {}", problem.message);
-    configured_ = with_pictures(file_settings_, {});
-    settings_ = with_overrides(configured_, overrides_);
-    topology_ = Topology::build(settings_, environment(), nullptr, problems);
-  }
-  if (!topology_) return StartFailure{78, "the configuration has errors"};
-  topology_->apply_limits(Loop::now());
-  limit_memory();
-  name_agents(topology_);
+  if (auto failure = build_first_topology(problems)) return failure;
   if (auto failure = refuse_to_serve_less()) return failure;
   adopt_rates(*topology_);
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
-  selection_log_->level(settings_.searchd.selection_log_level.value);
+  selection_log_->level(settings().searchd.selection_log_level.value);
   shared_.process.selection_log = selection_log_;
   shared_.monitoring.started = Loop::now();
   shared_.monitoring.started_at = std::chrono::system_clock::now();
   shared_.monitoring.reloads.started(shared_.monitoring.started_at);
-  if (const auto& access_log = settings_.searchd.access_log) {
-    auto log = open_access_log(access_log->value);
-    if (!log)
-      return StartFailure{kSystem,
-                          fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
-                                      text(access_log->at), log.error())};
-    access_log_ = *std::move(log);
-    shared_.process.access_log = access_log_.get();
-  }
-  admission_ = std::make_unique<Admission>(worker_count_, loops_, shared_.connections.most,
-                                           settings_.searchd, Loop::now());
-  shared_.limits.admission = admission_.get();
-  const auto threads = settings_.searchd.long_work_threads.value;
-  helpers_ = std::make_unique<HelperPool>(threads == 0 ? worker_count_ : threads,
-                                          settings_.searchd.long_work_queue.value);
-  shared_.process.helpers = helpers_.get();
+  if (auto failure = open_access_log()) return failure;
   const auto seed = std::random_device{}();
-  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, worker_count_, seed);
+  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers, seed);
   add_event(OperatorEvent::Kind::started,
-            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, worker_count_));
+            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, workers));
   shared_.process.document_ids.set_process(
       SeededRandom(seed).below(std::size_t{1} << DocumentIds::kProcessBits));
-  workers_.resize(worker_count_);
-  for (unsigned i = 0; i < worker_count_; ++i)
-    workers_[i] = std::make_unique<Worker>(i, seed + i, shared_, topology_,
-                                           std::span<const std::unique_ptr<Worker>>(workers_));
-  for (const auto& worker : workers_) loops_.of.push_back(&worker->loop);
-  acceptors_.resize(worker_count_);
+  fleet_.create(topology_, seed);
   restore_from_former();
-  for (std::size_t line = 0; line < settings_.searchd.listen.size(); ++line) {
-    const auto& listen = settings_.searchd.listen[line];
-    auto address = listen.address;
-    auto opened = sockets_of(line, address, listen.admin);
-    if (!opened)
-      return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
-                                               text(address), text(listen.at), opened.error())};
-    for (unsigned i = 0; i < worker_count_; ++i)
-      for (auto& socket : (*opened)[i]) {
-        socket.admin = listen.admin;
-        socket.mysql = listen.mysql;
-        socket.read_only = listen.read_only;
-        acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], socket));
-      }
-    auto bound = listen;
-    bound.address = address;
-    spdlog::info("listening on {}", text(bound));
-    bound_.push_back({address, listen.at});
-  }
+  if (auto failure = listen()) return failure;
   constexpr std::size_t kForConnections = 8;
-  if (const auto open = open_descriptors(); open + kForConnections * worker_count_ > files)
+  if (const auto open = open_descriptors(); open + kForConnections * workers > files)
     return StartFailure{kSystem,
                         fmt::format("{} of {} descriptors (ulimit -n, LimitNOFILE) are open "
                                     "before the first connection; that leaves too few to serve",
@@ -249,97 +254,69 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   return std::nullopt;
 }
 
-/// Periodic work: weights once a period, error rates and latency floors ten times a second.
-Task<void> Server::upkeep() {
-  auto& worker = *workers_.front();
-  unsigned rounds = 0;
-  while (!upkeep_->requested()) {
-    for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
-    for (const auto& table : worker.topology()->tables)
-      for (const auto& shard : table->shards) {
-        shard->mirrors->refresh(Loop::now());
-        watch_outliers(*shard, Loop::now(), worker.loop.random);
-      }
-    mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
-    // On another thread: after large answers this takes longer than a turn may.
-    if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
-    co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
+std::optional<StartFailure> Server::build_first_topology(Problems& problems) {
+  read_state();
+  // A start drops shards that a source has no more, as a reload does; a takeover keeps them.
+  mirrors_->start(configuration_.file(), std::move(last_found_), learned_.has_value());
+  const auto build = [&](const FoundMirrors& found) {
+    auto next = configuration_.on_mirrors(found);
+    report(next);
+    configuration_ = std::move(next.configuration);
+    topology_ = Topology::build(settings(), environment(), nullptr, problems);
+  };
+  build(mirrors_->found());
+  if (!topology_) {  // wrong names or sources do not prevent a start
+    for (const auto& problem : std::exchange(problems, {}))
+      spdlog::error("the mirrors that were found cannot be used: {}", problem.message);
+    build({});
   }
-  // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
-  while (shared_.connections.open.load(std::memory_order_relaxed) +
-             shared_.connections.admin_open.load(std::memory_order_relaxed) >
-         0) {
-    Stop never(worker.loop);
-    co_await sleep(worker.loop, Loop::now() + kDrainInterval, never);
-  }
-  for (auto& pinger : pingers_) pinger->stop();
+  if (!topology_) return StartFailure{78, "the configuration has errors"};
+  topology_->apply_limits(Loop::now());
+  limit_memory();
+  mirrors_->name_agents(topology_, /*at_start=*/true);
+  return std::nullopt;
 }
 
-void Server::adopt_pings(const Topology& topology) {
-  std::erase_if(pingers_, [](const auto& pinger) { return pinger->stopped(); });
-  for (auto& pinger : pingers_) pinger->stop();
-  const auto old = static_cast<std::ptrdiff_t>(pingers_.size());
-  const auto pinger_of = [&](const ShardPings& pings, const Mirror& mirror) {
-    auto settings = ping_settings(topology.settings, pings, mirror);
-    const auto same = std::find_if(pingers_.begin() + old, pingers_.end(), [&](const auto& pinger) {
-      return pinger->asks(*mirror.agent, settings);
-    });
-    if (same != pingers_.end()) return *same;
-    return pingers_.emplace_back(std::make_shared<Pinger>(workers_.front()->loop, mirror.agent,
-                                                          std::move(settings),
-                                                          topology.settings.hostname_lookup.value));
-  };
-  for (const auto& table : topology.tables)
-    for (const auto& shard : table->shards)
-      for (std::size_t i = 0; shard->pings.kind != nullptr && i < shard->mirrors->size(); ++i) {
-        if (shard->mirrors->out_of_service().maint.contains(i)) continue;
-        const auto pinger = pinger_of(shard->pings, (*shard->mirrors)[i]);
-        pinger->subscribe(shard->mirrors, i, shard->pings.always);
-        shard->mirrors->pinger(i, pinger);
+std::optional<StartFailure> Server::open_access_log() {
+  const auto& setting = settings().searchd.access_log;
+  if (!setting) return std::nullopt;
+  auto log = LineWriter::open(setting->value, access_log_options(setting->value));
+  if (!log)
+    return StartFailure{kSystem, fmt::format("cannot write {} (access_log, {}): {}", setting->value,
+                                             text(setting->at), log.error())};
+  access_log_ = *std::move(log);
+  shared_.process.access_log = access_log_.get();
+  return std::nullopt;
+}
+
+std::optional<StartFailure> Server::listen() {
+  for (std::size_t line = 0; line < settings().searchd.listen.size(); ++line) {
+    const auto& listen = settings().searchd.listen[line];
+    auto address = listen.address;
+    auto opened = sockets_of(line, address, listen.admin);
+    if (!opened)
+      return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
+                                               text(address), text(listen.at), opened.error())};
+    for (auto& sockets : *opened)
+      for (auto& socket : sockets) {
+        socket.admin = listen.admin;
+        socket.mysql = listen.mysql;
+        socket.read_only = listen.read_only;
       }
-  for (auto pinger = pingers_.begin() + old; pinger != pingers_.end(); ++pinger) (*pinger)->start();
-  // Closes the sets that were removed, which wakes their waiting queries.
-  const auto before = std::exchange(sets_, {});
-  for (const auto& table : topology.tables)
-    for (const auto& shard : table->shards) sets_.push_back(shard->mirrors);
-  for (const auto& set : before)
-    if (std::ranges::find(sets_, set) == sets_.end()) set->close();
+    fleet_.listen(*opened);
+    auto bound = listen;
+    bound.address = address;
+    spdlog::info("listening on {}", text(bound));
+    bound_.push_back({address, listen.at});
+  }
+  return std::nullopt;
 }
 
 int Server::run() {
-  auto& first = *workers_.front();
-  upkeep_ = std::make_unique<Stop>(first.loop);
-  for (unsigned i = 0; i < workers_.size(); ++i) {
-    workers_[i]->on_drain = [this, i] {
-      for (auto& acceptor : acceptors_[i]) acceptor->refuse_new();
-    };
-    workers_[i]->on_close = [this, i] {
-      for (auto& acceptor : acceptors_[i]) acceptor->stop();
-      if (i != 0) return;
-      admission_->stop();
-      upkeep_->request(StopReason::cancelled);
-    };
-  }
-  std::latch accepting(static_cast<std::ptrdiff_t>(workers_.size()));
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < workers_.size(); ++i)
-    threads.emplace_back([this, i, &accepting] {
-      for (auto& acceptor : acceptors_[i]) acceptor->start();
-      accepting.count_down();
-      if (i == 0) {
-        adopt_pings(*workers_.front()->topology());
-        spawn(upkeep());
-        spawn(admission_->watch(workers_.front()->loop));
-      }
-      workers_[i]->run();
-    });
-  accepting.wait();
+  fleet_.start();
   begin_serving();
   wait_for_signal();
-  auto waiter = std::thread([this, &threads] {
-    for (auto& thread : threads) thread.join();
-    asio::post(main_, [this] { main_.stop(); });
-  });
+  auto waiter = fleet_.await_end([this] { asio::post(main_, [this] { main_.stop(); }); });
   main_.run();
   waiter.join();
   takeover_service_.reset();
@@ -362,7 +339,7 @@ void Server::on_signal(int number) {
     reload();
   } else if (number == SIGUSR1) {
     spdlog::info("USR1: {}", access_log_ ? "reopening the access log" : "there is no access log");
-    reopen_logs();
+    if (access_log_) access_log_->reopen();
   } else if (number == SIGUSR2) {
     upgrade();
   } else {
@@ -376,6 +353,313 @@ void Server::add_event(OperatorEvent::Kind kind, std::string message) {
       kind == reload_failed ? OperatorEvent::Severity::error : OperatorEvent::Severity::info;
   events_.add({.severity = severity, .kind = kind, .message = std::move(message)},
               std::chrono::system_clock::now());
+}
+
+void Server::call(AdminCall call, std::string who, Done done) {
+  asio::post(main_, [this, call = std::move(call), who = std::move(who),
+                     done = std::move(done)]() mutable { operate(call, who, std::move(done)); });
+}
+
+void Server::describe(Done done) {
+  asio::post(main_, [this, done = std::move(done)]() mutable {
+    done(admin_config(settings(), configuration_.overrides()));
+  });
+}
+
+void Server::operate(const AdminCall& call, const std::string& who, Done done) {
+  if (stopping_) return done(admin_error(503, "karmad is stopping"));
+  spdlog::info("operator ({}): {}", who, text(call));
+  if (call.verb == AdminVerb::reload) return reload(std::move(done));
+  if (call.verb == AdminVerb::reset_karma) return reset_karma(call, who, std::move(done));
+  const std::scoped_lock lock(configuration_mutex_);
+  if (handed_over_) return done(admin_error(503, kTakenOver));
+  auto next = configuration_.on_call(call);
+  if (!next) return done(admin_error(next.error().status, next.error().reason));
+  const auto before = subjects(call, settings());
+  if (!call.force)
+    if (const auto shards =
+            shards_without_mirrors(settings(), next->configuration.settings(),
+                                   [this](const std::string& address) { return works(address); });
+        !shards.empty())
+      return done(admin_error(409, last_mirror_text(shards)));
+  const auto after = subjects(call, next->configuration.settings());
+  const auto reply = std::make_shared<Done>(std::move(done));
+  const auto not_saved = std::make_shared<std::string>();
+  const auto problems =
+      adopt(*std::move(next),
+            {.kind = OperatorEvent::Kind::admin,
+             .message = fmt::format("operator ({}): {}", who, text(call)),
+             .done = [this, reply, before, after, not_saved, verb = call.verb] {
+               asio::post(main_, [=] { (*reply)(admin_changed(verb, before, after, *not_saved)); });
+             }});
+  if (!problems.empty())
+    return (*reply)(admin_error(400, "the change is not possible; nothing was changed", problems));
+  *not_saved = save_state();
+}
+
+/// Whether the agent at this address is neither dead nor without an address.
+bool Server::works(const std::string& address) const {
+  const auto found = std::ranges::find(topology_->agents, address, &Agent::name);
+  if (found == topology_->agents.end()) return false;
+  const auto& agent = **found;
+  return !(agent.named() && agent.unresolved()) &&
+         !is_down(agent, topology_->settings.dead_after.value);
+}
+
+std::string Server::state_text() const {
+  const auto found = mirrors_->last_found();
+  return overrides_json(configuration_.overrides(),
+                        found == LastFound() ? "" : last_found_json(found));
+}
+
+/// Returns why the state could not be saved; empty: it was, or need not be.
+std::string Server::save_state() {
+  const auto& file = settings().searchd.state_file;
+  if (!file) return {};
+  auto text = state_text();
+  const bool nothing = saved_state_.empty() && text == overrides_json({});
+  if (nothing || text == saved_state_) return {};
+  const auto written = write_state_file(file->value, text);
+  if (written) {
+    saved_state_ = std::move(text);
+    return {};
+  }
+  const auto why = fmt::format("state_file {}: {}", file->value, written.error());
+  spdlog::error("{}; what was changed or found at run time is lost at the end", why);
+  return why;
+}
+
+/// Reads what the former process has handed over, or else the state file, at the start. What it
+/// cannot use is told and left out: a wrong file must not prevent a start.
+void Server::read_state() {
+  const auto& file = settings().searchd.state_file;
+  const auto content =
+      file ? read_state_file(file->value) : std::expected<std::string, std::string>();
+  saved_state_ = content.value_or("");
+  if (learned_ && !learned_->overrides.empty())
+    return use_state(learned_->overrides, "what the former process has sent");
+  if (!file) return;
+  const auto source = fmt::format("state_file {}", file->value);
+  if (content) return use_state(*content, source);
+  spdlog::error("{} is not used: {}", source, content.error());
+  add_event(OperatorEvent::Kind::admin, fmt::format("{} is not used: {}", source, content.error()));
+}
+
+void Server::use_state(const std::string& text, const std::string& source) {
+  if (text.empty()) return;
+  auto read = parse_overrides(text);
+  if (!read) {
+    const auto message = fmt::format("{} is not used: {}", source, read.error());
+    spdlog::error("{}", message);
+    return add_event(OperatorEvent::Kind::admin, message);
+  }
+  auto next = configuration_.on_overrides(*std::move(read));
+  report(next);
+  configuration_ = std::move(next.configuration);
+  last_found_ = last_found_in(text);
+}
+
+void Server::reset_karma(const AdminCall& call, const std::string& who, Done done) {
+  if (handed_over_ || (takeover_service_ && takeover_service_->offering()))
+    return done(admin_error(503, kTakenOver));
+  const auto names = mirrors_of(call, configuration_.configured());
+  if (!names) return done(admin_error(names.error().status, names.error().reason));
+  add_event(OperatorEvent::Kind::admin, fmt::format("operator ({}): {}", who, text(call)));
+  fleet_.post(0, [sets = sets_with(*topology_, *names), done = std::move(done)]() mutable {
+    std::vector<std::string> before;
+    std::vector<std::string> after;
+    for (const auto& [set, mirrors] : sets) {
+      add_karma(*set, mirrors, before);
+      set->reset_karma(mirrors);
+      add_karma(*set, mirrors, after);
+    }
+    done(admin_changed(AdminVerb::reset_karma, before, after, {}));
+  });
+}
+
+void Server::reload(Done done) {
+  spdlog::info("reload: reading {}", config_path_);
+  tell_service(reloading_text(
+      std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch())));
+  if (access_log_) access_log_->reopen();
+  // A pipe could block this thread, and with it the signals that end the process.
+  auto loaded =
+      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
+  if (loaded.settings) loaded.problems = read_secrets(loaded.settings->searchd);
+  const auto reply = std::make_shared<Done>(std::move(done));
+  const auto before = effective_settings(settings());
+  if (loaded.problems.empty()) loaded.problems = adopt_file(*std::move(loaded.settings), reply);
+  if (!loaded.problems.empty()) {
+    reload_failed(loaded.problems);
+    if (*reply)
+      (*reply)(admin_error(422, "the configuration has errors; the old one stays in use",
+                           loaded.problems));
+    return;
+  }
+  for (const auto& change : difference(before, effective_settings(settings())))
+    spdlog::info("reload: {}", text(change));
+  log_notices(settings());
+  shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
+}
+
+/// Makes what was read from the file the configuration.
+Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
+  const auto found = mirrors_->found_for(configuration_.file(), file);
+  auto next = configuration_.on_file(std::move(file), found);
+  for (const auto name : next.fixed)
+    spdlog::warn("reload: {} takes effect at the next start", name);
+  const auto& changed = next.configuration.settings();
+  auto result =
+      admin_reloaded(difference(effective_settings(settings()), effective_settings(changed)));
+  const auto message = fmt::format("reload: done, {} tables", changed.tables.size());
+  auto tell = [this, reply, result = std::move(result)] {
+    asio::post(main_, [this, reply, result] {
+      tell_service_ready();
+      if (*reply) (*reply)(result);
+    });
+  };
+  const std::scoped_lock lock(configuration_mutex_);
+  auto problems = adopt(std::move(next), {.message = message, .done = std::move(tell)});
+  if (!problems.empty()) return problems;
+  mirrors_->adopt(configuration_.file());
+  save_state();
+  return problems;
+}
+
+void Server::reload_failed(const Problems& problems) {
+  for (const auto& problem : problems) spdlog::error("{}", text(problem));
+  spdlog::error("reload: the configuration has errors; the old configuration stays in use");
+  shared_.monitoring.reloads.failed();
+  tell_service(text(ServiceReady{"the configuration has errors; the old one stays in use", {}}));
+  add_event(OperatorEvent::Kind::reload_failed,
+            "the old configuration stays: " + text(problems.front()));
+}
+
+void Server::adopt_mirrors() {
+  if (stopping_ || !fleet_.created()) return;
+  mirrors_->ask_names(configuration_.file());
+  auto next = configuration_.on_mirrors(mirrors_->found());
+  const auto message = "mirrors: " + next.mirrors;
+  const std::scoped_lock lock(configuration_mutex_);
+  if (next.mirrors.empty()) {  // the workers need no other topology
+    report(next);
+    configuration_ = std::move(next.configuration);
+    return;
+  }
+  const auto problems =
+      adopt(std::move(next), {.kind = OperatorEvent::Kind::mirrors_changed, .message = message});
+  if (problems.empty()) {
+    refused_mirrors_.clear();
+    save_state();
+    return;
+  }
+  auto refusal = fmt::format("the mirrors that were found cannot be used: {}; the last ones stay",
+                             problems.front().message);
+  if (refusal == std::exchange(refused_mirrors_, refusal)) return;
+  spdlog::error("{}", refusal);
+  events_.add({.severity = OperatorEvent::Severity::error,
+               .kind = OperatorEvent::Kind::source_failed,
+               .message = std::move(refusal)},
+              std::chrono::system_clock::now());
+}
+
+std::optional<std::string> Server::judge(const Pictures& pictures) {
+  std::vector<std::string> cuts;
+  auto settings = with_found(configuration_.file(), {pictures, mirrors_->names()}, cuts);
+  if (!bound_.empty()) settings.searchd.listen = bound_;
+  Problems problems;
+  Problems notices;
+  check(settings, real_environment().this_host(), problems, notices);
+  Topology::judge(settings, hooks_.dialects, problems, notices);
+  if (problems.empty()) return std::nullopt;
+  return problems.front().message;
+}
+
+Problems Server::adopt(Configuration::Next next, Adoption how) {
+  Problems problems;
+  const auto topology =
+      Topology::build(next.configuration.settings(), environment(), topology_.get(), problems);
+  if (!topology) return problems;
+  report(next);
+  configuration_ = std::move(next.configuration);
+  const auto& searchd = settings().searchd;
+  if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
+  selection_log_->level(searchd.selection_log_level.value);
+  mirrors_->name_agents(topology, /*at_start=*/false);
+  adopt_rates(*topology);
+  limit_memory();
+  topology_ = topology;
+  fleet_.adopt(topology, [this, how = std::move(how)] {
+    spdlog::info("{}", how.message);
+    add_event(how.kind, how.message);
+    how.done();
+  });
+  return problems;
+}
+
+void Server::report(const Configuration::Next& next) {
+  for (const auto& cut : next.cuts) {
+    spdlog::warn("{}", cut);
+    events_.add({.severity = OperatorEvent::Severity::warning,
+                 .kind = OperatorEvent::Kind::mirrors_changed,
+                 .message = cut},
+                std::chrono::system_clock::now());
+  }
+  for (const auto& what : next.ended) {
+    const auto message = fmt::format(
+        "the operator's change of {} ends: the configuration has changed it, too", what);
+    spdlog::info("{}", message);
+    add_event(OperatorEvent::Kind::admin, message);
+  }
+}
+
+void Server::stop(int signal) {
+  if (std::exchange(signalled_, true)) {
+    spdlog::warn("second signal to stop: the process exits now");
+    end_at_once();
+  }
+  if (stopping_) return spdlog::info("the process is ending already: it was taken over");
+  takeover_service_.reset();  // ends a takeover in progress, unless the successor is ready
+  if (handed_over_) return after_release();
+  stopping_ = true;
+  mirrors_->stop();
+  if (watchdog_) watchdog_->workers_end();
+  tell_service(stopping_text("ending the requests in progress"));
+  // Connections to these sockets wait for the next process.
+  fleet_.hand_over([this](int socket) { return stored_.contains(socket); });
+  shared_.monitoring.draining.store(true, std::memory_order_relaxed);
+  const auto delay = topology_->settings.drain_delay.value;
+  if (signal != SIGTERM || delay == Micros{0}) return close_down();
+  spdlog::info(
+      "TERM: /readyz answers 503; requests and connections are accepted for another {} ms "
+      "(drain_delay)",
+      delay.count() / 1000);
+  add_event(OperatorEvent::Kind::stopping, "karmad stops after drain_delay");
+  fleet_.retire();
+  shutdown_timer_.expires_after(delay);
+  shutdown_timer_.async_wait([this](error_code error) {
+    if (!error) close_down();
+  });
+}
+
+void Server::close_down() {
+  const auto longest = topology_->settings.shutdown_timeout.value;
+  spdlog::info("stopping; requests in progress have {} ms to end", longest.count() / 1000);
+  add_event(OperatorEvent::Kind::stopping, "karmad stops after the requests in progress");
+  const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
+  fleet_.drain(linger);
+  shutdown_timer_.expires_after(longest);
+  shutdown_timer_.async_wait([this](error_code error) {
+    if (error) return;
+    spdlog::warn("shutdown_timeout is over: requests still in progress are cancelled");
+    fleet_.abandon();
+    shutdown_timer_.expires_after(1s);
+    shutdown_timer_.async_wait([](error_code cancelled) {
+      if (cancelled) return;
+      spdlog::error("the shutdown did not complete: the process exits now");
+      end_at_once();
+    });
+  });
 }
 
 }  // namespace karmad

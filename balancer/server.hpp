@@ -10,27 +10,21 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "agent/mirrors/ping.hpp"
-#include "agent/transport/loop/helper_pool.hpp"
-#include "balancer/admission/admission.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/core/worker.hpp"
-#include "balancer/discovery/discovery.hpp"
 #include "balancer/handover/inherited_sockets.hpp"
 #include "balancer/handover/learned.hpp"
 #include "balancer/handover/successor_channel.hpp"
 #include "balancer/handover/takeover_service.hpp"
-#include "balancer/ingress/acceptor.hpp"
-#include "balancer/name_finder.hpp"
+#include "balancer/mirror_finder.hpp"
 #include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/configuration.hpp"
 #include "balancer/systemd/notify.hpp"
 #include "balancer/systemd/watchdog.hpp"
 #include "balancer/trace/line_writer.hpp"
-#include "balancer/watch/mirror_watch.hpp"
 #include "balancer/watch/operator_log.hpp"
+#include "balancer/worker_fleet.hpp"
 
 namespace karmad {
 
@@ -58,7 +52,8 @@ struct Hooks {
   std::vector<std::string> command;  ///< starts a successor (USR2); empty: USR2 has no effect
 };
 
-/// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the
+/// The process: turns signals, calls of the operator and news of mirrors into configurations, and
+/// these into topologies for the workers; starts, ends, and is replaced by a successor. Handles the
 /// signals to stop (TERM, INT), to reload the configuration (HUP), to reopen the access log (USR1)
 /// and to start a successor (USR2).
 class Server : private AdminDesk {
@@ -82,8 +77,13 @@ class Server : private AdminDesk {
   int run();
 
  private:
+  // Start and signals.
+  std::optional<StartFailure> build_first_topology(Problems& problems);
+  std::optional<StartFailure> open_access_log();
+  std::optional<StartFailure> listen();
   void wait_for_signal();
   void on_signal(int number);
+  // Calls of the operator.
   void call(AdminCall call, std::string who, Done done) override;
   void describe(Done done) override;
   void operate(const AdminCall& call, const std::string& who, Done done);
@@ -93,14 +93,43 @@ class Server : private AdminDesk {
   std::string save_state();
   void read_state();
   void use_state(const std::string& text, const std::string& source);
-  void forget_overrides();
-  static Problems read_secrets(InstanceSettings& searchd);
+  // Changes of the configuration.
   /// `done`: gets what changed; may be empty.
   void reload(Done done = {});
   Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);
+  void reload_failed(const Problems& problems);
+  void adopt_mirrors();
+  /// Why these pictures cannot be used.
+  std::optional<std::string> judge(const Pictures& pictures);
+  /// What is told about a change of settings when every worker uses them.
+  struct Adoption {
+    OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;
+    std::string message;
+    std::function<void()> done = [] {};  ///< called by the last worker
+  };
+  /// Makes this configuration the current one. Sets of mirrors that it leaves equal, and the
+  /// numbers of mirrors that stay, are kept; no query is lost. Returns the problems; then nothing
+  /// has changed. The caller holds configuration_mutex_.
+  Problems adopt(Configuration::Next next, Adoption how);
+  /// Logs what the operator has to know of it.
+  void report(const Configuration::Next& next);
+  /// Applies these rates to the limiters; called only after a reload can no longer fail.
+  void adopt_rates(const Topology& topology);
+  /// Sets and logs the limit of memory (`memory_limit`).
+  void limit_memory();
+  const Settings& settings() const { return configuration_.settings(); }
+  Topology::Environment environment() {
+    return {.registry = *registry_,
+            .workers = static_cast<unsigned>(fleet_.size()),
+            .loops = fleet_.loops(),
+            .selector = hooks_.selector,
+            .dialects = hooks_.dialects};
+  }
+  void add_event(OperatorEvent::Kind kind, std::string message);
+  // The end.
   void stop(int signal);
   void close_down();
-  // server_takeover.cpp
+  // Takeovers and systemd: server_takeover.cpp.
   std::optional<StartFailure> inherit();
   std::optional<StartFailure> ask_running_process();
   std::expected<SharedSockets, std::string> sockets_of(std::size_t line, Address& address,
@@ -117,94 +146,29 @@ class Server : private AdminDesk {
   void after_release();
   void upgrade();
   void store_sockets();
-  void leave_stored_sockets();
   void tell_service(std::string_view message) const;
   void tell_service_ready(bool as_successor = false) const;
-  void tell_service_reloading() const;
-  void tell_service_reload_failed() const;
-  void reload_failed(const Problems& problems);
-  /// What is told about a change of settings when every worker uses them.
-  struct Adoption {
-    OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;
-    std::string message;
-    std::function<void()> done = [] {};  ///< called by the last worker
-  };
-  /// Makes these settings the current ones. Sets of mirrors that they leave equal, and the numbers
-  /// of mirrors that stay, are kept; no query is lost. Main thread only. Returns the problems; then
-  /// nothing has changed.
-  Problems adopt(Settings changed, Adoption how);
-  /// Starts to follow names and sources of mirrors, and waits up to half a second for the first
-  /// answers. Called before any worker runs.
-  void find_mirrors();
-  /// Looks up the names of the file and of the pictures.
-  void ask_names(Micros wait);
-  /// Also those of another file, which may be adopted.
-  void ask_names_of(const Settings& file);
-  /// The settings of the file with the mirrors that were found. Adds events for what is cut off.
-  Settings with_mirrors(const Settings& file, const Pictures& pictures);
-  /// What would be wrong with these pictures.
-  std::optional<std::string> judge(const Pictures& pictures);
-  /// Adopts them soon, with others that come meanwhile.
-  void mirrors_changed();
-  void adopt_mirrors();
-  /// Gives the agents of a topology that is not used yet the addresses of their names.
-  void name_agents(const std::shared_ptr<const Topology>& topology);
-  /// Agents that stand for mirrors not found say why.
-  void explain_nobody();
-  void explain_nobody(const Topology& topology);
-  DnsSettings dns() const;
-  void reopen_logs();
-  static void log_notices(const Settings& settings);
-  void add_event(OperatorEvent::Kind kind, std::string message);
-  /// Applies these rates to the limiters; called only after a reload can no longer fail.
-  void adopt_rates(const Topology& topology);
-  /// Sets and logs the limit of memory (`memory_limit`).
-  void limit_memory();
-  Task<void> upkeep();
-  void adopt_pings(const Topology& topology);
-  Topology::Environment environment() {
-    return {.registry = *registry_,
-            .workers = worker_count_,
-            .loops = loops_,
-            .selector = hooks_.selector,
-            .dialects = hooks_.dialects};
-  }
 
-  std::string config_path_;
-  Settings file_settings_;  ///< as they were read
-  Settings configured_;     ///< with the mirrors that were found, without what the operator changed
-  Overrides overrides_;     ///< main thread; it locks overrides_mutex_ to write
-  Settings settings_;       ///< those in use
-  unsigned worker_count_;
+  const std::string config_path_;
+  std::mutex configuration_mutex_;  ///< to write configuration_ and handed_over_
+  Configuration configuration_;     ///< the one in use; written by the main thread
   SharedState shared_;
   std::unique_ptr<AgentRegistry> registry_;
   const Hooks hooks_;
-  Loops loops_;
   std::shared_ptr<SelectionLog> selection_log_;
   const std::shared_ptr<LineWriter> log_;
   std::unique_ptr<LineWriter> access_log_;
-  std::unique_ptr<Admission> admission_;  ///< worker 0 only
-  std::unique_ptr<HelperPool> helpers_;   ///< outlives the coroutines that wait for it
   std::shared_ptr<const Topology> topology_;
   EventLog events_;
   OperatorLog operator_log_{events_};
   MirrorWatch mirror_watch_{operator_log_};
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
-  std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0 only
-  std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
-  std::unique_ptr<Stop> upkeep_;                                   ///< worker 0 only
+  WorkerFleet fleet_;
   SourceBoard sources_{events_};
   asio::io_context main_;
   const std::shared_ptr<MainDoor> door_ = std::make_shared<MainDoor>(main_);
-  std::unique_ptr<Discovery> discovery_;
-  std::unique_ptr<NameFinder> finder_;
-  asio::steady_timer change_timer_{main_};
-  bool change_due_ = false;
-  std::chrono::steady_clock::time_point next_change_{};
-  std::vector<Listen> bound_;      ///< with the ports that were chosen
-  std::vector<std::string> cuts_;  ///< what with_mirrors() has told last
-  std::string refused_mirrors_;    ///< the last error of adopt_mirrors()
+  std::unique_ptr<MirrorFinder> mirrors_;
+  std::vector<Listen> bound_;    ///< with the ports that were chosen
+  std::string refused_mirrors_;  ///< the last error of adopt_mirrors()
   /// Signals are blocked in all threads and read here as data, so none interrupts other code.
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
@@ -214,10 +178,9 @@ class Server : private AdminDesk {
   bool signalled_ = false;  ///< to stop
   int exit_code_ = 0;
 
-  std::mutex overrides_mutex_;  ///< overrides_ and handed_over_: no change after the handover
-  LastFound last_found_;        ///< by a former process; for the start
-  std::string saved_state_;     ///< the content of the state file
-  FileStamp config_stamp_;      ///< of the file as it was read at the start
+  LastFound last_found_;     ///< by a former process; for the start
+  std::string saved_state_;  ///< the content of the state file
+  FileStamp config_stamp_;   ///< of the file as it was read at the start
   bool takes_over_ = false;
   bool forced_ = false;
   std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended

@@ -40,10 +40,6 @@ FileStamp stamp_of(const std::string& path) {
   return {facts.st_ino, facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
 }
 
-Micros monotonic_now() {
-  return std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch());
-}
-
 }  // namespace
 
 std::optional<StartFailure> Server::inherit() {
@@ -55,7 +51,7 @@ std::optional<StartFailure> Server::inherit() {
     if (const auto added = inherited_.add(Descriptor(fd)); !added)
       spdlog::warn("descriptor {} ({}) of systemd is not used: {}", fd, name, added.error());
   if (inherited_.empty()) return std::nullopt;
-  unused_ = inherited_.match(settings_.searchd.listen);
+  unused_ = inherited_.match(settings().searchd.listen);
   for (const auto& address : unused_)
     spdlog::warn("the socket at {}, opened by {}, has no listen line and is not used", address,
                  former_ ? fmt::format("process {}", former_->former_pid()) : "systemd");
@@ -63,7 +59,7 @@ std::optional<StartFailure> Server::inherit() {
 }
 
 std::optional<StartFailure> Server::ask_running_process() {
-  const auto& setting = settings_.searchd.takeover_socket;
+  const auto& setting = settings().searchd.takeover_socket;
   if (!setting) {
     if (!takes_over_) return std::nullopt;
     return StartFailure{kConfigurationError,
@@ -107,11 +103,11 @@ std::optional<StartFailure> Server::ask_running_process() {
 
 std::expected<SharedSockets, std::string> Server::sockets_of(std::size_t line, Address& address,
                                                              bool admin) {
-  const auto backlog = static_cast<int>(settings_.searchd.listen_backlog.value);
-  auto sockets = inherited_.take(line, address, worker_count_, backlog);
+  const auto backlog = static_cast<int>(settings().searchd.listen_backlog.value);
+  auto sockets = inherited_.take(line, address, static_cast<unsigned>(fleet_.size()), backlog);
   if (!sockets || !sockets->empty()) return sockets;
-  const auto opened =
-      open_listeners(address, worker_count_, backlog, socket_access(settings_.searchd, admin));
+  const auto opened = open_listeners(address, static_cast<unsigned>(fleet_.size()), backlog,
+                                     socket_access(settings().searchd, admin));
   if (!opened) return std::unexpected(opened.error());
   for (const auto& one : *opened) sockets->push_back({one});
   return sockets;
@@ -120,7 +116,7 @@ std::expected<SharedSockets, std::string> Server::sockets_of(std::size_t line, A
 /// A process that runs is not replaced by one that answers fewer searches.
 std::optional<StartFailure> Server::refuse_to_serve_less() const {
   if (!learned_) return std::nullopt;
-  const auto lost = shards_lost(*learned_, *topology_, configured_);
+  const auto lost = shards_lost(*learned_, *topology_, configuration_.configured());
   if (lost.empty()) return std::nullopt;
   const auto what = fmt::format("this process can serve less than process {}: {}",
                                 former_->former_pid(), fmt::join(lost, "; "));
@@ -139,16 +135,14 @@ void Server::take_over_changes(const std::string& text) {
   auto changes = parse_overrides(text);
   if (!changes)
     return spdlog::error("takeover: the last changes are not taken over: {}", changes.error());
-  forget_reconfigured(*changes, configured_);
-  if (*changes == overrides_) return;
-  const auto problems =
-      adopt(with_overrides(configured_, *changes),
-            {.kind = OperatorEvent::Kind::admin,
-             .message = "takeover: what the operator changed meanwhile counts here"});
+  auto next = configuration_.on_overrides(*std::move(changes));
+  if (next.configuration.overrides() == configuration_.overrides()) return;
+  const std::scoped_lock lock(configuration_mutex_);
+  const auto problems = adopt(
+      std::move(next), {.kind = OperatorEvent::Kind::admin,
+                        .message = "takeover: what the operator changed meanwhile counts here"});
   if (!problems.empty())
-    return spdlog::error("takeover: the last changes cannot be used: {}", problems.front().message);
-  const std::scoped_lock lock(overrides_mutex_);
-  overrides_ = *std::move(changes);
+    spdlog::error("takeover: the last changes cannot be used: {}", problems.front().message);
 }
 
 /// A reload of the former process may have come after this process had read the file.
@@ -158,7 +152,7 @@ void Server::reload_if_file_changed() {
 
 void Server::restore_from_former() {
   if (!learned_) return;
-  const auto mirrors = restore_learned(*learned_, *topology_, *admission_, Loop::now());
+  const auto mirrors = restore_learned(*learned_, *topology_, fleet_.admission(), Loop::now());
   spdlog::info("takeover: {} mirrors continue with what process {} has learned", mirrors,
                former_->former_pid());
   learned_.reset();
@@ -167,8 +161,7 @@ void Server::restore_from_former() {
 /// Called on the main thread once every worker accepts connections.
 void Server::begin_serving() {
   const auto former = former_ ? former_->former_pid() : 0;
-  for (const auto& acceptors : acceptors_)
-    for (const auto& acceptor : acceptors) listening_.push_back(acceptor->descriptor());
+  listening_ = fleet_.listening();
   if (former_ && !finish_takeover()) return;
   if (std::exchange(former_, std::nullopt)) reload_if_file_changed();
   save_state();
@@ -178,8 +171,8 @@ void Server::begin_serving() {
                                           ::getpid(), former);
   if (interval && service_.active()) {
     watchdog_.emplace(
-        main_, *interval, workers_.size(),
-        [this](std::size_t worker, Inbox::Job job) { workers_[worker]->post(std::move(job)); },
+        main_, *interval, fleet_.size(),
+        [this](std::size_t worker, Inbox::Job job) { fleet_.post(worker, std::move(job)); },
         [this] { tell_service("WATCHDOG=1\n"); });
     watchdog_->start();
   }
@@ -211,13 +204,6 @@ void Server::store_sockets() {
                  stored_.size(), listening_.size());
 }
 
-/// At a signal to stop: connections to these sockets wait for the next process.
-void Server::leave_stored_sockets() {
-  for (const auto& acceptors : acceptors_)
-    for (const auto& acceptor : acceptors)
-      if (stored_.contains(acceptor->descriptor())) acceptor->hand_over();
-}
-
 /// False: the running process goes on, so this one ends.
 bool Server::finish_takeover() {
   using enum SuccessorChannel::Release;
@@ -246,7 +232,7 @@ bool Server::finish_takeover() {
 }
 
 void Server::serve_successors() {
-  const auto& setting = settings_.searchd.takeover_socket;
+  const auto& setting = settings().searchd.takeover_socket;
   if (!setting) return;
   auto service = TakeoverService::open(
       setting->value,
@@ -265,8 +251,8 @@ std::expected<TakeoverOffer, std::string> Server::offer() {
   auto result = std::make_shared<std::promise<std::string>>();
   auto learned = result->get_future();
   asio::post(main_, [this, result] {
-    workers_.front()->post([this, result, overrides = state_text()] {
-      auto all = collect_learned(*workers_.front()->topology(), *admission_, Loop::now());
+    fleet_.post(0, [this, result, overrides = state_text()] {
+      auto all = collect_learned(*fleet_.topology(), fleet_.admission(), Loop::now());
       all.overrides = overrides;
       result->set_value(to_json(all));
     });
@@ -281,10 +267,10 @@ std::expected<TakeoverOffer, std::string> Server::offer() {
 std::string Server::release(Successor successor) {
   tell_service(main_pid_text(successor.pid));
   successor_ = std::move(successor);
-  const std::scoped_lock lock(overrides_mutex_);
+  const std::scoped_lock lock(configuration_mutex_);
   handed_over_ = true;
   asio::post(main_, [this] { after_release(); });
-  return overrides_json(overrides_);
+  return overrides_json(configuration_.overrides());
 }
 
 /// Ends as after a signal, but leaves the shared sockets as they are: another process accepts from
@@ -294,18 +280,15 @@ void Server::after_release() {
   if (watchdog_) watchdog_->stop();
   if (successor_.pid != 0)
     spdlog::info("takeover: process {} accepts the connections from now on", successor_.pid);
-  for (const auto& acceptors : acceptors_)
-    for (const auto& acceptor : acceptors) {
-      const auto bound = bound_address(acceptor->descriptor());
-      const bool unused =
-          bound && std::ranges::find(successor_.unused, text(*bound)) != successor_.unused.end();
-      if (!unused) acceptor->hand_over();
-    }
+  fleet_.hand_over([this](int socket) {
+    const auto bound = bound_address(socket);
+    return !bound || std::ranges::find(successor_.unused, text(*bound)) == successor_.unused.end();
+  });
   close_down();
 }
 
 void Server::upgrade() {
-  if (!settings_.searchd.takeover_socket || hooks_.command.empty()) {
+  if (!settings().searchd.takeover_socket || hooks_.command.empty()) {
     spdlog::info("USR2: this signal has no effect without takeover_socket");
     return;
   }
@@ -340,21 +323,13 @@ void Server::tell_service(std::string_view message) const {
 
 void Server::tell_service_ready(bool as_successor) const {
   if (!service_.active()) return;
-  auto addresses = settings_.searchd.listen |
+  auto addresses = settings().searchd.listen |
                    std::views::transform([](const Listen& one) { return text(one.address); });
   ServiceReady ready{.status = fmt::format("serving {} tables at {}", topology_->tables.size(),
                                            fmt::join(addresses, ", ")),
                      .main_pid = std::nullopt};
   if (as_successor) ready.main_pid = ::getpid();
   tell_service(text(ready));
-}
-
-void Server::tell_service_reloading() const {
-  tell_service(reloading_text(monotonic_now()));
-}
-
-void Server::tell_service_reload_failed() const {
-  tell_service(text(ServiceReady{"the configuration has errors; the old one stays in use", {}}));
 }
 
 }  // namespace karmad
