@@ -298,6 +298,8 @@ ClientError client_error(sqlite3* database, int code) {
     return {400, fmt::format("syntax error near '{}'{}", quoted(), kPlace)};
   if (message == "incomplete input")
     return {400, fmt::format("syntax error: the statement has no end{}", kPlace)};
+  if (message.starts_with("SELECTs to the left"))
+    return {400, "the SELECTs of a UNION have different numbers of columns"};
   std::string words(shortened_utf8(message, 256));
   if (const auto at = words.find("_()"); at != words.npos) words.erase(at, 1);  // left_()
   return {400, words.append(kPlace)};

@@ -78,15 +78,18 @@ std::string literal(std::string_view text) {
   return in_quotes(text, '\'') + " COLLATE NOCASE";
 }
 
-/// HAVING without GROUP BY is a condition on the result, whose aliases it may name. SQLite has that
-/// as a SELECT around the one.
-std::string with_having_outside(std::string_view statement) {
+/// The statement with a SELECT around it where SQLite needs one: for HAVING without GROUP BY, a
+/// condition on the result, whose aliases it may name; and for UNION, whose rows MySQL gives in
+/// their order.
+std::string reshaped(std::string_view statement) {
   constexpr std::array<std::string_view, 6> kAggregates{"count", "sum", "min",
                                                         "max",   "avg", "group_concat"};
   constexpr auto kNowhere = std::string_view::npos;
   std::size_t having = kNowhere;
   std::size_t order = kNowhere;
   std::size_t limit = kNowhere;
+  std::string distinct = "SELECT DISTINCT * FROM (";
+  std::size_t copied = 0;
   SchemaTokens tokens(statement);
   for (int depth = 0; !tokens.at_end(); tokens.step()) {
     const auto& now = tokens.now();
@@ -94,22 +97,29 @@ std::string with_having_outside(std::string_view statement) {
     const bool aggregates =
         having != kNowhere && tokens.ahead().is_sign('(') &&
         std::ranges::any_of(kAggregates, [&](auto name) { return now.is_word(name); });
-    if (aggregates) return std::string(statement);
+    const bool keeps_equal = now.is_word("union") && tokens.ahead().is_word("all");
+    if (aggregates || keeps_equal) return std::string(statement);
     if (depth != 0) continue;
-    if (now.is_word("group") || now.is_word("union")) return std::string(statement);
+    if (now.is_word("group") && copied == 0) return std::string(statement);
+    if (now.is_word("union")) {
+      distinct.append(statement.substr(copied, now.end() - copied)).append(" ALL");
+      copied = now.end();
+    }
     if (now.is_word("having")) having = now.at;
     if (now.is_word("order")) order = now.at;
     if (now.is_word("limit") || now.is_word("for")) limit = std::min(limit, now.at);
   }
-  if (having == kNowhere) return std::string(statement);
   limit = std::min(limit, tokens.now().at);
   order = std::min(order, limit);
   const auto part = [&](std::size_t from, std::size_t to) {
     return from < to ? statement.substr(from, to - from) : std::string_view();
   };
-  return fmt::format("SELECT * FROM ({}{}) AS result WHERE {}{}", part(0, having),
-                     part(order, limit), part(having + std::string_view("having").size(), order),
-                     statement.substr(limit));
+  if (having != kNowhere && copied == 0)
+    return fmt::format("SELECT * FROM ({}{}) AS result WHERE {}{}", part(0, having),
+                       part(order, limit), part(having + std::string_view("having").size(), order),
+                       statement.substr(limit));
+  if (copied == 0 || having != kNowhere) return std::string(statement);
+  return fmt::format("{}{}) AS result {}", distinct, part(copied, order), statement.substr(order));
 }
 
 }  // namespace
@@ -117,7 +127,7 @@ std::string with_having_outside(std::string_view statement) {
 class SelectTranslator {
  public:
   SelectTranslator(std::string_view statement, const SchemaFacts& facts)
-      : statement_(with_having_outside(statement)), tokens_(statement_), facts_(facts) {}
+      : statement_(reshaped(statement)), tokens_(statement_), facts_(facts) {}
 
   SchemaResult<TranslatedSelect> run() {
     while (!tokens_.at_end() && reason_.empty()) token();
@@ -264,10 +274,8 @@ class SelectTranslator {
   /// UNION DISTINCT, UNION (SELECT …)
   void union_of() {
     put_same();
-    if (tokens_.now().is_word("all"))
-      put_same();
-    else if (tokens_.now().is_word("distinct"))
-      put("");
+    if (tokens_.now().is_word("all")) put_same();
+    if (tokens_.now().is_word("distinct")) put("");
     if (tokens_.now().is_sign('(') && tokens_.ahead().is_word("select")) next_ = Brackets::dropped;
   }
 

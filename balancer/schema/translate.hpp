@@ -34,7 +34,7 @@ class TranslatedSelect {
     std::size_t to = 0;
   };
 
-  std::string statement_;  ///< with HAVING outside of the SELECT
+  std::string statement_;  ///< perhaps within another SELECT
   std::string text_;
   std::vector<Piece> pieces_;
   std::size_t named_ = 0;  ///< where in text_ the item of the column before ended
