@@ -3,7 +3,7 @@
 # in bash. docs/decisions/001-dependencies.md has the reason for each package.
 
 build_packages=(g++ cmake ninja-build re2c lemon libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
-  libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libjs-chart.js)
+  libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libsqlite3-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)
 # promtool, and a browser for the dashboard; prometheus also starts a server

@@ -3,22 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/session_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
+#include "balancer/schema/select.hpp"
 #include "balancer/schema/show.hpp"
-#include "balancer/schema/tables.hpp"
 #include "balancer/status/collect.hpp"
 #include "balancer/status/rows/agent_status.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr std::size_t kMostDescribed = 1000;  // tables of one statement
+constexpr int kMostRounds = 8;                // of tables that it turns out to need
 constexpr std::size_t kMostPairs = 10'000;    // rows of an answer of a mirror
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -78,34 +79,10 @@ Task<Answer> ask_about_table(Query& query, const ServedPath& served, Scatter sca
 }
 
 /// Names of a table twice: a text that is an attribute, too.
-void add_columns(SchemaContents& contents, const std::string& table, Pairs described) {
-  auto& columns = contents.columns[table];
+void add_columns(std::vector<DescribedColumn>& columns, Pairs described) {
   for (auto& [name, type] : described)
     if (std::ranges::find(columns, name, &DescribedColumn::name) == columns.end())
       columns.push_back({std::move(name), std::move(type)});
-}
-
-/// What the SELECT reads of mirrors and of karmad.
-struct Needs {
-  std::set<std::string> described;
-  bool variables = false;
-  bool status = false;
-};
-
-Needs needs_of(const SchemaSelect& select, const SchemaContents& contents,
-               const SchemaFacts& facts) {
-  Needs needs;
-  for_each_select(select, [&](const SchemaSelect& each) {
-    for (std::size_t s = 0; s < each.sources.size(); ++s) {
-      const auto& source = each.sources[s];
-      needs.variables |= lists_variables(source.table);
-      needs.status |= lists_status(source.table);
-      if (!lists_columns(source.schema, source.table)) continue;
-      for (const auto& name : contents.tables)
-        if (may_have_table(each, s, facts, name)) needs.described.insert(name);
-    }
-  });
-  return needs;
 }
 
 /// SHOW STATUS, with some names of MySQL.
@@ -127,19 +104,11 @@ Pairs status_pairs(Query& query) {
 }
 
 /// Carries out a SELECT, on a helper thread if there are any.
-Task<SchemaResult<ResultSet>> carry_out(Query& query, const SchemaSelect& select,
-                                        const SchemaContents& contents, const SchemaFacts& facts,
-                                        std::string_view text) {
-  SchemaResult<ResultSet> result;
-  auto work = [&] {
-    SchemaTables tables(contents, facts, text);
-    const auto rows = rows_of(
-        select, [&](auto schema, auto table) { return tables.find(schema, table); }, facts);
-    if (rows)
-      result = result_set_of(*rows);
-    else
-      result = std::unexpected(rows.error());
-  };
+Task<SchemaResult<SchemaTable>> carry_out(Query& query, std::string_view select,
+                                          const SchemaContents& contents, const SchemaFacts& facts,
+                                          std::string_view text) {
+  SchemaResult<SchemaTable> result;
+  auto work = [&] { result = rows_of(select, tables_named(select, contents, facts, text), facts); };
   if (query.worker.process.helpers == nullptr) {
     work();
     co_return std::move(result);
@@ -152,17 +121,18 @@ Task<SchemaResult<ResultSet>> carry_out(Query& query, const SchemaSelect& select
   co_return std::move(result);
 }
 
-/// Asks for what the SELECT needs. An answer: it failed.
+/// Asks for the columns of these tables. An answer: it failed.
 Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& served, Scatter scatter,
-                                            const Needs& needs, SchemaContents& contents,
-                                            std::string& warning) {
-  for (const auto& table : needs.described) {
+                                            const std::vector<std::string>& tables,
+                                            SchemaContents& contents, std::string& warning) {
+  for (const auto& table : tables) {
     auto answer = co_await ask_about_table(query, served, scatter, "DESC ", table, "");
     if (query.client_left || query.memory_denied()) co_return std::move(answer);
+    auto& columns = contents.columns[table];
     if (answer.status == 200) {
-      add_columns(contents, table, first_columns(answer.content()));
+      add_columns(columns, first_columns(answer.content()));
       query.worker.loop.buffers.give(std::move(answer.body));
-    } else if (needs.described.size() == 1) {
+    } else if (tables.size() == 1) {
       co_return std::move(answer);
     } else {
       warning = fmt::format("the columns of {} are not known now", table);
@@ -183,28 +153,32 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   if (!statement) co_return bad_request(query, statement.error().status, statement.error().reason);
   if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
     co_return bad_request(query, 404, query.topology->unknown(statement->table));
+  const std::string_view select = statement->text;
   if (statement->is == SchemaStatement::Is::passed) {
-    const std::string_view whole = statement->text;
     auto answer =
-        co_await ask_about_table(query, served, scatter, whole.substr(0, statement->table_begin),
-                                 statement->table, whole.substr(statement->table_end));
+        co_await ask_about_table(query, served, scatter, select.substr(0, statement->table_begin),
+                                 statement->table, select.substr(statement->table_end));
     co_return answer;
   }
-  const auto& select = *statement->select;
   SchemaContents contents{.tables = table_names(*query.topology, served.kind)};
-  const auto needs = needs_of(select, contents, facts);
-  if (needs.described.size() > kMostDescribed)
-    co_return bad_request(query, 400,
-                          fmt::format("the statement is about the columns of more than {} tables; "
-                                      "name a table",
-                                      kMostDescribed));
-  if (needs.status) contents.status = status_pairs(query);
+  const auto words = lower(select);
+  if (words.contains("_status")) contents.status = status_pairs(query);
   std::string warning;
-  auto failed = co_await ask_for_columns(query, served, scatter, needs, contents, warning);
-  if (failed) co_return *std::move(failed);
   auto rows = co_await carry_out(query, select, contents, facts, text);
+  // A SELECT finds which columns it needs while it runs; a join can need more after the first ones.
+  for (int rounds = 0; rows && !rows->unknown.empty(); ++rounds) {
+    if (contents.columns.size() + rows->unknown.size() > kMostDescribed || rounds == kMostRounds)
+      co_return bad_request(query, 400,
+                            fmt::format("the statement is about the columns of more than {} "
+                                        "tables; name a table",
+                                        kMostDescribed));
+    auto failed =
+        co_await ask_for_columns(query, served, scatter, rows->unknown, contents, warning);
+    if (failed) co_return *std::move(failed);
+    rows = co_await carry_out(query, select, contents, facts, text);
+  }
   // Variables that are not known here: those of a mirror.
-  if (needs.variables && rows && (rows->count == 0 || !select.where)) {
+  if (words.contains("_variables") && rows && (rows->rows.empty() || !words.contains("where"))) {
     const ShowStatement of_no_table;
     auto answer = co_await ask_mirror(query, served, scatter, "SHOW VARIABLES", of_no_table);
     if (query.client_left || query.memory_denied()) co_return answer;
@@ -215,8 +189,9 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   }
   query.request = given;
   if (!rows) co_return bad_request(query, rows.error().status, rows.error().reason);
-  rows->warning = std::move(warning);
-  co_return rows_answer(*std::move(rows), form);
+  auto set = result_set_of(*rows);
+  set.warning = std::move(warning);
+  co_return rows_answer(std::move(set), form);
 }
 
 }  // namespace karmad

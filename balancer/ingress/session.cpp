@@ -37,39 +37,6 @@ struct HeadLease {
 
 }  // namespace
 
-/// Notices that the client closes the connection, or its sending side, while no read is
-/// outstanding.
-struct Session::DisconnectWatch {
-  explicit DisconnectWatch(Session& of)
-      : session(of),
-        socket(of.socket().native_handle()),
-        half(of.worker_.loop),
-        whole(of.worker_.loop),
-        half_guard(half, this,
-                   [](void* target) { static_cast<DisconnectWatch*>(target)->on_half(); }),
-        whole_guard(whole, &session,
-                    [](void* target) { static_cast<Session*>(target)->on_client_left(); }) {
-    watcher().watch(socket, half);
-  }
-  DisconnectWatch(const DisconnectWatch&) = delete;
-  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
-  ~DisconnectWatch() { watcher().forget(socket); }
-
-  DisconnectWatcher& watcher() const { return session.worker_.disconnect_watcher; }
-  void on_half() {
-    watcher().forget(socket);
-    watcher().watch(socket, whole, DisconnectWatcher::End::of_both);
-    session.on_half_closed();
-  }
-
-  Session& session;
-  const int socket;
-  Stop half;
-  Stop whole;
-  Stop::Guard half_guard;
-  Stop::Guard whole_guard;
-};
-
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address, bool admin)
     : Stream(worker.loop, std::move(socket)),
@@ -126,7 +93,11 @@ void Session::unexpected() {
 }
 
 void Session::watch_for_disconnect() {
-  if (!watch_) watch_ = std::make_unique<DisconnectWatch>(*this);
+  if (watch_) return;
+  watch_ = std::make_unique<DisconnectWatch>(
+      worker_.disconnect_watcher, worker_.loop, socket().native_handle(), this,
+      [](void* session) { static_cast<Session*>(session)->on_half_closed(); },
+      [](void* session) { static_cast<Session*>(session)->on_client_left(); });
 }
 
 /// Whether unread bytes have arrived.

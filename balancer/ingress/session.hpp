@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "balancer/core/disconnect_watch.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"
@@ -29,7 +30,6 @@ class Session final : public Stream, public Client {
   void abandon() override;
 
  private:
-  struct DisconnectWatch;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   enum class ReceivedPart : std::uint8_t { part_of_head, head, whole };
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
-#include "balancer/schema/tables.hpp"
+#include "balancer/schema/select.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -36,15 +36,10 @@ bool is_about_connection(std::string_view text) {
     if (token.is_word("from")) return false;
     const bool calls = token.is_sign('(') && before.kind == TokenKind::word;
     is = is || token.text.starts_with('@') || token.is_word("union") ||
-         token.is_word("current_user") ||
-         (calls && asks_connection(SchemaExpression::call(lower(before.text), {})));
+         token.is_word("current_user") || (calls && schema_fact(lower(before.text), {}));
     before = token;
   }
   return is;
-}
-
-MysqlLocalAnswer error_answer(ClientError error) {
-  return {mysql_error(error.status, std::move(error.reason))};
 }
 
 /// Carries out a SELECT without FROM. Nothing: it asks nothing about the connection.
@@ -52,17 +47,9 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement,
                                                const MysqlConnectionFacts& connection) {
   if (statement.size() > kLongestSchemaStatement || !is_about_connection(statement))
     return std::nullopt;
-  const auto select = read_schema_select(statement);
-  if (!select) return error_answer(select.error());
-  bool asks = (*select)->next != nullptr;
-  for_each_expression(**select, [&](const auto& each) { asks = asks || asks_connection(each); });
-  if (!asks) return std::nullopt;
   const auto facts = schema_facts(connection);
-  const SchemaContents nothing;
-  SchemaTables tables(nothing, facts, statement);
-  const auto rows = rows_of(
-      **select, [&](auto schema, auto table) { return tables.find(schema, table); }, facts);
-  if (!rows) return error_answer(rows.error());
+  const auto rows = rows_of(statement, tables_named(statement, {}, facts, statement), facts);
+  if (!rows) return MysqlLocalAnswer{mysql_error(rows.error().status, rows.error().reason)};
   return MysqlLocalAnswer{result_set_of(*rows)};
 }
 

@@ -9,7 +9,7 @@
 #include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/variables.hpp"
-#include "balancer/schema/rows.hpp"
+#include "balancer/schema/tables.hpp"
 
 namespace karmad {
 

@@ -89,6 +89,22 @@ void MysqlSession::break_off() {
   reset();
 }
 
+/// The client sends no more. It may wait for its answer or have left, which looks the same: after a
+/// while it is sent something (ask_whether_there()).
+void MysqlSession::on_half_closed() {
+  half_closed_ = true;
+  const auto wait = settings().half_close_wait.value;
+  if (wait == Micros(0)) return on_client_left();
+  if (phase_ == Phase::answering) start_phase(Phase::answering, wait);
+}
+
+/// A byte of urgent data, which clients read over. The peer of a closed connection refuses it, and
+/// `watch_` learns that. A unix socket tells the two ends apart itself.
+void MysqlSession::ask_whether_there() {
+  if (query_ == nullptr || client_.empty()) return;
+  ::send(socket().native_handle(), "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /// Ends the query, as its client has left.
 void MysqlSession::on_client_left() {
   if (query_ == nullptr || query_->client_left) return;
@@ -113,8 +129,11 @@ void MysqlSession::end_for_memory() {
 
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
 void MysqlSession::on_clock() {
-  if (phase_ == Phase::answering) return;  // the next phase arms it again
   const auto now = Loop::now();
+  if (phase_ == Phase::answering) {  // the next phase arms it again
+    if (!half_closed_) return;
+    if (now >= due_) return ask_whether_there();
+  }
   if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
     patience_->progress(acknowledged(), now);
     due_ = patience_->until();

@@ -11,6 +11,7 @@
 
 #include "agent/transport/http/wire_protocol.hpp"
 #include "agent/transport/stream.hpp"
+#include "balancer/core/disconnect_watch.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"
@@ -45,7 +46,6 @@ class MysqlSession final : public Stream, public Client {
   KillOutcome kill(const Kill& kill) override;
 
  private:
-  struct DisconnectWatch;
   struct QueryScope;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   /// What became of a command or a statement.
@@ -139,6 +139,8 @@ class MysqlSession final : public Stream, public Client {
   void memory_denied(MemoryDenial why);
   void end_for_memory();
   void break_off();
+  void on_half_closed();
+  void ask_whether_there();
   void on_client_left();
   void on_clock();
   void start_phase(Phase phase, Micros longest);
@@ -172,6 +174,7 @@ class MysqlSession final : public Stream, public Client {
   Memory memory_{*this};
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;
+  bool half_closed_ = false;  ///< the client has closed its sending side
   bool timed_out_ = false;
   bool ending_ = false;
   bool statement_killed_ = false;
@@ -194,25 +197,5 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Wor
   const auto refused = co_await refuse_long_work(end);
   co_return refused;
 }
-
-/// Notices that the client leaves while a query runs: then no read is outstanding.
-struct MysqlSession::DisconnectWatch {
-  explicit DisconnectWatch(MysqlSession& session)
-      : watcher(session.worker_.disconnect_watcher),
-        socket(session.socket().native_handle()),
-        stop(session.worker_.loop),
-        guard(stop, &session,
-              [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
-    watcher.watch(socket, stop);
-  }
-  DisconnectWatch(const DisconnectWatch&) = delete;
-  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
-  ~DisconnectWatch() { watcher.forget(socket); }
-
-  DisconnectWatcher& watcher;
-  const int socket;
-  Stop stop;
-  Stop::Guard guard;
-};
 
 }  // namespace karmad

@@ -72,7 +72,10 @@ struct MysqlSession::QueryScope {
   QueryScope(MysqlSession& of, Query& query) : session(of) {
     session.query_ = &query;
     session.statement_killed_ = false;
-    session.watch_ = std::make_unique<DisconnectWatch>(session);
+    session.watch_ = std::make_unique<DisconnectWatch>(
+        session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
+        &session, [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_half_closed(); },
+        [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_client_left(); });
   }
   QueryScope(const QueryScope&) = delete;
   QueryScope& operator=(const QueryScope&) = delete;

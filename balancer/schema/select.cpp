@@ -1,720 +1,396 @@
 #include "balancer/schema/select.hpp"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <memory>
 #include <utility>
 
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+#include "balancer/schema/functions.hpp"
+#include "balancer/schema/translate.hpp"
+#include "balancer/status/rows/like.hpp"
 #include "config/text/source_text.hpp"
 #include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
 
-using Is = SchemaExpression::Is;
-using Expression = SchemaExpression;
-template <class T>
-using Result = SchemaResult<T>;
+using Value = SchemaValue;
 
-constexpr std::size_t kDeepest = 64;  // of brackets
-constexpr std::size_t kMostUnions = 64;
-constexpr std::size_t kMostChained = 1000;   // operators of a statement, but AND and OR
-constexpr std::size_t kMostCopied = 50'000;  // parts of expressions that stand for several
+constexpr std::size_t kMostRows = 100'000;
+constexpr std::size_t kMostBytes = 16 << 20;  // of all results
 
-/// Words that end an expression or a table: no alias without AS.
-constexpr std::array<std::string_view, 34> kReserved{
-    "from",    "where",  "group",     "having",    "order",   "limit",        "union",
-    "on",      "using",  "inner",     "cross",     "left",    "right",        "join",
-    "as",      "and",    "or",        "not",       "is",      "like",         "in",
-    "between", "then",   "else",      "end",       "when",    "asc",          "desc",
-    "for",     "offset", "procedure", "separator", "collate", "straight_join"};
-
-bool is_reserved(const SqlToken& token) {
-  return std::ranges::any_of(kReserved, [&](auto word) { return token.is_word(word); });
-}
-
-bool is_number(const SqlToken& token) {
-  if (token.kind != SqlToken::Kind::word) return false;
-  const char first = token.text.front();
-  return (first >= '0' && first <= '9') ||
-         (first == '.' && token.text.size() > 1 && token.text[1] >= '0' && token.text[1] <= '9');
-}
-
-std::unexpected<ClientError> wrong(const SqlToken& at, std::string_view expected) {
-  return std::unexpected(ClientError{
-      400, fmt::format("syntax error: expected {} at offset {} in a SELECT that karmad answers "
-                       "itself",
-                       expected, at.at)});
-}
-
-std::size_t size_of(const Expression& expression) {
-  std::size_t size = 1;
-  for (const auto& part : expression.parts) size += size_of(part);
-  return size;
-}
-
-class Reader {
- public:
-  explicit Reader(SchemaTokens& tokens) : tokens_(tokens) {}
-
-  Result<std::shared_ptr<const SchemaSelect>> select() {
-    auto first = one_select();
-    if (!first || !tokens_.take_word("union")) return first;
-    if (++unions_ > kMostUnions) return wrong(tokens_.now(), "fewer UNIONs");
-    auto whole = std::make_shared<SchemaSelect>(**first);
-    whole->keeps_equal = tokens_.take_word("all");
-    if (!whole->keeps_equal) tokens_.take_word("distinct");
-    auto next = nested([&] { return select_in_brackets_or_not(); });
-    if (!next) return next;
-    auto rest = std::make_shared<SchemaSelect>(**next);
-    whole->order = std::exchange(rest->order, {});
-    whole->limit = std::exchange(rest->limit, SchemaSelect::kAll);
-    whole->offset = std::exchange(rest->offset, 0);
-    whole->next = std::move(rest);
-    return whole;
-  }
-
-  Result<Expression> expression() {
-    return nested([&] { return either(); });
-  }
-
- private:
-  template <class Read>
-  auto nested(Read read) -> decltype(read()) {
-    if (depth_ == kDeepest) return wrong(tokens_.now(), "fewer brackets");
-    ++depth_;
-    auto result = read();
-    --depth_;
-    return result;
-  }
-
-  Result<std::shared_ptr<const SchemaSelect>> select_in_brackets_or_not() {
-    if (!tokens_.take_sign('(')) return select();
-    auto inner = select();
-    if (inner && !tokens_.take_sign(')')) return wrong(tokens_.now(), ")");
-    return inner;
-  }
-
-  Result<std::shared_ptr<const SchemaSelect>> one_select() {
-    if (!tokens_.take_word("select")) return wrong(tokens_.now(), "SELECT");
-    auto out = std::make_shared<SchemaSelect>();
-    for (bool more = true; more;) {
-      more = tokens_.take_word("all") || tokens_.take_word("sql_no_cache") ||
-             tokens_.take_word("sql_cache") || tokens_.take_word("high_priority") ||
-             tokens_.take_word("straight_join") || tokens_.take_word("sql_calc_found_rows");
-      if (!tokens_.take_word("distinct")) continue;
-      out->distinct = more = true;
-    }
-    do {
-      auto read = item();
-      if (!read) return std::unexpected(std::move(read.error()));
-      out->items.push_back(*std::move(read));
-    } while (tokens_.take_sign(','));
-    if (tokens_.take_word("from"))
-      if (auto why = from(*out)) return std::unexpected(*std::move(why));
-    if (auto why = clauses(*out)) return std::unexpected(*std::move(why));
-    for (auto& key : out->group) replace_aliases(key, *out);
-    if (out->having) replace_aliases(*out->having, *out);
-    for (auto& key : out->order) replace_aliases(key.value, *out);
-    if (copied_ > kMostCopied) return wrong(tokens_.now(), "shorter expressions");
-    return out;
-  }
-
-  /// Whether a copy is allowed, of those of the whole statement.
-  bool may_copy(const Expression& expression) {
-    if (copied_ <= kMostCopied) copied_ += size_of(expression);
-    return copied_ <= kMostCopied;
-  }
-
-  /// Puts the item of that alias in the place of each column without a table that is called so.
-  void replace_aliases(Expression& in, const SchemaSelect& select) {
-    if (in.is == Is::column && in.table.empty()) {
-      const auto found = std::ranges::find_if(select.items, [&](const auto& item) {
-        return item.named && lower(item.name) == lower(in.name);
-      });
-      if (found != select.items.end() && may_copy(found->value)) in = Expression(found->value);
-      return;
-    }
-    for (auto& part : in.parts) replace_aliases(part, select);
-  }
-
-  Result<SchemaSelect::Item> item() {
-    SchemaSelect::Item out;
-    if (tokens_.take_sign('*')) {
-      out.all_of.emplace();
-      return out;
-    }
-    const auto begin = tokens_.now().at;
-    const bool is_path = tokens_.now().names_table() && !is_number(tokens_.now());
-    auto value = expression();
-    if (!value) return std::unexpected(std::move(value.error()));
-    if (is_path && value->is == Is::column && value->name.empty()) {  // table.*
-      out.all_of = value->table;
-      return out;
-    }
-    const auto source = tokens_.statement().substr(begin, tokens_.end_before() - begin);
-    const bool plain = value->is == Is::column || value->is == Is::text;
-    out.name = plain ? value->name : std::string(source.substr(0, 256));
-    out.value = *std::move(value);
-    const bool has_as = tokens_.now().is_word("as");
-    if (auto name = alias()) {
-      out.name = *std::move(name);
-      out.named = true;
-    } else if (has_as) {
-      return wrong(tokens_.now(), "an alias");
-    }
-    return out;
-  }
-
-  /// `AS x`, or `x`.
-  std::optional<std::string> alias() {
-    const bool has_as = tokens_.take_word("as");
-    const auto& token = tokens_.now();
-    const bool quoted = token.kind == SqlToken::Kind::quoted || token.kind == SqlToken::Kind::name;
-    const bool word = token.kind == SqlToken::Kind::word && !is_number(token) &&
-                      token.text.front() != '@' && (has_as || !is_reserved(token));
-    if (!quoted && !word) return std::nullopt;
-    return tokens_.take_text();
-  }
-
-  // ---- FROM
-
-  std::optional<ClientError> from(SchemaSelect& out) {
-    if (auto why = source(out)) return why;
-    for (;;) {
-      bool left = false;
-      bool joins = tokens_.take_sign(',');
-      if (!joins) {
-        left = tokens_.take_word("left");
-        if (left) {
-          tokens_.take_word("outer");
-        } else if (!tokens_.take_word("inner")) {
-          tokens_.take_word("cross");
-        }
-        joins = tokens_.take_word("join") || tokens_.take_word("straight_join");
-        if (!joins && left) return wrong(tokens_.now(), "JOIN").error();
-      }
-      if (!joins) return std::nullopt;
-      const auto first = out.sources.size();
-      if (auto why = source(out)) return why;
-      out.sources[first].left = left;
-      if (auto why = condition(out.sources[first])) return why;
-    }
-  }
-
-  std::optional<ClientError> condition(SchemaSource& joined) {
-    if (tokens_.take_word("on")) {
-      auto on = expression();
-      if (!on) return std::move(on.error());
-      joined.on = *std::move(on);
-    } else if (tokens_.take_word("using")) {
-      if (!tokens_.take_sign('(')) return wrong(tokens_.now(), "(").error();
-      do {
-        if (!tokens_.now().names_table()) return wrong(tokens_.now(), "a column").error();
-        joined.same.push_back(tokens_.take_text());
-      } while (tokens_.take_sign(','));
-      if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")").error();
-    }
-    return std::nullopt;
-  }
-
-  std::optional<ClientError> source(SchemaSelect& out) {
-    constexpr std::size_t kMostSources = 16;
-    if (out.sources.size() == kMostSources) return wrong(tokens_.now(), "fewer tables").error();
-    SchemaSource made;
-    if (tokens_.now().is_sign('(') && tokens_.ahead().is_word("select")) {
-      tokens_.step();
-      auto inner = nested([&] { return select(); });
-      if (!inner) return std::move(inner.error());
-      if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")").error();
-      made.select = *std::move(inner);
-    } else if (tokens_.take_sign('(')) {
-      auto inner = nested([&]() -> Result<bool> {
-        if (auto why = from(out)) return std::unexpected(*std::move(why));
-        return true;
-      });
-      if (!inner) return std::move(inner.error());
-      if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")").error();
-      return std::nullopt;
-    } else {
-      if (!tokens_.now().names_table()) return wrong(tokens_.now(), "a table").error();
-      auto path = tokens_.take_path();
-      if (path.size() > 2 || path.back().empty()) return wrong(tokens_.now(), "a table").error();
-      made.table = std::move(path.back());
-      if (path.size() == 2) made.schema = std::move(path.front());
-    }
-    made.alias = alias().value_or(made.table);
-    out.sources.push_back(std::move(made));
-    return std::nullopt;
-  }
-
-  // ---- what follows FROM
-
-  std::optional<ClientError> clauses(SchemaSelect& out) {
-    if (tokens_.take_word("where")) {
-      auto where = expression();
-      if (!where) return std::move(where.error());
-      out.where = *std::move(where);
-    }
-    if (tokens_.take_word("group")) {
-      if (!tokens_.take_word("by")) return wrong(tokens_.now(), "BY").error();
-      do {
-        auto key = expression();
-        if (!key) return std::move(key.error());
-        out.group.push_back(*std::move(key));
-      } while (tokens_.take_sign(','));
-    }
-    if (tokens_.take_word("having")) {
-      auto having = expression();
-      if (!having) return std::move(having.error());
-      out.having = *std::move(having);
-    }
-    if (auto why = order(out.order)) return why;
-    if (tokens_.take_word("limit"))
-      if (auto why = limit(out)) return why;
-    if (tokens_.take_word("for")) tokens_.take_word("update");
-    return std::nullopt;
-  }
-
-  std::optional<ClientError> order(std::vector<SchemaSelect::Key>& out) {
-    if (!tokens_.take_word("order")) return std::nullopt;
-    if (!tokens_.take_word("by")) return wrong(tokens_.now(), "BY").error();
-    do {
-      auto key = expression();
-      if (!key) return std::move(key.error());
-      out.push_back({*std::move(key), tokens_.take_word("desc")});
-      if (!out.back().descending) tokens_.take_word("asc");
-    } while (tokens_.take_sign(','));
-    return std::nullopt;
-  }
-
-  std::optional<ClientError> limit(SchemaSelect& out) {
-    const auto number = [&] {
-      const auto read = whole_number<std::size_t>(tokens_.now().inner());
-      if (read) tokens_.step();
-      return read;
-    };
-    const auto first = number();
-    if (!first) return wrong(tokens_.now(), "a number").error();
-    out.limit = *first;
-    const bool swapped = tokens_.take_sign(',');
-    if (!swapped && !tokens_.take_word("offset")) return std::nullopt;
-    const auto second = number();
-    if (!second) return wrong(tokens_.now(), "a number").error();
-    out.offset = swapped ? *first : *second;
-    if (swapped) out.limit = *second;
-    return std::nullopt;
-  }
-
-  // ---- expressions, from the weakest operator to the strongest
-
-  /// `a <sign> b`, where `next` reads a and b and `take` takes the operator.
-  template <class Next, class Take>
-  Result<Expression> chain(Next next, Take take) {
-    auto left = next();
-    while (left) {
-      std::string name = take();
-      if (name.empty()) return left;
-      auto right = next();
-      if (!right) return right;
-      const bool flat = name == "and" || name == "or";
-      if (flat && left->is == Is::call && left->name == name) {
-        left->parts.push_back(*std::move(right));
-        continue;
-      }
-      if (!flat && ++chained_ > kMostChained) return wrong(tokens_.now(), "fewer operators");
-      std::vector<Expression> parts;
-      parts.push_back(*std::move(left));
-      parts.push_back(*std::move(right));
-      left = Expression::call(std::move(name), std::move(parts));
-    }
-    return left;
-  }
-
-  Result<Expression> either() {
-    return chain([&] { return both(); },
-                 [&]() -> std::string {
-                   if (tokens_.take_word("or") || take_pair('|')) return "or";
-                   return tokens_.take_word("xor") ? "xor" : "";
-                 });
-  }
-
-  Result<Expression> both() {
-    return chain(
-        [&] { return negation(); },
-        [&]() -> std::string { return tokens_.take_word("and") || take_pair('&') ? "and" : ""; });
-  }
-
-  bool take_pair(char sign) {
-    if (!tokens_.now().is_sign(sign) || !tokens_.ahead().is_sign(sign)) return false;
-    tokens_.step();
-    tokens_.step();
-    return true;
-  }
-
-  Result<Expression> negation() {
-    const bool negates =
-        tokens_.take_word("not") ||
-        (tokens_.now().is_sign('!') && !tokens_.ahead().is_sign('=') && tokens_.take_sign('!'));
-    if (!negates) return comparison();
-    auto inner = nested([&] { return negation(); });
-    if (!inner) return inner;
-    return Expression::call("not", {*std::move(inner)});
-  }
-
-  std::string comparison_sign() {
-    std::string sign;
-    while (sign.size() < 3 && tokens_.now().kind == SqlToken::Kind::sign &&
-           std::string_view("<>=!").contains(tokens_.now().text.front()) &&
-           (sign.empty() || tokens_.end_before() == tokens_.now().at)) {
-      sign += tokens_.now().text;
-      tokens_.step();
-    }
-    return sign == "!=" ? "<>" : sign;
-  }
-
-  Result<Expression> comparison() {
-    auto left = sum();
-    while (left) {
-      const bool negated = tokens_.now().is_word("not") &&
-                           (tokens_.ahead().is_word("like") || tokens_.ahead().is_word("in") ||
-                            tokens_.ahead().is_word("between") ||
-                            tokens_.ahead().is_word("regexp") || tokens_.ahead().is_word("rlike"));
-      if (negated) tokens_.step();
-      auto next = compared(*left);
-      if (!next) return next;
-      const bool more = next->is != Is::null || !next->name.empty();
-      if (!more) return left;
-      if (++chained_ > kMostChained || !may_copy(*next))
-        return wrong(tokens_.now(), "shorter expressions");
-      if (negated) next = Expression::call("not", {*std::move(next)});
-      left = std::move(next);
-    }
-    return left;
-  }
-
-  /// The comparison that begins with `left`; a null expression: none follows.
-  Result<Expression> compared(const Expression& left) {
-    if (auto sign = comparison_sign(); !sign.empty()) return with_operand(sign, left);
-    if (tokens_.take_word("is")) return is(left);
-    if (tokens_.take_word("regexp") || tokens_.take_word("rlike"))
-      return with_operand("regexp", left);
-    if (tokens_.take_word("like")) {
-      auto out = with_operand("like", left);
-      if (!out || !tokens_.take_word("escape")) return out;
-      auto escape = sum();
-      if (!escape) return escape;
-      out->parts.push_back(*std::move(escape));
-      return out;
-    }
-    if (tokens_.take_word("between")) {
-      auto low = sum();
-      if (!low) return low;
-      if (!tokens_.take_word("and")) return wrong(tokens_.now(), "AND");
-      auto high = sum();
-      if (!high) return high;
-      return Expression::call("and", {Expression::call(">=", {left, *std::move(low)}),
-                                      Expression::call("<=", {left, *std::move(high)})});
-    }
-    if (tokens_.take_word("in")) return in(left);
-    return Expression{};
-  }
-
-  Result<Expression> with_operand(std::string name, const Expression& left) {
-    auto right = sum();
-    if (!right) return right;
-    return Expression::call(std::move(name), {left, *std::move(right)});
-  }
-
-  Result<Expression> is(const Expression& left) {
-    const bool negated = tokens_.take_word("not");
-    std::optional<Expression> test;
-    if (tokens_.take_word("null")) test = Expression::call("is null", {left});
-    if (!test && tokens_.take_word("true")) test = Expression::call("is true", {left});
-    if (!test && tokens_.take_word("false"))
-      test = Expression::call("is true", {Expression::call("not", {left})});
-    if (!test) return wrong(tokens_.now(), "NULL, TRUE or FALSE");
-    return negated ? Expression::call("not", {*std::move(test)}) : *std::move(test);
-  }
-
-  Result<Expression> in(const Expression& left) {
-    if (!tokens_.take_sign('(')) return wrong(tokens_.now(), "(");
-    Expression out{.is = Is::in, .name = "in", .table = {}, .parts = {left}};
-    if (tokens_.now().is_word("select")) {
-      auto inner = nested([&] { return select(); });
-      if (!inner) return std::unexpected(std::move(inner.error()));
-      out.select = *std::move(inner);
-    } else {
-      out.is = Is::call;
-      do {
-        auto value = expression();
-        if (!value) return value;
-        out.parts.push_back(*std::move(value));
-      } while (tokens_.take_sign(','));
-    }
-    if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")");
-    return out;
-  }
-
-  Result<Expression> sum() {
-    return chain([&] { return product(); }, [&] { return take_one_of("+-"); });
-  }
-  Result<Expression> product() {
-    return chain([&] { return operand(); }, [&] { return take_one_of("*/%"); });
-  }
-  std::string take_one_of(std::string_view signs) {
-    if (tokens_.now().kind != SqlToken::Kind::sign || !signs.contains(tokens_.now().text.front()))
-      return {};
-    std::string sign(tokens_.now().text);
-    tokens_.step();
-    return sign;
-  }
-
-  Result<Expression> operand() {
-    if (tokens_.take_word("binary")) return nested([&] { return operand(); });
-    if (tokens_.take_sign('+')) return nested([&] { return operand(); });
-    if (tokens_.take_sign('-')) {
-      auto inner = nested([&] { return operand(); });
-      if (!inner) return inner;
-      return Expression::call("-", {Expression{.is = Is::number, .name = "0"}, *std::move(inner)});
-    }
-    auto value = primary();
-    if (value && tokens_.take_word("collate")) tokens_.step();
-    return value;
-  }
-
-  Result<Expression> primary() {
-    const auto token = tokens_.now();
-    if (token.kind == SqlToken::Kind::quoted) return Expression::literal(tokens_.take_text());
-    if (tokens_.take_sign('(')) return brackets();
-    if (is_number(token)) {
-      tokens_.step();
-      return Expression{.is = Is::number, .name = std::string(token.text)};
-    }
-    if (!token.names_table() || (is_reserved(token) && !tokens_.ahead().is_sign('(')))
-      return wrong(token, "a value");
-    if (token.kind == SqlToken::Kind::word) {
-      // A character set before a text: _utf8'x', N'x'.
-      const bool is_charset = token.text.front() == '_' || token.is_word("n");
-      if (is_charset && tokens_.ahead().kind == SqlToken::Kind::quoted) {
-        tokens_.step();
-        return Expression::literal(tokens_.take_text());
-      }
-      if (token.text.front() == '@') {
-        tokens_.step();
-        return Expression{.is = Is::variable, .name = lower(token.text)};
-      }
-      if (token.is_word("case")) return case_when();
-      if (token.is_word("exists") && tokens_.ahead().is_sign('(')) return exists();
-      if (token.is_word("interval")) return wrong(token, "a value");
-      if (tokens_.ahead().is_sign('(')) return call();
-      for (const std::string_view name : {"null", "true", "false"})
-        if (tokens_.take_word(name))
-          return name == "null" ? Expression{.is = Is::null, .name = "null"}
-                                : Expression{.is = Is::number, .name = name == "true" ? "1" : "0"};
-      if (tokens_.take_word("current_user")) return Expression::call("current_user", {});
-    }
-    auto path = tokens_.take_path();
-    Expression out{.is = Is::column, .name = std::move(path.back())};
-    if (path.size() > 1) out.table = path[path.size() - 2];
-    if (out.name.empty() && !tokens_.take_sign('*')) return wrong(tokens_.now(), "a column");
-    return out;
-  }
-
-  Result<Expression> brackets() {
-    Result<Expression> out;
-    if (tokens_.now().is_word("select")) {
-      auto inner = nested([&] { return select(); });
-      if (!inner) return std::unexpected(std::move(inner.error()));
-      out = Expression{.is = Is::value, .name = "select"};
-      out->select = *std::move(inner);
-    } else {
-      out = expression();
-    }
-    if (out && !tokens_.take_sign(')')) return wrong(tokens_.now(), ")");
-    return out;
-  }
-
-  Result<Expression> exists() {
-    tokens_.step();
-    tokens_.step();
-    auto inner = nested([&] { return select(); });
-    if (!inner) return std::unexpected(std::move(inner.error()));
-    if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")");
-    Expression out{.is = Is::exists, .name = "exists"};
-    out.select = *std::move(inner);
-    return out;
-  }
-
-  /// `CASE [x] WHEN a THEN b … ELSE c END` as case(condition, value, …, otherwise).
-  Result<Expression> case_when() {
-    tokens_.step();
-    std::optional<Expression> compared_with;
-    if (!tokens_.now().is_word("when")) {
-      auto value = expression();
-      if (!value) return value;
-      compared_with = *std::move(value);
-    }
-    auto out = Expression::call("case", {});
-    while (tokens_.take_word("when")) {
-      auto when = expression();
-      if (!when) return when;
-      if (compared_with && !may_copy(*compared_with))
-        return wrong(tokens_.now(), "shorter expressions");
-      if (compared_with) when = Expression::call("=", {*compared_with, *std::move(when)});
-      if (!tokens_.take_word("then")) return wrong(tokens_.now(), "THEN");
-      auto then = expression();
-      if (!then) return then;
-      out.parts.push_back(*std::move(when));
-      out.parts.push_back(*std::move(then));
-    }
-    if (tokens_.take_word("else")) {
-      auto otherwise = expression();
-      if (!otherwise) return otherwise;
-      out.parts.push_back(*std::move(otherwise));
-    }
-    if (!tokens_.take_word("end")) return wrong(tokens_.now(), "WHEN or END");
-    return out;
-  }
-
-  Result<Expression> call() {
-    auto out = Expression::call(lower(tokens_.now().text), {});
-    tokens_.step();
-    tokens_.step();
-    out.distinct = tokens_.take_word("distinct");
-    if (tokens_.now().is_sign('*') && tokens_.ahead().is_sign(')')) {
-      tokens_.step();
-      out.parts.push_back({.is = Is::number, .name = "1"});
-    }
-    while (out.parts.empty() && !tokens_.now().is_sign(')')) {
-      do {
-        auto part = expression();
-        if (!part) return part;
-        out.parts.push_back(*std::move(part));
-        if (auto why = after_argument(out)) return std::unexpected(*std::move(why));
-      } while (tokens_.take_sign(','));
-    }
-    if (!tokens_.take_sign(')')) return wrong(tokens_.now(), ")");
-    return out;
-  }
-
-  /// What may stand behind an argument: `AS type`, `, type`, `USING charset`, `FROM`, ORDER BY,
-  /// SEPARATOR.
-  std::optional<ClientError> after_argument(Expression& call) {
-    const bool converts = call.name == "cast" || call.name == "convert";
-    if (converts && (tokens_.take_word("as") || tokens_.take_sign(','))) {
-      const auto type = lower(tokens_.now().text);
-      call.name = type == "signed" || type == "unsigned" ? "integer" : "char";
-      for (int depth = 0; depth > 0 || !tokens_.now().is_sign(')');) {
-        if (tokens_.at_end()) return wrong(tokens_.now(), ")").error();
-        depth += tokens_.now().is_sign('(') ? 1 : tokens_.now().is_sign(')') ? -1 : 0;
-        tokens_.step();
-      }
-    } else if (converts && tokens_.take_word("using")) {
-      call.name = "char";
-      tokens_.step();
-    } else if (call.name == "group_concat") {
-      std::vector<SchemaSelect::Key> keys;  // rows have an order already
-      if (auto why = order(keys)) return why;
-      if (tokens_.take_word("separator"))
-        call.table = tokens_.take_text();
-      else if (call.table.empty())
-        call.table = ",";
-    }
-    return std::nullopt;
-  }
-
-  SchemaTokens& tokens_;
-  std::size_t depth_ = 0;
-  std::size_t unions_ = 0;
-  std::size_t chained_ = 0;
-  std::size_t copied_ = 0;
+/// A SELECT that is being carried out.
+struct Run {
+  std::vector<SchemaTable> tables;
+  std::string schema;  ///< the one of all tables
+  std::size_t steps = 0;
+  std::vector<std::string> unknown;  ///< looked for
 };
+
+// ---- the tables, as SQLite reads them
+
+struct VirtualTable : sqlite3_vtab {
+  Run* run = nullptr;
+  const SchemaTable* table = nullptr;
+};
+
+struct Cursor : sqlite3_vtab_cursor {
+  std::size_t row = 0;
+  const SchemaTable& table() const { return *static_cast<VirtualTable*>(pVtab)->table; }
+};
+
+constexpr const char* kNumber = "INT";
+
+int connect(sqlite3* database, void* run, int, const char* const* arguments, sqlite3_vtab** out,
+            char**) {
+  auto made = std::make_unique<VirtualTable>();
+  made->run = static_cast<Run*>(run);
+  made->table = &made->run->tables[whole_number<std::size_t>(arguments[3]).value_or(0)];
+  std::string columns;
+  for (const auto& column : made->table->columns) {
+    // The value of a variable is compared as a number with a number.
+    const auto* const type = column.is_number                  ? kNumber
+                             : column.name == "VARIABLE_VALUE" ? "NUMERIC COLLATE NOCASE"
+                                                               : "TEXT COLLATE NOCASE";
+    columns += fmt::format("{}\"{}\" {}", columns.empty() ? "" : ",", column.name, type);
+  }
+  if (columns.empty()) columns = "\"\" HIDDEN";  // DUAL
+  const int code =
+      sqlite3_declare_vtab(database, fmt::format("CREATE TABLE t({})", columns).c_str());
+  if (code == SQLITE_OK) *out = made.release();
+  return code;
+}
+
+int disconnect(sqlite3_vtab* table) {
+  delete static_cast<VirtualTable*>(table);
+  return SQLITE_OK;
+}
+
+/// What a condition says about the name of a table, or its schema.
+struct Wanted {
+  std::string_view column;
+  unsigned char op;
+};
+constexpr std::array kWanted{Wanted{"TABLE_NAME", SQLITE_INDEX_CONSTRAINT_EQ},
+                             Wanted{"TABLE_SCHEMA", SQLITE_INDEX_CONSTRAINT_EQ},
+                             Wanted{"TABLE_NAME", SQLITE_INDEX_CONSTRAINT_LIKE},
+                             Wanted{"TABLE_SCHEMA", SQLITE_INDEX_CONSTRAINT_LIKE}};
+
+/// Chooses the conditions that begin_scan reads; SQLite checks all of them itself, too.
+int plan_scan(sqlite3_vtab* in, sqlite3_index_info* plan) {
+  const auto& table = *static_cast<VirtualTable*>(in)->table;
+  plan->estimatedCost = 1e6;
+  plan->estimatedRows = 1000;
+  int values = 0;
+  for (std::size_t w = 0; w < kWanted.size(); ++w)
+    for (int i = 0; i < plan->nConstraint; ++i) {
+      const auto& condition = plan->aConstraint[i];
+      if (condition.usable == 0 || condition.op != kWanted[w].op || condition.iColumn < 0 ||
+          table.columns.empty() ||
+          table.columns[static_cast<std::size_t>(condition.iColumn)].name != kWanted[w].column)
+        continue;
+      plan->aConstraintUsage[i].argvIndex = ++values;
+      plan->idxNum |= 1 << w;
+      plan->estimatedCost /= 10;
+      plan->estimatedRows = std::max<sqlite3_int64>(plan->estimatedRows / 10, 1);
+      break;
+    }
+  return SQLITE_OK;
+}
+
+/// Begins at the first row, and notes the tables whose rows are missing and could be wanted.
+int begin_scan(sqlite3_vtab_cursor* in, int plan, const char*, int, sqlite3_value** values) {
+  auto& cursor = *static_cast<Cursor*>(in);
+  cursor.row = 0;
+  auto& run = *static_cast<VirtualTable*>(cursor.pVtab)->run;
+  const auto fits = [&](const std::string& name) {
+    int next = 0;
+    for (std::size_t w = 0; w < kWanted.size(); ++w) {
+      if ((plan & (1 << w)) == 0) continue;
+      const auto* const bytes = sqlite3_value_text(values[next++]);
+      if (bytes == nullptr) return false;
+      const std::string_view wanted(reinterpret_cast<const char*>(bytes));
+      const auto& has = kWanted[w].column == "TABLE_NAME" ? name : run.schema;
+      if (kWanted[w].op == SQLITE_INDEX_CONSTRAINT_EQ ? lower(has) != lower(wanted)
+                                                      : !is_like(has, wanted))
+        return false;
+    }
+    return true;
+  };
+  for (const auto& name : cursor.table().unknown)
+    if (std::ranges::find(run.unknown, name) == run.unknown.end() && fits(name))
+      run.unknown.push_back(name);
+  return SQLITE_OK;
+}
+
+int open_cursor(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
+  *out = new Cursor;
+  return SQLITE_OK;
+}
+
+int close_cursor(sqlite3_vtab_cursor* cursor) {
+  delete static_cast<Cursor*>(cursor);
+  return SQLITE_OK;
+}
+
+int next_row(sqlite3_vtab_cursor* cursor) {
+  ++static_cast<Cursor*>(cursor)->row;
+  return SQLITE_OK;
+}
+
+int is_behind(sqlite3_vtab_cursor* in) {
+  const auto& cursor = *static_cast<Cursor*>(in);
+  return cursor.row >= cursor.table().rows.size() ? 1 : 0;
+}
+
+int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
+  *id = static_cast<sqlite3_int64>(static_cast<Cursor*>(cursor)->row);
+  return SQLITE_OK;
+}
+
+int give_value(sqlite3_vtab_cursor* in, sqlite3_context* out, int column) {
+  const auto& cursor = *static_cast<Cursor*>(in);
+  const auto c = static_cast<std::size_t>(column);
+  const auto& columns = cursor.table().columns;
+  if (c >= columns.size()) return SQLITE_OK;
+  const auto& value = cursor.table().rows[cursor.row][c];
+  if (value.is_null()) return SQLITE_OK;
+  const bool may_be_number = columns[c].is_number || columns[c].name == "VARIABLE_VALUE";
+  const auto number =
+      may_be_number ? whole_number<std::int64_t>(value.text) : std::optional<std::int64_t>();
+  if (number && std::to_string(*number) == value.text)
+    sqlite3_result_int64(out, *number);
+  else
+    sqlite3_result_text(out, value.text.data(), static_cast<int>(value.text.size()), SQLITE_STATIC);
+  return SQLITE_OK;
+}
+
+constexpr sqlite3_module kModule{.iVersion = 0,
+                                 .xCreate = connect,
+                                 .xConnect = connect,
+                                 .xBestIndex = plan_scan,
+                                 .xDisconnect = disconnect,
+                                 .xDestroy = disconnect,
+                                 .xOpen = open_cursor,
+                                 .xClose = close_cursor,
+                                 .xFilter = begin_scan,
+                                 .xNext = next_row,
+                                 .xEof = is_behind,
+                                 .xColumn = give_value,
+                                 .xRowid = row_id};
+
+// ---- the database
+
+struct Close {
+  void operator()(sqlite3* database) const { sqlite3_close(database); }
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, Close>;
+using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+/// A SELECT reads the tables of the run and calls known functions; everything else is denied.
+int allows(void* in, int action, const char* subject, const char* function, const char*,
+           const char*) {
+  const auto& run = *static_cast<Run*>(in);
+  switch (action) {
+    case SQLITE_SELECT:
+      return SQLITE_OK;
+    case SQLITE_READ:
+      return std::ranges::any_of(run.tables,
+                                 [&](const SchemaTable& table) {
+                                   return subject != nullptr && lower(table.name) == lower(subject);
+                                 })
+                 ? SQLITE_OK
+                 : SQLITE_DENY;
+    case SQLITE_FUNCTION:
+      return is_schema_function(function) ? SQLITE_OK : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+void set_bounds(sqlite3* database, Run& run) {
+  // Of the process, and of all SELECTs of the schema at one time.
+  static const auto heap = sqlite3_hard_heap_limit64(64 << 20);
+  static_cast<void>(heap);
+  constexpr std::array<std::pair<int, int>, 6> kLimits{{{SQLITE_LIMIT_LENGTH, 1 << 20},
+                                                        {SQLITE_LIMIT_SQL_LENGTH, 1 << 19},
+                                                        {SQLITE_LIMIT_COMPOUND_SELECT, 64},
+                                                        {SQLITE_LIMIT_VDBE_OP, 200'000},
+                                                        {SQLITE_LIMIT_ATTACHED, 2},
+                                                        {SQLITE_LIMIT_VARIABLE_NUMBER, 0}}};
+  for (const auto& [limit, most] : kLimits) sqlite3_limit(database, limit, most);
+  constexpr int kBetweenChecks = 1000;
+  sqlite3_progress_handler(
+      database, kBetweenChecks,
+      [](void* in) {
+        auto& steps = static_cast<Run*>(in)->steps;
+        steps += kBetweenChecks;
+        return steps > kMostSchemaSteps ? 1 : 0;
+      },
+      &run);
+  sqlite3_set_authorizer(database, allows, &run);
+}
+
+Database make_database(Run& run) {
+  sqlite3* opened = nullptr;
+  sqlite3_open_v2(":memory:", &opened,
+                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database database(opened);
+  if (database == nullptr) return database;
+  const auto carry_out = [&](const std::string& text) {
+    return sqlite3_exec(opened, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+  };
+  add_schema_functions(opened, run.steps);
+  // A collation of MySQL: without case, as all.
+  sqlite3_collation_needed(opened, nullptr, [](void*, sqlite3* in, int, const char* name) {
+    sqlite3_create_collation(
+        in, name, SQLITE_UTF8, nullptr, [](void*, int a, const void* x, int b, const void* y) {
+          const auto text = [](const void* bytes, int size) {
+            return lower({static_cast<const char*>(bytes), static_cast<std::size_t>(size)});
+          };
+          return text(x, a).compare(text(y, b));
+        });
+  });
+  sqlite3_create_module(opened, "rows", &kModule, &run);
+  bool made = carry_out(
+      "PRAGMA temp_store=MEMORY; PRAGMA short_column_names=0;"
+      "ATTACH ':memory:' AS information_schema; ATTACH ':memory:' AS performance_schema");
+  for (std::size_t t = 0; t < run.tables.size(); ++t)
+    made = made && carry_out(fmt::format("CREATE VIRTUAL TABLE {}.\"{}\" USING rows({})",
+                                         run.tables[t].schema, run.tables[t].name, t));
+  if (!made) return nullptr;
+  set_bounds(opened, run);
+  return database;
+}
+
+/// What SQLite says of a statement, in the words of MySQL where clients look for them.
+ClientError client_error(sqlite3* database, int code) {
+  const std::string_view message = sqlite3_errmsg(database);
+  const auto behind = [&](std::string_view begin) {
+    return shortened_utf8(message.substr(begin.size()));
+  };
+  const auto quoted = [&] {  // near "x": syntax error
+    const auto begin = message.find('"') + 1;
+    return shortened_utf8(message.substr(begin, message.rfind('"') - begin));
+  };
+  constexpr std::string_view kPlace = " in a SELECT that karmad answers itself";
+  if (code == SQLITE_INTERRUPT)
+    return {400, "the SELECT looks at too many rows of the schema; name the table in WHERE"};
+  if (code == SQLITE_NOMEM) return {400, "the SELECT needs too much memory"};
+  if (message.starts_with("no such column: "))
+    return {400, fmt::format("Unknown column '{}'", behind("no such column: "))};
+  if (message.starts_with("no such table: "))
+    return {404, fmt::format("unknown table '{}'", behind("no such table: "))};
+  if (message.starts_with("access to "))  // … is prohibited
+    return {404, fmt::format("unknown table '{}'",
+                             behind("access to ").substr(0, behind("access to ").find(' ')))};
+  for (const std::string_view begin : {"no such function: ", "not authorized to use function: "})
+    if (message.starts_with(begin))
+      return {400, fmt::format("the function {} is not known here", behind(begin))};
+  if (message.starts_with("near \""))
+    return {400, fmt::format("syntax error near '{}'{}", quoted(), kPlace)};
+  if (message == "incomplete input")
+    return {400, fmt::format("syntax error: the statement has no end{}", kPlace)};
+  if (message.starts_with("SELECTs to the left"))
+    return {400, "the SELECTs of a UNION have different numbers of columns"};
+  std::string words(shortened_utf8(message, 256));
+  if (const auto at = words.find("_()"); at != words.npos) words.erase(at, 1);  // left_()
+  return {400, words.append(kPlace)};
+}
+
+Value value_in(sqlite3_stmt* statement, int column) {
+  const auto type = sqlite3_column_type(statement, column);
+  if (type == SQLITE_NULL) return {};
+  if (type == SQLITE_INTEGER) return Value::of_number(sqlite3_column_int64(statement, column));
+  if (type == SQLITE_FLOAT) {
+    const auto number = sqlite3_column_double(statement, column);
+    if (!std::isfinite(number)) return {};
+    if (number == std::floor(number) && std::abs(number) < 1e15)
+      return Value::of_number(static_cast<std::int64_t>(number));
+    return {Value::Kind::number, fmt::format("{}", number)};
+  }
+  const auto* const text = sqlite3_column_text(statement, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
+  return Value::of_text(text == nullptr
+                            ? std::string_view()
+                            : std::string_view(reinterpret_cast<const char*>(text), size));
+}
+
+/// Whether a column has numbers: by its values, and without any by its declaration.
+bool has_numbers(const char* declared, const SchemaTable& table, std::size_t column) {
+  bool is = declared != nullptr && std::string_view(declared) == kNumber;
+  for (const auto& row : table.rows) {
+    if (row[column].kind == Value::Kind::text) return false;
+    is |= declared == nullptr && !row[column].is_null();
+  }
+  return is;
+}
 
 }  // namespace
 
-SchemaTokens::SchemaTokens(std::string_view statement) : statement_(statement) {
-  SqlTokens tokens(statement);
-  do {
-    auto token = tokens.next();
-    // Texts that engines would read differently: no engine reads them.
-    const auto text = token.text;
-    if (token.kind == SqlToken::Kind::ambiguous && text.size() > 1 && text.front() == text.back() &&
-        (text.front() == '"' || text.front() == '`'))
-      token.kind = text.front() == '"' ? SqlToken::Kind::quoted : SqlToken::Kind::name;
-    tokens_.push_back(token);
-  } while (tokens_.back().kind != SqlToken::Kind::end &&
-           tokens_.back().kind != SqlToken::Kind::ambiguous &&
-           tokens_.back().kind != SqlToken::Kind::unfinished);
-}
-
-bool SchemaTokens::take_word(std::string_view lower_case) {
-  if (!now().is_word(lower_case)) return false;
-  step();
-  return true;
-}
-
-bool SchemaTokens::take_sign(char sign) {
-  if (!now().is_sign(sign)) return false;
-  step();
-  return true;
-}
-
-std::vector<std::string> SchemaTokens::take_path() {
-  std::vector<std::string> parts;
-  bool joined = true;
-  while (joined && now().names_table()) {
-    const auto token = now();
-    auto text = token.inner();
-    step();
-    if (token.kind == SqlToken::Kind::name) {
-      parts.emplace_back(text);
-      joined = now().kind == SqlToken::Kind::word && now().text.front() == '.' &&
-               now().at == token.end();
-      continue;
-    }
-    if (text.starts_with('.')) text.remove_prefix(1);
-    joined = false;
-    while (!text.empty()) {
-      const auto part = text.substr(0, text.find('.'));
-      parts.emplace_back(part);
-      joined = part.size() + 1 == text.size();  // ends with a point
-      text.remove_prefix(std::min(part.size() + 1, text.size()));
-    }
-    joined = joined || token.text == ".";
+SchemaResult<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
+                                  const SchemaFacts& facts) {
+  auto translated = TranslatedSelect::of(select, facts);
+  if (!translated) return std::unexpected(std::move(translated.error()));
+  Run run{.tables = std::move(tables), .schema = facts.schema};
+  const auto database = make_database(run);
+  if (database == nullptr) return refused("the SELECT needs too much memory");
+  sqlite3_stmt* prepared = nullptr;
+  const char* rest = nullptr;
+  int code = sqlite3_prepare_v2(database.get(), translated->text().c_str(), -1, &prepared, &rest);
+  const Statement statement(prepared);
+  if (code != SQLITE_OK) return std::unexpected(client_error(database.get(), code));
+  if (prepared == nullptr || *rest != '\0') return refused("syntax error: expected a SELECT");
+  SchemaTable out;
+  const int count = sqlite3_column_count(prepared);
+  std::size_t bytes = 0;
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) {
+    auto& row = out.rows.emplace_back();
+    for (int c = 0; c < count; ++c)
+      bytes += sizeof(Value) + row.emplace_back(value_in(prepared, c)).text.size();
+    if (out.rows.size() > kMostRows || bytes > kMostBytes)
+      return refused("the SELECT has too many rows");
   }
-  if (joined) parts.emplace_back();
-  return parts;
+  if (code != SQLITE_DONE) return std::unexpected(client_error(database.get(), code));
+  for (int c = 0; c < count; ++c)
+    out.columns.push_back(
+        {translated->next_column_name(sqlite3_column_name(prepared, c)),
+         has_numbers(sqlite3_column_decltype(prepared, c), out, static_cast<std::size_t>(c))});
+  out.unknown = std::move(run.unknown);
+  return out;
 }
 
-std::string SchemaTokens::take_text() {
-  const auto token = now();
-  step();
-  const auto inner = token.inner();
-  if (token.kind != SqlToken::Kind::quoted) return std::string(inner);
-  std::string text;
-  for (std::size_t i = 0; i < inner.size(); ++i) {
-    const bool escapes =
-        inner[i] == '\\' && i + 1 < inner.size() && inner[i + 1] != '%' && inner[i + 1] != '_';
-    text += inner[escapes ? ++i : i];
+ResultSet result_set_of(const SchemaTable& table) {
+  ResultSet set;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool whole = std::ranges::all_of(table.rows, [&](const auto& row) {
+      return row[c].is_null() || whole_number<std::int64_t>(row[c].text);
+    });
+    set.add_column(table.columns[c].name, !table.columns[c].is_number ? "string"
+                                          : whole                     ? "long long"
+                                                                      : "double");
   }
-  // A quote that is written twice.
-  while (now().kind == SqlToken::Kind::quoted && now().at == end_before() &&
-         now().text.front() == token.text.front())
-    text.append(1, token.text.front()).append(take_text());
-  return text;
-}
-
-Result<std::shared_ptr<const SchemaSelect>> read_schema_select(std::string_view statement) {
-  SchemaTokens tokens(statement);
-  auto select = Reader(tokens).select();
-  if (select && !tokens.at_end()) return wrong(tokens.now(), "the end of the statement");
-  return select;
-}
-
-Result<SchemaExpression> read_schema_expression(SchemaTokens& tokens) {
-  return Reader(tokens).expression();
+  for (const auto& row : table.rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      auto& cell = set.made.emplace_front();
+      if (row[c].is_null())
+        cell = "null";
+      else if (table.columns[c].is_number)
+        cell = row[c].text;
+      else
+        JsonLine(cell).add_quoted(row[c].text);
+      set.cells.push_back(cell);
+    }
+    ++set.count;
+  }
+  return set;
 }
 
 }  // namespace karmad

@@ -37,7 +37,7 @@ constexpr std::string_view kDatabases =
     "SELECT SCHEMA_NAME AS `Database` FROM information_schema.schemata";
 constexpr std::string_view kCharsets =
     "SELECT CHARACTER_SET_NAME AS Charset, DESCRIPTION AS Description, DEFAULT_COLLATE_NAME AS "
-    "`Default collation`, CONCAT(MAXLEN) AS Maxlen FROM information_schema.character_sets";
+    "`Default collation`, CAST(MAXLEN AS CHAR) AS Maxlen FROM information_schema.character_sets";
 constexpr std::string_view kEngines =
     "SELECT ENGINE AS Engine, SUPPORT AS Support, COMMENT AS Comment, TRANSACTIONS AS "
     "Transactions, XA, SAVEPOINTS AS Savepoints FROM information_schema.engines";
@@ -54,7 +54,7 @@ constexpr std::array kViews{
     View{"schemas", kDatabases},
     View{"collation",
          "SELECT COLLATION_NAME AS Collation, CHARACTER_SET_NAME AS Charset, ID AS Id, IS_DEFAULT "
-         "AS `Default`, IS_COMPILED AS Compiled, CONCAT(SORTLEN) AS Sortlen FROM "
+         "AS `Default`, IS_COMPILED AS Compiled, CAST(SORTLEN AS CHAR) AS Sortlen FROM "
          "information_schema.collations"},
     View{"charset", kCharsets},
     View{"character set", kCharsets},
@@ -270,36 +270,41 @@ class ShowReader {
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
     if (!parts_.of.empty()) text = replaced(text, "{table}", quoted(parts_.of.back()));
-    auto inner = read_schema_select(text);
-    if (!inner) return std::unexpected(std::move(inner.error()));
-    auto select = std::make_shared<SchemaSelect>();
-    select->items.push_back({.value = {}, .name = {}, .all_of = ""});
-    if (auto why = condition((*inner)->items.front().name, *select))
-      return std::unexpected(*std::move(why));
-    select->sources.push_back({.alias = "shown", .select = *std::move(inner)});
-    out.select = std::move(select);
+    auto condition = condition_on(first_column(text));
+    if (!condition) return std::unexpected(std::move(condition.error()));
+    out.text = fmt::format("SELECT * FROM ({}) AS shown{}", text, *condition);
     return out;
   }
 
+  /// The name of the first column of a SELECT above.
+  static std::string first_column(std::string_view select) {
+    SchemaTokens tokens(select);
+    while (!tokens.take_word("as")) tokens.step();
+    return std::string(tokens.now().text);
+  }
+
   /// LIKE, about the first column; WHERE; what may follow them.
-  std::optional<ClientError> condition(const std::string& first, SchemaSelect& select) {
+  SchemaResult<std::string> condition_on(std::string_view first) {
+    if (tokens_.take_word("where")) {
+      const auto from = tokens_.now().at;
+      while (!tokens_.at_end()) tokens_.step();
+      const auto text = tokens_.statement().substr(from, tokens_.end_before() - from);
+      return fmt::format(" WHERE {}", text);
+    }
+    std::string out;
     if (tokens_.take_word("like")) {
       if (tokens_.now().kind != SqlToken::Kind::quoted)
-        return wrong("LIKE needs a pattern in quotes").error();
-      select.where = SchemaExpression::call(
-          "like", {SchemaExpression{.is = SchemaExpression::Is::column, .name = first},
-                   SchemaExpression::literal(tokens_.take_text())});
-    } else if (tokens_.take_word("where")) {
-      auto where = read_schema_expression(tokens_);
-      if (!where) return std::move(where.error());
-      select.where = *std::move(where);
+        return wrong("LIKE needs a pattern in quotes");
+      const auto from = tokens_.now().at;
+      tokens_.take_text();
+      const auto pattern = tokens_.statement().substr(from, tokens_.end_before() - from);
+      out = fmt::format(" WHERE {} LIKE {}", first, pattern);
     }
     if (tokens_.take_word("limit"))
       while (!tokens_.at_end()) tokens_.step();
-    if (tokens_.at_end()) return std::nullopt;
+    if (tokens_.at_end()) return out;
     return wrong(fmt::format("syntax error: expected LIKE 'pattern', WHERE or the end at offset {}",
-                             tokens_.now().at))
-        .error();
+                             tokens_.now().at));
   }
 
   SchemaTokens& tokens_;
@@ -338,11 +343,7 @@ SchemaResult<SchemaStatement> read_schema_statement(std::string_view statement,
                                                     const SchemaFacts& facts) {
   const auto text = without_executable_comments(statement);
   SchemaTokens tokens(text);
-  if (tokens.now().is_word("select")) {
-    auto select = read_schema_select(text);
-    if (!select) return std::unexpected(std::move(select.error()));
-    return SchemaStatement{.select = *std::move(select)};
-  }
+  if (tokens.now().is_word("select")) return SchemaStatement{.text = text};
   if (tokens.take_word("show")) return ShowReader(tokens, facts).run();
   return describe(tokens, facts);
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <span>
 
-#include "config/text/source_text.hpp"
+#include "balancer/schema/tokens.hpp"
 
 namespace karmad {
 namespace {
@@ -196,207 +198,224 @@ constexpr std::string_view kCollation = "utf8mb4_general_ci";
 constexpr std::string_view kEngine = "MyISAM";
 constexpr std::string_view kSchema = "information_schema";
 
-}  // namespace
+class TableMaker {
+ public:
+  TableMaker(const SchemaContents& contents, const SchemaFacts& facts, std::string_view statement)
+      : contents_(contents), facts_(facts), statement_(statement) {}
 
-bool lists_columns(std::string_view schema, std::string_view table) {
-  return lower(schema) == kSchema && lower(table) == "columns";
-}
-
-bool lists_status(std::string_view table) {
-  const auto name = lower(table);
-  return name == "session_status" || name == "global_status";
-}
-
-bool lists_variables(std::string_view table) {
-  const auto name = lower(table);
-  return name == "session_variables" || name == "global_variables";
-}
-
-const SchemaTable* SchemaTables::find(std::string_view schema, std::string_view table) {
-  const auto in = lower(schema);
-  auto name = upper(table);
-  if (in.empty() && name == "DUAL") {
-    auto& dual = made_["DUAL"];
-    dual.rows.resize(1);
-    return &dual;
+  SchemaTable made(std::string_view schema, const Definition& definition) const {
+    SchemaTable table{.schema = std::string(schema),
+                      .name = std::string(definition.name),
+                      .columns = columns_of(definition)};
+    add_rows(definition.name, table);
+    return table;
   }
-  const bool of_server =
-      in == "performance_schema" && (name.ends_with("_VARIABLES") || name.ends_with("_STATUS"));
-  if (in != kSchema && !of_server) return nullptr;
-  const auto* const definition = std::ranges::find(kDefinitions, name, &Definition::name);
-  if (definition == kDefinitions.end()) return nullptr;
-  const auto [made, is_new] = made_.try_emplace(std::move(name));
-  if (is_new) {
-    made->second.columns = columns_of(*definition);
-    add_rows(made->first, made->second);
-  }
-  return &made->second;
-}
 
-void SchemaTables::add_tables(SchemaTable& table) {
-  for (const auto& name : contents_.tables)
-    add(table, {{"TABLE_CATALOG", "def"},
-                {"TABLE_SCHEMA", facts_.schema},
-                {"TABLE_NAME", name},
-                {"TABLE_TYPE", "BASE TABLE"},
-                {"ENGINE", kEngine},
-                {"VERSION", "10"},
-                {"ROW_FORMAT", "Dynamic"},
-                {"TABLE_COLLATION", kCollation},
-                {"CREATE_OPTIONS", ""},
-                {"TABLE_COMMENT", ""}});
-  for (const auto& view : kDefinitions)
-    add(table, {{"TABLE_CATALOG", "def"},
-                {"TABLE_SCHEMA", kSchema},
-                {"TABLE_NAME", view.name},
-                {"TABLE_TYPE", "SYSTEM VIEW"},
-                {"TABLE_COMMENT", ""}});
-}
-
-void SchemaTables::add_columns_of(std::string_view schema, const std::string& table,
-                                  std::span<const DescribedColumn> columns, SchemaTable& out) {
-  std::size_t number = 0;
-  for (const auto& column : columns) {
-    const auto& type = mysql_type(column.type);
-    const bool is_key = schema != kSchema && column.name == kId;
-    const bool is_engine_type = type.data != column.type && schema != kSchema;
-    const bool has_text = !type.characters.empty();
-    const bool as_engine = !facts_.is_mysql;
-    add(out, {{"TABLE_CATALOG", "def"},
-              {"TABLE_SCHEMA", schema},
-              {"TABLE_NAME", table},
-              {"COLUMN_NAME", column.name},
-              {"ORDINAL_POSITION", fmt::to_string(++number)},
-              {"IS_NULLABLE", is_key || as_engine ? "NO" : "YES"},
-              {"DATA_TYPE", as_engine ? column.type : type.data},
-              {"CHARACTER_MAXIMUM_LENGTH", type.characters},
-              {"CHARACTER_OCTET_LENGTH", type.bytes},
-              {"NUMERIC_PRECISION", type.precision},
-              {"NUMERIC_SCALE", type.scale},
-              {"CHARACTER_SET_NAME", has_text ? "utf8mb4" : ""},
-              {"COLLATION_NAME", has_text ? kCollation : ""},
-              {"COLUMN_TYPE", as_engine ? column.type : type.type},
-              {"COLUMN_DEFAULT", ""},
-              {"COLUMN_KEY", is_key && !as_engine ? "PRI" : ""},
-              {"EXTRA", ""},
-              {"PRIVILEGES", facts_.read_only ? "select" : "select,insert,update"},
-              {"COLUMN_COMMENT", is_engine_type && !as_engine ? column.type : ""},
-              {"GENERATION_EXPRESSION", ""}});
-    auto& row = out.rows.back();
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const auto& name = out.columns[c].name;
-      const bool may_lack = out.columns[c].is_number || name == "CHARACTER_SET_NAME" ||
-                            name == "COLLATION_NAME" || (name == "COLUMN_DEFAULT" && !as_engine);
-      if (may_lack && row[c].text.empty()) row[c] = {};
-    }
-  }
-}
-
-void SchemaTables::add_all_columns(SchemaTable& table) {
-  for (const auto& name : contents_.tables)
-    if (const auto found = contents_.columns.find(name); found != contents_.columns.end())
-      add_columns_of(facts_.schema, name, found->second, table);
-  for (const auto& view : kDefinitions) {
-    std::vector<DescribedColumn> columns;
-    for (const auto& column : columns_of(view))
-      columns.push_back({column.name, column.is_number ? "bigint" : "string"});
-    add_columns_of(kSchema, std::string(view.name), columns, table);
-  }
-}
-
-void SchemaTables::add_rows(std::string_view name, SchemaTable& table) {
-  const auto add_pairs = [&](const auto& pairs) {
-    for (const auto& [key, value] : pairs)
-      add(table, {{"VARIABLE_NAME", key}, {"VARIABLE_VALUE", value}});
-  };
-  if (name == "TABLES") return add_tables(table);
-  if (name == "COLUMNS") return add_all_columns(table);
-  if (name.ends_with("_STATUS")) return add_pairs(contents_.status);
-  if (name.ends_with("_VARIABLES")) {
-    auto all = facts_.variables ? facts_.variables() : decltype(contents_.variables){};
-    for (const auto& [key, value] : contents_.variables)
-      if (std::ranges::find(all, key, [](const auto& each) { return each.first; }) == all.end())
-        all.emplace_back(key, value);
-    std::ranges::sort(all);
-    return add_pairs(all);
-  }
-  if (name == "SCHEMATA") {
-    for (const auto schema : {kSchema, std::string_view(facts_.schema)})
-      add(table, {{"CATALOG_NAME", "def"},
-                  {"SCHEMA_NAME", schema},
-                  {"DEFAULT_CHARACTER_SET_NAME", "utf8mb4"},
-                  {"DEFAULT_COLLATION_NAME", kCollation},
-                  {"DEFAULT_ENCRYPTION", "NO"}});
-  } else if (name == "CHARACTER_SETS" || name.starts_with("COLLATION")) {
-    struct Charset {
-      std::string_view name, collation, id, length;
-    };
-    constexpr std::array kCharsets{Charset{"utf8", "utf8_general_ci", "33", "3"},
-                                   Charset{"utf8mb4", kCollation, "45", "4"}};
-    // The search server has the first one only.
-    for (const auto& charset : std::span(kCharsets).first(facts_.is_mysql ? 2 : 1))
-      add(table, {{"CHARACTER_SET_NAME", charset.name},
-                  {"DEFAULT_COLLATE_NAME", charset.collation},
-                  {"DESCRIPTION", "UTF-8 Unicode"},
-                  {"MAXLEN", charset.length},
-                  {"COLLATION_NAME", charset.collation},
-                  {"ID", charset.id},
-                  {"IS_DEFAULT", "Yes"},
-                  {"IS_COMPILED", "Yes"},
-                  {"SORTLEN", "1"},
-                  {"PAD_ATTRIBUTE", "PAD SPACE"}});
-  } else if (name == "ENGINES") {
-    add(table, {{"ENGINE", kEngine},
-                {"SUPPORT", "DEFAULT"},
-                {"COMMENT", "tables of the search servers behind karmad"},
-                {"TRANSACTIONS", "NO"},
-                {"XA", "NO"},
-                {"SAVEPOINTS", "NO"}});
-  } else if (name == "PROCESSLIST") {
-    const auto at = facts_.user.find('@');
-    add(table, {{"ID", fmt::to_string(facts_.connection)},
-                {"USER", std::string_view(facts_.user).substr(0, at)},
-                {"HOST", at == facts_.user.npos ? std::string_view()
-                                                : std::string_view(facts_.user).substr(at + 1)},
-                {"DB", facts_.schema},
-                {"COMMAND", "Query"},
-                {"TIME", "0"},
-                {"STATE", "executing"},
-                {"INFO", statement_}});
-  } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
-    for (const auto& each : contents_.tables)
+ private:
+  void add_tables(SchemaTable& table) const {
+    for (const auto& name : contents_.tables)
       add(table, {{"TABLE_CATALOG", "def"},
                   {"TABLE_SCHEMA", facts_.schema},
-                  {"TABLE_NAME", each},
-                  {"CONSTRAINT_CATALOG", "def"},
-                  {"CONSTRAINT_SCHEMA", facts_.schema},
-                  {"CONSTRAINT_NAME", "PRIMARY"},
-                  {"CONSTRAINT_TYPE", "PRIMARY KEY"},
-                  {"ENFORCED", "YES"},
-                  {"NON_UNIQUE", "0"},
-                  {"INDEX_SCHEMA", facts_.schema},
-                  {"INDEX_NAME", "PRIMARY"},
-                  {"SEQ_IN_INDEX", "1"},
-                  {"COLUMN_NAME", kId},
-                  {"ORDINAL_POSITION", "1"},
-                  {"COLLATION", "A"},
-                  {"NULLABLE", ""},
-                  {"INDEX_TYPE", "BTREE"},
-                  {"COMMENT", ""},
-                  {"INDEX_COMMENT", ""},
-                  {"IS_VISIBLE", "YES"}});
-  } else if (name == "USER_PRIVILEGES") {
-    const auto at = facts_.user.find('@');
-    const auto grantee =
-        fmt::format("'{}'@'{}'", facts_.user.substr(0, at),
-                    at == facts_.user.npos ? std::string() : facts_.user.substr(at + 1));
-    for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
-      if (privilege == "SELECT" || !facts_.read_only)
-        add(table, {{"GRANTEE", grantee},
-                    {"TABLE_CATALOG", "def"},
-                    {"PRIVILEGE_TYPE", privilege},
-                    {"IS_GRANTABLE", "NO"}});
+                  {"TABLE_NAME", name},
+                  {"TABLE_TYPE", "BASE TABLE"},
+                  {"ENGINE", kEngine},
+                  {"VERSION", "10"},
+                  {"ROW_FORMAT", "Dynamic"},
+                  {"TABLE_COLLATION", kCollation},
+                  {"CREATE_OPTIONS", ""},
+                  {"TABLE_COMMENT", ""}});
+    for (const auto& view : kDefinitions)
+      add(table, {{"TABLE_CATALOG", "def"},
+                  {"TABLE_SCHEMA", kSchema},
+                  {"TABLE_NAME", view.name},
+                  {"TABLE_TYPE", "SYSTEM VIEW"},
+                  {"TABLE_COMMENT", ""}});
   }
+
+  void add_columns_of(std::string_view schema, const std::string& table,
+                      std::span<const DescribedColumn> columns, SchemaTable& out) const {
+    std::size_t number = 0;
+    for (const auto& column : columns) {
+      const auto& type = mysql_type(column.type);
+      const bool is_key = schema != kSchema && column.name == kId;
+      const bool is_engine_type = type.data != column.type && schema != kSchema;
+      const bool has_text = !type.characters.empty();
+      const bool as_engine = !facts_.is_mysql;
+      add(out, {{"TABLE_CATALOG", "def"},
+                {"TABLE_SCHEMA", schema},
+                {"TABLE_NAME", table},
+                {"COLUMN_NAME", column.name},
+                {"ORDINAL_POSITION", fmt::to_string(++number)},
+                {"IS_NULLABLE", is_key || as_engine ? "NO" : "YES"},
+                {"DATA_TYPE", as_engine ? column.type : type.data},
+                {"CHARACTER_MAXIMUM_LENGTH", type.characters},
+                {"CHARACTER_OCTET_LENGTH", type.bytes},
+                {"NUMERIC_PRECISION", type.precision},
+                {"NUMERIC_SCALE", type.scale},
+                {"CHARACTER_SET_NAME", has_text ? "utf8mb4" : ""},
+                {"COLLATION_NAME", has_text ? kCollation : ""},
+                {"COLUMN_TYPE", as_engine ? column.type : type.type},
+                {"COLUMN_DEFAULT", ""},
+                {"COLUMN_KEY", is_key && !as_engine ? "PRI" : ""},
+                {"EXTRA", ""},
+                {"PRIVILEGES", facts_.read_only ? "select" : "select,insert,update"},
+                {"COLUMN_COMMENT", is_engine_type && !as_engine ? column.type : ""},
+                {"GENERATION_EXPRESSION", ""}});
+      auto& row = out.rows.back();
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        const auto& name = out.columns[c].name;
+        const bool may_lack = out.columns[c].is_number || name == "CHARACTER_SET_NAME" ||
+                              name == "COLLATION_NAME" || (name == "COLUMN_DEFAULT" && !as_engine);
+        if (may_lack && row[c].text.empty()) row[c] = {};
+      }
+    }
+  }
+
+  void add_all_columns(SchemaTable& table) const {
+    for (const auto& name : contents_.tables)
+      if (const auto found = contents_.columns.find(name); found != contents_.columns.end())
+        add_columns_of(facts_.schema, name, found->second, table);
+      else
+        table.unknown.push_back(name);
+    for (const auto& view : kDefinitions) {
+      std::vector<DescribedColumn> columns;
+      for (const auto& column : columns_of(view))
+        columns.push_back({column.name, column.is_number ? "bigint" : "string"});
+      add_columns_of(kSchema, std::string(view.name), columns, table);
+    }
+  }
+
+  void add_rows(std::string_view name, SchemaTable& table) const {
+    const auto add_pairs = [&](const auto& pairs) {
+      for (const auto& [key, value] : pairs)
+        add(table, {{"VARIABLE_NAME", key}, {"VARIABLE_VALUE", value}});
+    };
+    if (name == "TABLES") return add_tables(table);
+    if (name == "COLUMNS") return add_all_columns(table);
+    if (name.ends_with("_STATUS")) return add_pairs(contents_.status);
+    if (name.ends_with("_VARIABLES")) {
+      auto all = facts_.variables ? facts_.variables() : decltype(contents_.variables){};
+      for (const auto& [key, value] : contents_.variables)
+        if (std::ranges::find(all, key, [](const auto& each) { return each.first; }) == all.end())
+          all.emplace_back(key, value);
+      std::ranges::sort(all);
+      return add_pairs(all);
+    }
+    if (name == "SCHEMATA") {
+      for (const auto schema : {kSchema, std::string_view(facts_.schema)})
+        add(table, {{"CATALOG_NAME", "def"},
+                    {"SCHEMA_NAME", schema},
+                    {"DEFAULT_CHARACTER_SET_NAME", "utf8mb4"},
+                    {"DEFAULT_COLLATION_NAME", kCollation},
+                    {"DEFAULT_ENCRYPTION", "NO"}});
+    } else if (name == "CHARACTER_SETS" || name.starts_with("COLLATION")) {
+      struct Charset {
+        std::string_view name, collation, id, length;
+      };
+      constexpr std::array kCharsets{Charset{"utf8", "utf8_general_ci", "33", "3"},
+                                     Charset{"utf8mb4", kCollation, "45", "4"}};
+      // The search server has the first one only.
+      for (const auto& charset : std::span(kCharsets).first(facts_.is_mysql ? 2 : 1))
+        add(table, {{"CHARACTER_SET_NAME", charset.name},
+                    {"DEFAULT_COLLATE_NAME", charset.collation},
+                    {"DESCRIPTION", "UTF-8 Unicode"},
+                    {"MAXLEN", charset.length},
+                    {"COLLATION_NAME", charset.collation},
+                    {"ID", charset.id},
+                    {"IS_DEFAULT", "Yes"},
+                    {"IS_COMPILED", "Yes"},
+                    {"SORTLEN", "1"},
+                    {"PAD_ATTRIBUTE", "PAD SPACE"}});
+    } else if (name == "ENGINES") {
+      add(table, {{"ENGINE", kEngine},
+                  {"SUPPORT", "DEFAULT"},
+                  {"COMMENT", "tables of the search servers behind karmad"},
+                  {"TRANSACTIONS", "NO"},
+                  {"XA", "NO"},
+                  {"SAVEPOINTS", "NO"}});
+    } else if (name == "PROCESSLIST") {
+      const auto at = facts_.user.find('@');
+      add(table, {{"ID", fmt::to_string(facts_.connection)},
+                  {"USER", std::string_view(facts_.user).substr(0, at)},
+                  {"HOST", at == facts_.user.npos ? std::string_view()
+                                                  : std::string_view(facts_.user).substr(at + 1)},
+                  {"DB", facts_.schema},
+                  {"COMMAND", "Query"},
+                  {"TIME", "0"},
+                  {"STATE", "executing"},
+                  {"INFO", statement_}});
+    } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
+      for (const auto& each : contents_.tables)
+        add(table, {{"TABLE_CATALOG", "def"},
+                    {"TABLE_SCHEMA", facts_.schema},
+                    {"TABLE_NAME", each},
+                    {"CONSTRAINT_CATALOG", "def"},
+                    {"CONSTRAINT_SCHEMA", facts_.schema},
+                    {"CONSTRAINT_NAME", "PRIMARY"},
+                    {"CONSTRAINT_TYPE", "PRIMARY KEY"},
+                    {"ENFORCED", "YES"},
+                    {"NON_UNIQUE", "0"},
+                    {"INDEX_SCHEMA", facts_.schema},
+                    {"INDEX_NAME", "PRIMARY"},
+                    {"SEQ_IN_INDEX", "1"},
+                    {"COLUMN_NAME", kId},
+                    {"ORDINAL_POSITION", "1"},
+                    {"COLLATION", "A"},
+                    {"NULLABLE", ""},
+                    {"INDEX_TYPE", "BTREE"},
+                    {"COMMENT", ""},
+                    {"INDEX_COMMENT", ""},
+                    {"IS_VISIBLE", "YES"}});
+    } else if (name == "USER_PRIVILEGES") {
+      const auto at = facts_.user.find('@');
+      const auto grantee =
+          fmt::format("'{}'@'{}'", facts_.user.substr(0, at),
+                      at == facts_.user.npos ? std::string() : facts_.user.substr(at + 1));
+      for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
+        if (privilege == "SELECT" || !facts_.read_only)
+          add(table, {{"GRANTEE", grantee},
+                      {"TABLE_CATALOG", "def"},
+                      {"PRIVILEGE_TYPE", privilege},
+                      {"IS_GRANTABLE", "NO"}});
+    }
+  }
+
+  const SchemaContents& contents_;
+  const SchemaFacts& facts_;
+  const std::string_view statement_;
+};
+
+}  // namespace
+
+std::optional<SchemaValue> schema_fact(std::string_view name, const SchemaFacts& facts) {
+  if (name == "database" || name == "schema") return Value::of_text(facts.schema);
+  if (name == "version") return Value::of_text(facts.version);
+  if (name == "connection_id") return Value::of_number(facts.connection);
+  if (name == "last_insert_id")
+    return Value{Value::Kind::number, fmt::to_string(facts.last_insert_id)};
+  if (name == "user" || name == "current_user" || name == "session_user" || name == "system_user")
+    return Value::of_text(facts.user);
+  if (name == "current_role") return Value::of_text("NONE");
+  return std::nullopt;
+}
+
+std::vector<SchemaTable> tables_named(std::string_view select, const SchemaContents& contents,
+                                      const SchemaFacts& facts, std::string_view statement) {
+  std::set<std::string> words;
+  for (SchemaTokens tokens(select); !tokens.at_end(); tokens.step()) {
+    if (!tokens.now().names_table()) continue;
+    const auto word = tokens.now().inner();  // information_schema.tables may be one
+    words.insert(upper(word.substr(word.rfind('.') + 1)));
+  }
+  std::vector<SchemaTable> tables{{.schema = "main", .name = "DUAL", .rows = {{}}}};
+  const TableMaker maker(contents, facts, statement);
+  for (const auto& definition : kDefinitions) {
+    if (!words.contains(std::string(definition.name))) continue;
+    tables.push_back(maker.made(kSchema, definition));
+    if (definition.name.ends_with("_VARIABLES") || definition.name.ends_with("_STATUS"))
+      tables.push_back(maker.made("performance_schema", definition));
+  }
+  return tables;
 }
 
 }  // namespace karmad

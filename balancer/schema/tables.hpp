@@ -1,14 +1,61 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "balancer/schema/rows.hpp"
-
 namespace karmad {
+
+/// A value of a table of the schema. Numbers are texts, too.
+struct SchemaValue {
+  enum class Kind : std::uint8_t { null, number, text };
+  Kind kind = Kind::null;
+  std::string text;
+
+  static SchemaValue of_text(std::string_view text) { return {Kind::text, std::string(text)}; }
+  static SchemaValue of_number(std::int64_t number) {
+    return {Kind::number, std::to_string(number)};
+  }
+  bool is_null() const { return kind == Kind::null; }
+};
+
+struct SchemaColumn {
+  std::string name;
+  bool is_number = false;
+};
+
+struct SchemaTable {
+  std::string schema;
+  std::string name;
+  std::vector<SchemaColumn> columns;
+  std::vector<std::vector<SchemaValue>> rows;
+  /// Tables of SchemaFacts::schema whose rows are missing, by their TABLE_NAME.
+  std::vector<std::string> unknown;
+};
+
+/// What a client's connection tells about itself. The texts outlive it.
+struct SchemaFacts {
+  std::string schema = "Manticore";  ///< the one of all tables: DATABASE()
+  std::string user;                  ///< with the host: USER()
+  std::uint32_t connection = 0;
+  std::uint64_t last_insert_id = 0;
+  std::string version;
+  bool is_mysql = false;  ///< a client of the MySQL protocol: types and names are those of MySQL
+  bool read_only = false;
+  /// The value of `@@name` or `@name`; nothing: it is unknown.
+  std::function<std::optional<std::string>(std::string_view)> variable{};
+  /// The variables that are known, with their values.
+  std::function<std::vector<std::pair<std::string, std::string>>()> variables{};
+};
+
+/// The value of a function without arguments that tells a fact: DATABASE, VERSION … Nothing: it is
+/// none of them.
+std::optional<SchemaValue> schema_fact(std::string_view lower_case, const SchemaFacts& facts);
 
 /// A column of a table as its mirrors describe it: `DESC t`.
 struct DescribedColumn {
@@ -24,33 +71,10 @@ struct SchemaContents {
   std::vector<std::pair<std::string, std::string>> status;      ///< of karmad
 };
 
-/// The tables of INFORMATION_SCHEMA, and some of performance_schema, made when they are asked for.
-/// One schema has all tables of the configuration.
-class SchemaTables {
- public:
-  SchemaTables(const SchemaContents& contents, const SchemaFacts& facts, std::string_view statement)
-      : contents_(contents), facts_(facts), statement_(statement) {}
-
-  /// Null: there is none of that name.
-  const SchemaTable* find(std::string_view schema, std::string_view table);
-
- private:
-  void add_rows(std::string_view name, SchemaTable& table);
-  void add_columns_of(std::string_view schema, const std::string& table,
-                      std::span<const DescribedColumn> columns, SchemaTable& out);
-  void add_tables(SchemaTable& table);
-  void add_all_columns(SchemaTable& table);
-
-  const SchemaContents& contents_;
-  const SchemaFacts& facts_;
-  const std::string_view statement_;
-  std::map<std::string, SchemaTable, std::less<>> made_;
-};
-
-/// Whether a table has the columns of all tables.
-bool lists_columns(std::string_view schema, std::string_view table);
-/// Whether it has the variables, or the counters.
-bool lists_variables(std::string_view table);
-bool lists_status(std::string_view table);
+/// The tables of INFORMATION_SCHEMA and performance_schema whose names are among the words of the
+/// SELECT, and DUAL. One schema has all tables of the configuration. `statement` is what the client
+/// sent.
+std::vector<SchemaTable> tables_named(std::string_view select, const SchemaContents& contents,
+                                      const SchemaFacts& facts, std::string_view statement);
 
 }  // namespace karmad

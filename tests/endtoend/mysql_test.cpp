@@ -520,6 +520,47 @@ TEST(AMysqlClient, WhoLeavesEndsItsStatement) {
   EXPECT_TRUE(eventually([&] { return karmad.master().count("clients_left") == 1; }));
 }
 
+// It is asked whether it is there, and its reader does not notice.
+TEST(AMysqlClient, WhoClosesTheSendingHalfGetsTheAnswer) {
+  for (const std::string wait : {"1ms", "1h"}) {
+    FakeMirror mirror(rows_for_all());
+    MysqlMaster karmad(
+        mirror, "agent_query_timeout = 1h\n request_timeout = 1h\n half_close_wait = " + wait);
+    mirror.hold();
+    MysqlClient client(karmad.port());
+    MysqlClient other(karmad.port());
+    for (auto* each : {&client, &other}) {
+      each->send(MysqlClient::packet_of("\3SELECT id, title FROM t", 0));
+      each->end_sending();
+    }
+    ASSERT_TRUE(eventually([&] { return mirror.requests() == 2; }));
+    if (wait == "1ms") {
+      // A third client, which leaves later than the others are asked.
+      std::optional<MysqlClient> third(karmad.port());
+      third->send(MysqlClient::packet_of("\3SELECT id FROM t", 0));
+      ASSERT_TRUE(eventually([&] { return mirror.requests() == 3; }));
+      third.reset();
+      EXPECT_TRUE(eventually([&] { return karmad.master().count("clients_left") == 1; }));
+    }
+    mirror.release();
+    for (auto* each : {&client, &other}) {
+      EXPECT_EQ(each->next_result().rows, (Rows{"1|a \"b\"", "2|NULL"})) << wait;
+      EXPECT_TRUE(each->closed());
+    }
+  }
+}
+
+TEST(AMysqlClient, WhoClosesTheSendingHalfHasLeftIfTheConfigurationSaysSo) {
+  FakeMirror mirror([](const std::string&) { return silence(); });
+  MysqlMaster karmad(mirror,
+                     "agent_query_timeout = 1h\n request_timeout = 1h\n half_close_wait = 0");
+  MysqlClient client(karmad.port());
+  client.send(MysqlClient::packet_of("\3SELECT id FROM t", 0));
+  client.end_sending();
+  EXPECT_TRUE(eventually([&] { return karmad.master().count("clients_left") == 1; }));
+  EXPECT_TRUE(client.closed());
+}
+
 TEST(AMysqlClient, ThatIsIdleIsToldThatTheServerStops) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);

@@ -97,6 +97,10 @@ MysqlClient::~MysqlClient() {
   if (socket_ >= 0) ::close(socket_);
 }
 
+void MysqlClient::end_sending() {
+  ::shutdown(socket_, SHUT_WR);
+}
+
 bool MysqlClient::send(std::string_view bytes) {
   return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
          static_cast<ssize_t>(bytes.size());

@@ -50,6 +50,8 @@ class MysqlClient {
   /// The next result, after one with `more`; or a packet that comes by itself.
   MysqlReply next_result(bool binary = false);
   bool send(std::string_view bytes);
+  /// Closes the sending half.
+  void end_sending();
   /// The number and the payload of the next packet; empty: none came.
   std::string next_packet();
   /// A packet with its header.

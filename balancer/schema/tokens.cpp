@@ -1,0 +1,78 @@
+#include "balancer/schema/tokens.hpp"
+
+namespace karmad {
+
+SchemaTokens::SchemaTokens(std::string_view statement) : statement_(statement) {
+  SqlTokens tokens(statement);
+  do {
+    auto token = tokens.next();
+    // Texts that engines would read differently: no engine reads them.
+    const auto text = token.text;
+    if (token.kind == SqlToken::Kind::ambiguous && text.size() > 1 && text.front() == text.back() &&
+        (text.front() == '"' || text.front() == '`'))
+      token.kind = text.front() == '"' ? SqlToken::Kind::quoted : SqlToken::Kind::name;
+    tokens_.push_back(token);
+  } while (tokens_.back().kind != SqlToken::Kind::end &&
+           tokens_.back().kind != SqlToken::Kind::ambiguous &&
+           tokens_.back().kind != SqlToken::Kind::unfinished);
+  if (tokens_.back().kind != SqlToken::Kind::end) tokens_.push_back({.at = statement.size()});
+}
+
+bool SchemaTokens::take_word(std::string_view lower_case) {
+  if (!now().is_word(lower_case)) return false;
+  step();
+  return true;
+}
+
+bool SchemaTokens::take_sign(char sign) {
+  if (!now().is_sign(sign)) return false;
+  step();
+  return true;
+}
+
+std::vector<std::string> SchemaTokens::take_path() {
+  std::vector<std::string> parts;
+  bool joined = true;
+  while (joined && now().names_table()) {
+    const auto token = now();
+    auto text = token.inner();
+    step();
+    if (token.kind == SqlToken::Kind::name) {
+      parts.emplace_back(text);
+      joined = now().kind == SqlToken::Kind::word && now().text.front() == '.' &&
+               now().at == token.end();
+      continue;
+    }
+    if (text.starts_with('.')) text.remove_prefix(1);
+    joined = false;
+    while (!text.empty()) {
+      const auto part = text.substr(0, text.find('.'));
+      parts.emplace_back(part);
+      joined = part.size() + 1 == text.size();  // ends with a point
+      text.remove_prefix(std::min(part.size() + 1, text.size()));
+    }
+    joined = joined || token.text == ".";
+  }
+  if (joined) parts.emplace_back();
+  return parts;
+}
+
+std::string SchemaTokens::take_text() {
+  const auto token = now();
+  step();
+  const auto inner = token.inner();
+  if (token.kind != SqlToken::Kind::quoted) return std::string(inner);
+  std::string text;
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const bool escapes =
+        inner[i] == '\\' && i + 1 < inner.size() && inner[i + 1] != '%' && inner[i + 1] != '_';
+    text += inner[escapes ? ++i : i];
+  }
+  // A quote that is written twice.
+  while (now().kind == SqlToken::Kind::quoted && now().at == end_before() &&
+         now().text.front() == token.text.front())
+    text.append(1, token.text.front()).append(take_text());
+  return text;
+}
+
+}  // namespace karmad

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
+
+namespace karmad {
+
+template <class T>
+using SchemaResult = std::expected<T, ClientError>;
+
+/// Steps through the tokens of a statement; behind the last one is one of kind `end`.
+class SchemaTokens {
+ public:
+  explicit SchemaTokens(std::string_view statement);
+
+  const SqlToken& now() const { return tokens_[at_]; }
+  const SqlToken& ahead(std::size_t by = 1) const {
+    return tokens_[std::min(at_ + by, tokens_.size() - 1)];
+  }
+  void step() { at_ += at_ + 1 < tokens_.size() ? 1 : 0; }
+  bool at_end() const { return now().kind == SqlToken::Kind::end || now().is_sign(';'); }
+  bool take_word(std::string_view lower_case);
+  bool take_sign(char sign);
+  /// Where the token before ended.
+  std::size_t end_before() const { return at_ == 0 ? 0 : tokens_[at_ - 1].end(); }
+  std::string_view statement() const { return statement_; }
+
+  /// A name of parts: `a`, a.b, `a`.`b`. The last part is empty before `*`.
+  std::vector<std::string> take_path();
+  /// The text in quotes, or the name, of the present token.
+  std::string take_text();
+
+ private:
+  std::string_view statement_;
+  std::vector<SqlToken> tokens_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace karmad
