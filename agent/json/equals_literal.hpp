@@ -12,4 +12,10 @@ bool equals_literal(std::string_view text, const char (&literal)[Size]) {
   return text.size() == Size - 1 && std::memcmp(text.data(), literal, Size - 1) == 0;
 }
 
+/// The same for the beginning of `text`, instead of `starts_with`.
+template <std::size_t Size>
+bool starts_with_literal(std::string_view text, const char (&literal)[Size]) {
+  return text.size() >= Size - 1 && std::memcmp(text.data(), literal, Size - 1) == 0;
+}
+
 }  // namespace karmad

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "agent/json/equals_literal.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/simd_skip.hpp"
 
@@ -582,9 +583,11 @@ const char* after_scalar(const char* at, const char* end) {
   if (*at == '-' || is_digit(*at)) {
     after = after_number(at, end);
   } else {
-    const std::string_view literal = *at == 't' ? "true" : *at == 'f' ? "false" : "null";
     const std::string_view text(at, static_cast<std::size_t>(end - at));
-    if (text.starts_with(literal)) after = at + literal.size();
+    if (starts_with_literal(text, "true") || starts_with_literal(text, "null"))
+      after = at + 4;
+    else if (starts_with_literal(text, "false"))
+      after = at + 5;
   }
   if (after == nullptr || (after != end && !ends_a_scalar(*after))) return nullptr;
   return after;

@@ -132,7 +132,8 @@ void JsonLine::add_escaped(std::string_view text) {
 
 void JsonLine::grow(std::size_t bytes) {
   const auto before = size();
-  out_.resize(before + std::max(bytes, kStep));
+  const auto room = before + std::max(bytes, kStep);
+  out_.resize_and_overwrite(room, [room](char*, std::size_t) { return room; });
   at_ = out_.data() + before;
   end_ = out_.data() + out_.size();
 }

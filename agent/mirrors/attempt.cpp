@@ -1,8 +1,8 @@
 #include "agent/mirrors/attempt.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <charconv>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
@@ -24,19 +24,9 @@ void allow(Stop& stop, TimePoint now, Micros longest, StopReason why, TimePoint 
 /// how many karmads the request has passed.
 void write_head(std::string& head, const AttemptRequest& request, std::string_view host,
                 Micros left) {
-  std::array<char, 24> digits;
-  const auto ms = std::max<std::int64_t>(1, left.count() / 1000);
-  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), ms).ptr;
-  std::array<Field, kMaxExtraFields + 2> extra;
-  extra[0] = {kTimeoutMs, {digits.data(), end}};
-  std::size_t count = 1;
-  std::array<char, 10> hops;
-  if (request.hops != 0)
-    extra[count++] = {
-        kHops,
-        {hops.data(), std::to_chars(hops.data(), hops.data() + hops.size(), request.hops).ptr}};
-  count += static_cast<std::size_t>(std::ranges::copy(request.extra, extra.begin() + count).out -
-                                    (extra.begin() + count));
+  const std::array<NumberField, 2> numbers{
+      {{kTimeoutMs, static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count() / 1000))},
+       {kHops, request.hops}}};
   write_request_head(
       head, {.method = request.method,
              .target = request.target,
@@ -44,7 +34,8 @@ void write_head(std::string& head, const AttemptRequest& request, std::string_vi
              .content_type = request.content_type,
              .content_length =
                  request.body ? std::optional<std::uint64_t>(request.body->size()) : std::nullopt,
-             .extra = {extra.data(), count},
+             .numbers = std::span(numbers).first(request.hops == 0 ? 1 : 2),
+             .extra = request.extra,
              .passed_on = request.passed_on});
 }
 

@@ -9,8 +9,6 @@
 
 namespace karmad {
 
-inline constexpr std::size_t kMaxExtraFields = 8;
-
 /// The request and the timeouts of one attempt.
 struct AttemptRequest {
   TimePoint began{};  ///< start time, a little in the past at most
@@ -18,7 +16,7 @@ struct AttemptRequest {
   std::string_view target;
   std::string_view content_type;
   std::optional<std::string_view> body;  ///< none: the request has no content
-  std::span<const Field> extra;          ///< further fields, at most kMaxExtraFields
+  std::span<const Field> extra;          ///< further fields
   const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
   unsigned hops = 0;                     ///< value of X-Karmad-Hops; 0: it is not sent
   bool repeatable = true;    ///< may be resent on a new connection if a kept one was stale

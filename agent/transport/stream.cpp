@@ -39,6 +39,15 @@ ssize_t send_to(int socket, std::string_view bytes) {
 }
 #endif
 
+ssize_t send_to(int socket, std::string_view head, std::string_view body) {
+  std::array<iovec, 2> pieces{{{const_cast<char*>(head.data()), head.size()},
+                               {const_cast<char*>(body.data()), body.size()}}};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /// Number of bytes, 0 at the end, or minus `errno`. A plain number stays in a register, unlike an
 /// error_code with a size.
 ssize_t receive_now(int socket, char* into, std::size_t room) {
@@ -180,14 +189,8 @@ error_code Stream::write_now(Outgoing& out) {
     // A peer that reads as fast as data is sent would otherwise block the loop.
     if (bodies >= LoopTurn::kMostBytes) return asio::error::would_block;
     const auto body = out.body.substr(0, kMostAtOnce);
-    std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
-                                 {const_cast<char*>(body.data()), body.size()}}};
-    msghdr message{};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = pieces.size();
     const auto socket = socket_.native_handle();
-    const auto sent = out.body.empty() ? send_to(socket, out.head)
-                                       : ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto sent = body.empty() ? send_to(socket, out.head) : send_to(socket, out.head, body);
     if (sent >= 0) {
       written_ += static_cast<std::uint64_t>(sent);
       if (!body.empty()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "agent/json/equals_literal.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/operate/admin_desk.hpp"
@@ -11,7 +12,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::string_view kPrefix = "/admin/";
+constexpr char kPrefix[] = "/admin/";
 constexpr std::string_view kConfigPath = "/admin/config";
 constexpr std::size_t kLongestCall = 64 << 10;
 
@@ -77,7 +78,9 @@ Task<Answer> make_call(Query& query, AdminVerb verb) {
 
 bool is_admin_call(const Query& query) {
   const auto path = query.request.path;
-  if (!path.starts_with(kPrefix) && path != "/reload" && path != "/admin") return false;
+  if (!starts_with_literal(path, kPrefix) && !equals_literal(path, "/reload") &&
+      !equals_literal(path, "/admin"))
+    return false;
   return query.on_admin_port || query.topology->route(path) == nullptr;
 }
 
@@ -93,9 +96,10 @@ Task<Answer> answer_admin_call(Query& query) {
       query.worker.monitoring.desk->describe(std::move(done));
     });
   }
-  const auto verb = path == "/reload"              ? AdminVerb::reload
-                    : path.size() > kPrefix.size() ? kAdminVerbs.find(path.substr(kPrefix.size()))
-                                                   : std::nullopt;
+  constexpr auto kPrefixSize = std::size(kPrefix) - 1;
+  const auto verb = path == "/reload"           ? AdminVerb::reload
+                    : path.size() > kPrefixSize ? kAdminVerbs.find(path.substr(kPrefixSize))
+                                                : std::nullopt;
   if (!verb)
     return completed_task(
         bad_request(query, 404,

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "agent/dialect/kinds/paths.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/refusal.hpp"
@@ -207,10 +208,10 @@ Answer options_answer(std::string_view methods) {
 std::optional<Answer> answer_to_method(Query& query, std::string_view path,
                                        std::string_view methods) {
   query.operation = path.substr(1);
-  if (query.request.method == "OPTIONS") return options_answer(methods);
-  if (allows(methods, query.request.method)) return std::nullopt;
-  auto no = bad_request(query, 405,
-                        fmt::format("{} accepts {}, not {}", path, methods, query.request.method));
+  const auto method = query.request.method;
+  if (method == methods || allows(methods, method)) return std::nullopt;
+  if (method == "OPTIONS") return options_answer(methods);
+  auto no = bad_request(query, 405, fmt::format("{} accepts {}, not {}", path, methods, method));
   no.allow = methods;
   return no;
 }
@@ -391,7 +392,8 @@ Task<Answer> replan(Query& query, Scatter scatter) {
 
 Task<Answer> answer(Query& query, Scatter scatter) {
   query.replan = replan;
-  if (query.request.path == "*") return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
+  if (equals_literal(query.request.path, "*"))
+    return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
   if (is_admin_call(query)) return answer_admin_call(query);
   const auto* const served = query.topology->endpoint_at(query.request.path);
   // Fields of the request about mirrors do not concern an answer about karmad itself.

@@ -2,6 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/container/static_vector.hpp>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
@@ -163,20 +165,22 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 7 + kMaxAnswerFields> fields;
-  std::size_t count = 0;
+  boost::container::static_vector<Field, 7 + kMaxAnswerFields> fields;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    fields.push_back(Field{name, value});
+  };
   std::array<char, 12> seconds;
-  if (!id.empty()) fields[count++] = {kRequestId, id};
-  if (answer.overloaded) fields[count++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
-  if (!answer.allow.empty()) fields[count++] = {"Allow", answer.allow};
+  if (!id.empty()) add(kRequestId, id);
+  if (answer.overloaded) add(kErrorLabels, "SystemOverloadedError, RetryableError");
+  if (!answer.allow.empty()) add("Allow", answer.allow);
   if (answer.retry_after) {
     const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    fields[count++] = {kRetryAfter, {seconds.data(), end}};
+    add(kRetryAfter, {seconds.data(), end});
   }
-  if (!answer.generations.empty()) fields[count++] = {kGeneration, answer.generations};
-  if (!answer.trace.empty()) fields[count++] = {kTraceField, answer.trace};
-  if (!answer.explanation.empty()) fields[count++] = {kExplainField, answer.explanation};
-  for (const auto& field : answer.fields) fields[count++] = field;
+  if (!answer.generations.empty()) add(kGeneration, answer.generations);
+  if (!answer.trace.empty()) add(kTraceField, answer.trace);
+  if (!answer.explanation.empty()) add(kExplainField, answer.explanation);
+  for (const auto& [name, value] : answer.fields) add(name, value);
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
@@ -195,7 +199,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
             .content_length = length,
             .keep_alive = keeps_connection(head) && !answer.source,
             .client_minor_version = head != nullptr ? head->minor_version : 1,
-            .extra = {fields.data(), count},
+            .extra = fields,
             .passed_on = passed_on});
   const auto body = to_head || bare ? std::string_view() : content;
   worker_.counters.add(Count::bytes_out, out.size() + body.size());

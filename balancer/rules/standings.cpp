@@ -39,10 +39,6 @@ MirrorStanding MirrorStanding::after(Outcome outcome, bool is_silent) const {
           .failures = std::min(static_cast<std::uint8_t>(failures + 1), kDown)};
 }
 
-MirrorStanding Standings::of(std::size_t mirror) const noexcept {
-  return unpack(cells_[mirror].standing.load(memory_order_relaxed));
-}
-
 void Standings::restore(std::size_t mirror, const MirrorStanding& standing) noexcept {
   cells_[mirror].standing.store(pack(standing), memory_order_relaxed);
   count_in(standing);

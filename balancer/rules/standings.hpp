@@ -78,7 +78,9 @@ class Standings {
   /// probe at once: perhaps only that search takes long.
   void ended(std::size_t mirror, Outcome outcome, bool silent = false) noexcept;
 
-  MirrorStanding of(std::size_t mirror) const noexcept;
+  MirrorStanding of(std::size_t mirror) const noexcept {
+    return unpack(cells_[mirror].standing.load(std::memory_order_relaxed));
+  }
   /// Mirrors by state. `told_soon`: unknown mirrors with an attempt in progress that will show
   /// their state.
   struct Groups {

@@ -102,11 +102,10 @@ Candidates MirrorChoice::excluded() const {
   return excluded;
 }
 
-/// Every mirror with an objection that is not an exclusion.
-Objections MirrorChoice::objections(Candidates possible) const {
+/// Sets every mirror with an objection that is not an exclusion.
+void MirrorChoice::object(Candidates possible, Objections& all) const {
   using enum Objection;
   const auto& protection = moment_.protection;
-  Objections all;
   all[tried] = line_.avoided;
   all[not_preferred] = line_.among.empty() ? Candidates{} : possible - line_.among;
   all[refuses_connects] = unreachable();
@@ -122,14 +121,19 @@ Objections MirrorChoice::objections(Candidates possible) const {
   all[zone_left] = line_.left_zones;
   // The primary is asked last if a mirror was behind in this query (CO-077).
   if (!line_.behind.empty() && view_.primary) all[primary_last].insert(*view_.primary);
-  return all;
 }
 
 SelectionCriteria MirrorChoice::criteria() const {
   using enum Objection;
   const auto never = excluded();
   const auto possible = all() - never;
-  auto against = objections(possible);
+  SelectionCriteria asked{.need = rules_.needed(),
+                          .excluded = never,
+                          .window = rules_.window,
+                          .takes_turn = line_.tried.empty() && line_.among.empty(),
+                          .now = moment_.now};
+  auto& against = asked.objections;
+  object(possible, against);
   const auto& outliers = moment_.protection.outliers;
   const bool panic = outliers && outliers->panic();  // ejected mirrors are used, but said to be
   const auto last = against[outdated] | against[ping_unanswered] | against[unavailable] |
@@ -142,16 +146,10 @@ SelectionCriteria MirrorChoice::criteria() const {
   against[removed] = never - out.all();
   against[drained] = never & out.drained;
   against[maint] = never & out.maint;
-  auto avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons);
+  const auto avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons);
   against[level_fails] = failing_levels(possible - avoided);
-  avoided = avoided | against[level_fails];
-  return {.need = rules_.needed(),
-          .avoided = avoided,
-          .excluded = never,
-          .window = rules_.window,
-          .takes_turn = line_.tried.empty() && line_.among.empty(),
-          .now = moment_.now,
-          .objections = against};
+  asked.avoided = avoided | against[level_fails];
+  return asked;
 }
 
 SelectionCriteria MirrorChoice::criteria_now() const {

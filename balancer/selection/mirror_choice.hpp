@@ -62,7 +62,7 @@ class MirrorChoice {
   Candidates all() const { return Candidates::first(view_.picture.mirrors.size()); }
   Candidates taken_out() const;
   Candidates excluded() const;
-  Objections objections(Candidates possible) const;
+  void object(Candidates possible, Objections& all) const;
   Candidates suiting(Candidates from) const;
   PreferenceLevels levels(Candidates from) const;
   Candidates failing_levels(Candidates possible) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/static_vector.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,20 +20,19 @@ class ExtraFields {
               std::string&& preference);
   ExtraFields(const ExtraFields&) = delete;
   ExtraFields& operator=(const ExtraFields&) = delete;
-  std::span<const Field> all() const { return {fields_.data(), count_}; }
+  std::span<const Field> all() const { return fields_; }
   /// The parent id that the agent gets in `traceparent`; 0: none.
   std::uint64_t span() const { return span_; }
 
  private:
-  void add(std::string_view name, std::string_view value) { fields_[count_++] = {name, value}; }
+  void add(std::string_view name, std::string_view value) { fields_.push_back(Field{name, value}); }
 
   std::string from_;
   std::string preference_;
   std::array<char, 20> generation_;
   std::uint64_t span_ = 0;
   Traceparent traceparent_;
-  std::array<Field, kMaxExtraFields> fields_;
-  std::size_t count_ = 0;
+  boost::container::static_vector<Field, 8> fields_;
 };
 
 /// What an attempt in progress may ask its shard request.

@@ -72,7 +72,7 @@ ClientError names_nothing(std::string_view piece, std::span<const ListableTable>
 }  // namespace
 
 bool is_table_list(std::string_view text) {
-  return text.find_first_of(",*") != text.npos || text == "_all";
+  return text.contains(',') || text.contains('*') || text == "_all";
 }
 
 bool names_any(std::string_view text, std::span<const ListableTable> tables,

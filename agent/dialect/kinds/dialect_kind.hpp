@@ -142,7 +142,7 @@ struct DialectKind {
   std::unique_ptr<Dialect> (*make_routed)(TableRoute route) = nullptr;
 
   bool is_routed() const { return make_routed != nullptr; }
-  bool operator==(const DialectKind& other) const { return name == other.name; }
+  bool operator==(const DialectKind& other) const { return this == &other || name == other.name; }
 };
 
 /// The known dialects, in the order in which messages list them.

@@ -39,15 +39,22 @@ Preface preface_of(std::string_view body) {
   return preface;
 }
 
-Judgement judge_search(const AgentReply& reply, bool merged) {
-  auto judged = judge_reply(reply);
-  if (judged.outcome != Outcome::answered) return judged;
+/// Judges a reply to a search by what is inside.
+void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
   const auto preface = preface_of(reply.body);
-  if (!preface.error.empty()) return judge_error(json_unescaped(preface.error), reply.request);
-  if (merged)
-    if (const auto head = read_reply(reply.body, ReadTail::no); !head)
-      return judgement(Outcome::wrong_reply, "the answer is not a search result: " + head.error());
+  if (!preface.error.empty()) {
+    judged = judge_error(json_unescaped(preface.error), reply.request);
+    return;
+  }
   if (preface.warning) judged.outcome = Outcome::answered_with_warning;
+  if (!merged) return;
+  if (const auto head = read_reply(reply.body, ReadTail::no); !head)
+    judged = judgement(Outcome::wrong_reply, "the answer is not a search result: " + head.error());
+}
+
+Judgement judge_search(const AgentReply& reply, bool merged) {
+  auto judged = judge_reply(reply);  // the only one, returned in place
+  if (judged.outcome == Outcome::answered) look_inside(reply, merged, judged);
   return judged;
 }
 

@@ -38,6 +38,8 @@ std::string_view take_segment(std::string_view& path) {
 }
 
 bool matches_pattern(std::string_view pattern, std::string_view path) {
+  // Most paths are told from most patterns by the last byte.
+  if (!pattern.empty() && pattern.back() != '}' && !path.ends_with(pattern.back())) return false;
   while (pattern.starts_with('/') && path.starts_with('/')) {
     const auto expected = take_segment(pattern);
     const auto segment = take_segment(path);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/dialect/replies/search_reply.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -177,21 +178,23 @@ namespace {
 constexpr std::size_t kLongestMessage = 1024;
 
 bool says_json(std::string_view content_type) {
-  return content_type.empty() || content_type.starts_with("application/json") ||
+  return content_type.empty() || starts_with_literal(content_type, "application/json") ||
          contains_folded(content_type, "json");
 }
 
 /// The required last byte for the body's first byte; 0: it is not JSON.
 char json_end(std::string_view body) {
-  const auto first = body.find_first_not_of(kJsonSpace);
-  if (first == body.npos) return 0;
-  return body[first] == '{' ? '}' : body[first] == '[' ? ']' : '\0';
+  const auto* const first = std::ranges::find_if_not(body, is_space);
+  if (first == body.end()) return 0;
+  return *first == '{' ? '}' : *first == '[' ? ']' : '\0';
 }
 
 /// Checks the first and last byte only; enough for answers that are passed on.
 bool looks_like_json(std::string_view body) {
   const auto end = json_end(body);
-  return end != 0 && body[body.find_last_not_of(kJsonSpace)] == end;
+  if (end == 0) return false;
+  while (is_space(body.back())) body.remove_suffix(1);
+  return body.back() == end;
 }
 
 Judgement blamed(const AgentReply& reply, std::string_view error) {

@@ -94,7 +94,7 @@ struct Parsed {
   /// Nothing: it was not read further.
   std::variant<std::monostate, SearchRequest, Completion, Percolation, UpdateRequest, BulkRequest,
                StoredQuery, ReadStatement>
-      what{};
+      what;
 
   SelectionClass selection_class() const {
     if (!read)

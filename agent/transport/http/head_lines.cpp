@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "agent/json/equals_literal.hpp"
 #include "agent/json/simd_skip.hpp"
 
 namespace karmad::wire {
@@ -73,8 +74,8 @@ void note_connection(std::string_view value, Noted& noted, Head& head) {
 }
 
 void note(const Field& field, Noted& noted, Head& head) {
-  const auto remember = [&](std::string_view name, std::string_view& value, unsigned& count) {
-    if (!same_word(field.name, name)) return;
+  const auto remember = [&](const auto& name, std::string_view& value, unsigned& count) {
+    if (!equals_literal(field.name, name) && !same_word(field.name, name)) return;
     value = field.value;
     ++count;
   };

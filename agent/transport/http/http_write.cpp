@@ -14,41 +14,79 @@ using namespace wire;
 
 namespace {
 
-/// Appends all parts with one resize. Inlined, so that short constant parts are copied by a few
-/// moves instead of calls.
-template <class... Parts>
-[[gnu::always_inline]] inline void append(std::string& out, const Parts&... part) {
+/// Writes into memory that has room for all of it. Inlined, so that short constant parts are copied
+/// by a few moves instead of calls.
+struct Writer {
+  char* at;
+
+  [[gnu::always_inline]] void put(std::string_view text) {
+    std::char_traits<char>::copy(at, text.data(), text.size());
+    at += text.size();
+  }
+  [[gnu::always_inline]] void put_field(std::string_view name, std::string_view value) {
+    assert(!name.empty() && all_in(name, kTokenByte));
+    assert(all_in(value, kValueByte));
+    put(name);
+    put(": ");
+    put(value);
+    put("\r\n");
+  }
+  [[gnu::always_inline]] void put_field(std::string_view name, std::uint64_t number) {
+    put(name);
+    put(": ");
+    at = std::to_chars(at, at + kDigits, number).ptr;
+    put("\r\n");
+  }
+
+  static constexpr std::size_t kDigits = 20;
+  /// Bytes of a field besides its name and its value.
+  static constexpr std::size_t kAround = 4;
+};
+
+/// Appends what `write` puts, at most that many bytes.
+template <class Write>
+[[gnu::always_inline]] inline void append_within(std::string& out, std::size_t most, Write write) {
   const auto before = out.size();
-  const auto size = before + (std::string_view(part).size() + ...);
-  // g++ 12 passes the new capacity to the operation instead of the requested size.
-  out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
-    char* at = bytes + before;
-    const auto put = [&at](std::string_view text) {
-      std::char_traits<char>::copy(at, text.data(), text.size());
-      at += text.size();
-    };
-    (put(part), ...);
-    return size;
+  out.resize_and_overwrite(before + most, [&](char* bytes, std::size_t) {
+    Writer writer{bytes + before};
+    write(writer);
+    return static_cast<std::size_t>(writer.at - bytes);
   });
 }
 
-/// The common end of requests and responses: fields of the body, extra fields, fields passed on.
-template <class Message>
-void append_rest(std::string& out, const Message& message) {
-  if (!message.content_type.empty()) append_field(out, "Content-Type", message.content_type);
-  if (message.content_length) {
-    std::array<char, 20> digits;
-    const auto* end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), *message.content_length).ptr;
-    append(out, "Content-Length: ", std::string_view(digits.data(), end), "\r\n");
-  }
-  for (const auto& field : message.extra) append_field(out, field.name, field.value);
-  if (message.passed_on != nullptr) {
-    constexpr std::array<std::string_view, 1> content_type{"content-type"};
-    const std::span<const std::string_view> skip{content_type};
-    copy_end_to_end(*message.passed_on, out, skip.first(message.content_type.empty() ? 0 : 1),
-                    message.extra);
-  }
+/// Appends the fields of `from` that may travel on and whose name is `wanted`.
+template <class Wanted>
+void copy_if(const Head& from, std::string& out, Wanted wanted) {
+  for (const auto& [name, value] : from.all())
+    if (!same_word(name, "host") && !same_word(name, kReadPreference) &&
+        !is_hop_by_hop(from, name) && wanted(name))
+      append_field(out, name, value);
+}
+
+/// Appends a whole head. `begin`: its first line and fields, of at most `size` bytes.
+template <class Message, class Begin>
+void append_head(std::string& out, const Message& message, std::size_t size, Begin begin) {
+  constexpr std::size_t kBody = 64;  // more than the names of the fields about the body take
+  auto most = size + kBody + message.content_type.size();
+  for (const auto& field : message.numbers)
+    most += field.name.size() + Writer::kDigits + Writer::kAround;
+  for (const auto& field : message.extra)
+    most += field.name.size() + field.value.size() + Writer::kAround;
+  append_within(out, most, [&](Writer& head) {
+    begin(head);
+    if (!message.content_type.empty()) head.put_field("Content-Type", message.content_type);
+    if (message.content_length) head.put_field("Content-Length", *message.content_length);
+    for (const auto& field : message.numbers) head.put_field(field.name, field.value);
+    for (const auto& field : message.extra) head.put_field(field.name, field.value);
+    if (message.passed_on == nullptr) head.put("\r\n");
+  });
+  if (message.passed_on == nullptr) return;
+  copy_if(*message.passed_on, out, [&](std::string_view name) {
+    const auto same = [&](std::string_view other) { return same_word(name, other); };
+    return !(!message.content_type.empty() && same("content-type")) &&
+           std::ranges::none_of(message.numbers, same, &NumberField::name) &&
+           std::ranges::none_of(message.extra, same, &Field::name);
+  });
   out.append("\r\n");
 }
 
@@ -61,43 +99,46 @@ void append_number(std::string& out, std::uint64_t number) {
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
-  assert(!name.empty() && all_in(name, kTokenByte));
-  assert(all_in(value, kValueByte));
-  append(out, name, ": ", value, "\r\n");
+  append_within(out, name.size() + value.size() + Writer::kAround,
+                [&](Writer& field) { field.put_field(name, value); });
 }
 
-void copy_end_to_end(const Head& from, std::string& out, std::span<const std::string_view> skip,
-                     std::span<const Field> replaced) {
-  for (const auto& field : from.all()) {
-    const auto same = [&](std::string_view name) { return same_word(field.name, name); };
-    if (same("host") || same(kReadPreference) || is_hop_by_hop(from, field.name) ||
-        std::ranges::any_of(skip, same) || std::ranges::any_of(replaced, same, &Field::name))
-      continue;
-    append_field(out, field.name, field.value);
-  }
+void copy_end_to_end(const Head& from, std::string& out) {
+  copy_if(from, out, [](std::string_view) { return true; });
 }
 
 void write_request_head(std::string& out, const RequestToWrite& request) {
   assert(!request.method.empty() && all_in(request.method, kTokenByte));
   assert(!request.target.empty() && all_in(request.target, kTargetByte));
   assert(all_in(request.host, kValueByte));
-  append(out, request.method, " ", request.target, " HTTP/1.1\r\nHost: ", request.host, "\r\n");
-  append_rest(out, request);
+  constexpr std::size_t kFixed = 32;  // more than the parts between take
+  const auto size = kFixed + request.method.size() + request.target.size() + request.host.size();
+  append_head(out, request, size, [&](Writer& head) {
+    head.put(request.method);
+    head.put(" ");
+    head.put(request.target);
+    head.put(" HTTP/1.1\r\nHost: ");
+    head.put(request.host);
+    head.put("\r\n");
+  });
 }
 
 void write_response_head(std::string& out, const ResponseToWrite& response) {
   assert(response.status >= 100 && response.status <= 599);
-  const auto status = static_cast<unsigned>(response.status);
-  const std::array<char, 3> digits{static_cast<char>('0' + status / 100),
-                                   static_cast<char>('0' + status / 10 % 10),
-                                   static_cast<char>('0' + status % 10)};
-  append(out, "HTTP/1.1 ", std::string_view(digits.data(), digits.size()), " ",
-         reason_phrase(response.status), "\r\n");
-  if (!response.keep_alive)
-    append_field(out, "Connection", "close");
-  else if (response.client_minor_version == 0)
-    append_field(out, "Connection", "keep-alive");
-  append_rest(out, response);
+  constexpr std::size_t kFixed = 64;  // more than the status and Connection take
+  const auto phrase = reason_phrase(response.status);
+  append_head(out, response, kFixed + phrase.size(), [&](Writer& head) {
+    head.put("HTTP/1.1 ");
+    for (const auto power : {100, 10, 1})
+      *head.at++ = static_cast<char>('0' + response.status / power % 10);
+    head.put(" ");
+    head.put(phrase);
+    head.put("\r\n");
+    if (!response.keep_alive)
+      head.put_field("Connection", "close");
+    else if (response.client_minor_version == 0)
+      head.put_field("Connection", "keep-alive");
+  });
 }
 
 std::string_view reason_phrase(int status) {

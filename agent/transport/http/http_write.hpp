@@ -14,13 +14,21 @@ namespace karmad {
 // so a reused buffer soon needs no allocation. The caller guarantees valid names and values (those
 // of a parsed head are); assertions check it.
 
-/// A request to an agent. A field in `extra` replaces those of the same name in `passed_on`.
+/// A field whose value is a number.
+struct NumberField {
+  std::string_view name;
+  std::uint64_t value = 0;
+};
+
+/// A request to an agent. A field in `numbers` or `extra` replaces those of the same name in
+/// `passed_on`.
 struct RequestToWrite {
   std::string_view method = "POST";
   std::string_view target = "/";
   std::string_view host;                        ///< value of Host, host:port
   std::string_view content_type;                ///< empty: none, or that of `passed_on`
   std::optional<std::uint64_t> content_length;  ///< empty: no body
+  std::span<const NumberField> numbers;         ///< before `extra`
   std::span<const Field> extra;
   const Head* passed_on = nullptr;  ///< head whose end-to-end fields are passed on
 };
@@ -32,6 +40,7 @@ struct ResponseToWrite {
   std::optional<std::uint64_t> content_length;  ///< empty for 1xx, 204, and 304
   bool keep_alive = true;
   unsigned client_minor_version = 1;  ///< an HTTP/1.0 client is informed of a kept connection
+  std::span<const NumberField> numbers;
   std::span<const Field> extra;
   const Head* passed_on = nullptr;
 };
@@ -40,10 +49,8 @@ void write_request_head(std::string& out, const RequestToWrite& request);
 void write_response_head(std::string& out, const ResponseToWrite& response);
 
 /// Appends the fields of `from` that may travel on: neither hop-by-hop, Host nor the read
-/// preference, and not those named in `skip` or `replaced`.
-void copy_end_to_end(const Head& from, std::string& out,
-                     std::span<const std::string_view> skip = {},
-                     std::span<const Field> replaced = {});
+/// preference.
+void copy_end_to_end(const Head& from, std::string& out);
 
 void append_field(std::string& out, std::string_view name, std::string_view value);
 void append_number(std::string& out, std::uint64_t number);

@@ -33,9 +33,10 @@ bool valid_host(std::string_view text) {
                                 [](char c) { return in_set(c, kHexByte) || c == ':' || c == '.'; });
     return v6 && (after.empty() || (after.front() == ':' && valid_port(after.substr(1))));
   }
-  const auto colon = std::min(text.find(':'), text.size());
-  return colon > 0 && all_in(text.substr(0, colon), kHostByte) &&
-         (colon == text.size() || valid_port(text.substr(colon + 1)));
+  const auto* const end = text.data() + text.size();
+  const auto* const behind = skip(text.data(), end, kHostByte);
+  return behind != text.data() &&
+         (behind == end || (*behind == ':' && valid_port(view(behind + 1, end))));
 }
 
 Scan judge_host(Cursor& cursor, const Noted& noted, const RequestHead& head) {
