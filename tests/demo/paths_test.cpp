@@ -81,7 +81,7 @@ TEST_F(Paths, InTheFormOfElasticsearchSearch) {
                                  "{\"index\":\"nope\"}\n{}\n"));
   EXPECT_EQ(both["responses"][0]["hits"]["hits"].Size(), 2);
   EXPECT_EQ(both["responses"][1]["status"].GetInt(), 400);
-  EXPECT_EQ(text_of(both["responses"][1]["error"]["type"]), "parse_exception");
+  EXPECT_STREQ(both["responses"][1]["error"]["type"].GetString(), "parse_exception");
 }
 
 TEST_F(Paths, InTheFormOfElasticsearchChangeDocuments) {

@@ -255,6 +255,7 @@ TEST(SingleStatements, OfTheEngineAboutTablesAndIdsAreAnswered) {
     EXPECT_NE(answer.body.find(part), std::string::npos) << statement << answer.body;
   };
   for (const std::string_view table : {"one", "two"}) {
+    has(fmt::format("DESC shop.{}", table), R"("Type":"remote_1")");
     has(fmt::format("DESC {} TABLE", table), R"("Field":"id","Type":"bigint")");
     has(fmt::format("SHOW CREATE TABLE {}", table), fmt::format("CREATE TABLE {} (", table));
     has(fmt::format("EXPLAIN QUERY {} 'steel'", table), "transformed_tree");
@@ -298,9 +299,13 @@ TEST(SingleStatements, MistakesAtElasticsearchsPathsHaveTheEnginesShape) {
         << several.body;
     EXPECT_NE(several.body.find(R"("},"status":400},{"took")"), std::string::npos) << several.body;
   }
-  const auto unknown = post(at.master.port(), "/_search", R"({"table":"nosuch"})");
-  EXPECT_EQ(unknown.status, 404);
-  EXPECT_TRUE(unknown.body.starts_with(R"({"error":{"type":)")) << unknown.body;
+  for (const std::string_view path : {"/_search", "/nosuch/_search", "/nosuch/_count"}) {
+    const auto unknown = post(at.master.port(), path, R"({"index":"nosuch"})");
+    EXPECT_EQ(unknown.status, 404);
+    EXPECT_TRUE(
+        unknown.body.starts_with(R"({"error":{"type":"index_not_found_exception","reason":)"))
+        << unknown.body;
+  }
   at.expect_healthy();
 }
 

@@ -165,7 +165,7 @@ TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
     std::string_view statement, expected;
   } cases[] = {
       {"INSERT INTO two (id, tags, meta, n) VALUES (1, DEFAULT, DEFAULT, -5)",
-       "INSERT INTO two (id, n) VALUES (1, -5)"},
+       "INSERT INTO two (id , n) VALUES (1 , -5)"},
       {"INSERT INTO `two`(`tags`, `id`, `n`) VALUES (DEFAULT, 1, 2), (default, 3, f(4, 5))",
        "INSERT INTO `two`( `id`, `n`) VALUES ( 1, 2), ( 3, f(4, 5))"},
       {"INSERT INTO two (a, b, id) VALUES (DEFAULT, DEFAULT, 3)",

@@ -70,7 +70,7 @@ TEST(SelectPlan, ASelectInBracketsIsAskedWithWhatTheOrderAroundItNeeds) {
   };
   for (const auto& c : cases) {
     const auto select = planned(c.statement);
-    EXPECT_EQ(asked(c.statement), c.asked) << c.statement;
+    EXPECT_EQ(asked(c.statement), std::string(c.asked) + "; SHOW META");
     EXPECT_EQ(keys(select.plan.rows.order), c.order) << c.statement;
     ASSERT_TRUE(select.plan.rows.outer) << c.statement;
     EXPECT_EQ(keys(select.plan.rows.outer->order), c.outer) << c.statement;

@@ -232,6 +232,7 @@ class SqlReader {
   void status(Show show, SqlRange name) {
     auto text = joined(name);
     if (!text || text->empty()) return refuse(unknown_statement(statement_, "unknown statement"));
+    if (show == Show::table) text->erase(0, text->rfind('.') + 1);  // the schema before it
     done(StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)});
   }
   void like(SqlRange pattern) {
