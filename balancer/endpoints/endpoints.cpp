@@ -17,6 +17,7 @@
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/route_path.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
+#include "balancer/endpoints/table_answers.hpp"
 
 namespace karmad {
 namespace {
@@ -147,7 +148,7 @@ Answer no_such_path(Query& query) {
   if (const auto* served = query.topology->pattern_of(query.request.path)) {
     const auto segment = pattern_segment(served->endpoint.path, query.request.path, kTableSegment);
     if (const auto names = decoded_tables(segment))
-      return bad_request(query, 404, query.topology->unknown(*names));
+      return refused_query(query, *served, {404, query.topology->unknown(*names)});
   }
   return bad_request(query, 404,
                      fmt::format("no endpoint and no route has the path '{}'", query.request.path));

@@ -15,7 +15,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   } else {
     read();
   }
-  if (!parts) co_return bad_request(query, parts.error().status, parts.error().reason);
+  if (!parts) co_return refused_query(query, served, parts.error());
 
   const auto whole_request = query.request;
   std::vector<std::string> bodies;

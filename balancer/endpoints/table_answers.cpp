@@ -13,11 +13,15 @@ Task<Answer> completed_task(Answer answer) {
   co_return answer;
 }
 
-namespace {
-
-Answer refused_query(Query& query, const ClientError& error) {
-  return bad_request(query, error.status, error.reason);
+Answer refused_query(Query& query, const ServedPath& served, const ClientError& error) {
+  auto answer = bad_request(query, error.status, {});
+  answer.body.clear();
+  answer.content_type = served.kind.content_type;
+  served.dialect->refuse(error.status, error.reason, answer.body);
+  return answer;
 }
+
+namespace {
 
 /// The first table of that dialect; null: there is none.
 const Table* first_table(const Topology& topology, const DialectKind& kind) {
@@ -30,10 +34,10 @@ const Table* first_table(const Topology& topology, const DialectKind& kind) {
 Task<Answer> send_to_tables(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& list = query.parsed.table;
   if (!query.parsed.read)
-    return completed_task(
-        bad_request(query, 400, fmt::format("an update names one table, not the list '{}'", list)));
+    return completed_task(refused_query(
+        query, served, {400, fmt::format("an update names one table, not the list '{}'", list)}));
   auto table = query.topology->combined(list, served.kind);
-  if (!table) return completed_task(refused_query(query, table.error()));
+  if (!table) return completed_task(refused_query(query, served, table.error()));
   query.combined_tables.push_back(*std::move(table));
   return scatter(query, *query.combined_tables.back(), *served.dialect);
 }
@@ -46,12 +50,12 @@ Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatt
   const auto* table =
       name.empty() ? first_table(*query.topology, served.kind) : query.topology->find(name);
   if (table == nullptr)
-    return completed_task(bad_request(query, 404, query.topology->unknown(name)));
+    return completed_task(refused_query(query, served, {404, query.topology->unknown(name)}));
   if (table->dialect != served.kind)
-    return completed_task(
-        bad_request(query, 404,
-                    fmt::format("table '{}' has the dialect {}, which does not use this path", name,
-                                table->dialect.name)));
+    return completed_task(refused_query(
+        query, served,
+        {404, fmt::format("table '{}' has the dialect {}, which does not use this path", name,
+                          table->dialect.name)}));
   return scatter(query, *table, *served.dialect);
 }
 
@@ -61,7 +65,7 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
   auto parse = [&] { parsed = served.dialect->parse(query.request); };
   const auto end = co_await run_on_helper(query, query.request.body.size(), parse);
   if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
-  if (!parsed) co_return refused_query(query, parsed.error());
+  if (!parsed) co_return refused_query(query, served, parsed.error());
   query.parsed = *std::move(parsed);
   auto answer = co_await send_to_table(query, served, scatter);
   co_return answer;
@@ -72,7 +76,7 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
   auto parsed = served.dialect->parse(query.request);
-  if (!parsed) return completed_task(refused_query(query, parsed.error()));
+  if (!parsed) return completed_task(refused_query(query, served, parsed.error()));
   query.parsed = *std::move(parsed);
   return send_to_table(query, served, scatter);
 }

@@ -8,6 +8,9 @@ namespace karmad {
 /// request that names no table goes to the first table of the dialect.
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter);
 
+/// Refuses a query in the form of errors of its dialect.
+Answer refused_query(Query& query, const ServedPath& served, const ClientError& error);
+
 /// A task that is complete: it has this answer.
 Task<Answer> completed_task(Answer answer);
 

@@ -33,7 +33,7 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// Replaces names of the mirror in the reply by those that the client used, and in an error what
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
-  auto body = body_for_client(query_.parsed, reply.status, reply.body());
+  auto body = body_for_client(query_.parsed, status, reply.body());
   if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
     body = clean_utf8(body ? std::string_view(*body) : reply.body());
     if (body->size() > kLongestError) {

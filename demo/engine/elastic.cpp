@@ -95,21 +95,21 @@ std::string elastic_form(std::string_view body, std::string_view table) {
       aggregations == nullptr ? "" : ",\"aggregations\":" + json_text(*aggregations));
 }
 
-std::string elastic_error(const HttpAnswer& answer) {
+/// The refusal of a search in the other form: every mistake has the status 400.
+HttpAnswer elastic_error(const HttpAnswer& answer) {
   rapidjson::Document json;
   json.Parse(answer.body.c_str());
   const auto* error = json.IsObject() ? find_member(json, "error") : nullptr;
-  return fmt::format(R"({{"error":{},"status":{}}})", error == nullptr ? "null" : json_text(*error),
-                     answer.status);
+  return {400,
+          fmt::format(R"({{"error":{{"type":"parse_exception","reason":{}}},"status":400}})",
+                      error == nullptr ? "null" : json_text(*error)),
+          {}};
 }
 
 HttpAnswer one_search(std::string_view body, const std::string& table, const SearchOne& search) {
   auto answer = search(with_table(body, table));
-  if (answer.status == 200) {
-    answer.body = elastic_form(answer.body, table.empty() ? table_in(body) : table);
-  } else {
-    answer.body = elastic_error(answer);
-  }
+  if (answer.status != 200) return elastic_error(answer);
+  answer.body = elastic_form(answer.body, table.empty() ? table_in(body) : table);
   return answer;
 }
 
@@ -128,7 +128,7 @@ HttpAnswer several_searches(std::string_view body, const std::string& table,
 
 HttpAnswer count_of(std::string_view body, const std::string& table, const SearchOne& search) {
   auto answer = search(with_table(body, table));
-  if (answer.status != 200) return {answer.status, elastic_error(answer), {}};
+  if (answer.status != 200) return elastic_error(answer);
   rapidjson::Document json;
   json.Parse(answer.body.c_str());
   return {200,

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -170,6 +173,27 @@ ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
   return with_ids(text_rows(std::move(columns), rows));
 }
 
+/// CALL UUID_SHORT(count)
+ResultSet short_ids(const Statement& statement, Complaint& complaint) {
+  static std::atomic<std::uint64_t> next = static_cast<std::uint64_t>(
+      std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto& arguments = statement.arguments;
+  const auto* count = arguments.size() == 1 && arguments[0].size() == 1
+                          ? std::get_if<std::int64_t>(arguments[0].data())
+                          : nullptr;
+  if (count == nullptr || *count < 1 || *count > kMost) {
+    complaint.say(
+        500, fmt::format("bad argument {} in UUID_SHORT() call", arguments.size() != 1 ? "count"
+                                                                 : count == nullptr    ? "type"
+                                                                                       : "value"));
+    return {};
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::int64_t i = 0; i < *count; ++i) rows.push_back({fmt::to_string(next++)});
+  return text_rows({"uuid_short()"}, rows);
+}
+
 }  // namespace
 
 ResultSet stored_queries(const SqlServer& server, const Select& select) {
@@ -186,6 +210,7 @@ ResultSet stored_queries(const SqlServer& server, const Select& select) {
 
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {
   const auto& what = statement.what;
+  if (what == "uuid_short") return short_ids(statement, complaint);
   if (const auto table = argument_text(statement, what == "pq" ? 0 : 1);
       !is_table(server.tables, table)) {
     complaint.say(500, fmt::format("no such table {}", table));

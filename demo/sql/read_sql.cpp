@@ -23,6 +23,27 @@ class SelectReader {
 
   /// Behind SELECT.
   Statement read() {
+    read_select();
+    return std::move(out_);
+  }
+
+  /// Behind `SELECT * FROM (SELECT`.
+  Statement read_nested() {
+    read_select();
+    cursor_.expect_sign(")");
+    auto& inner = out_.select;
+    cursor_.expect_word("order");
+    inner.outer.emplace(OuterRows{read_order(scope()), inner.limit, 0});
+    Select around;
+    around.limit = inner.limit;
+    read_limit(around);
+    inner.outer->limit = around.limit;
+    inner.outer->offset = std::max(inner.offset, around.offset);
+    return std::move(out_);
+  }
+
+ private:
+  void read_select() {
     look_for_table();
     read_items(out_.select.items);
     if (cursor_.take_word("from")) {
@@ -30,10 +51,8 @@ class SelectReader {
       read_clauses();
     }
     finish_groupby();
-    return std::move(out_);
   }
 
- private:
   SqlScope scope() const {
     return {.table = out_.select.table, .aliases = out_.select.items, .table_alias = table_alias_};
   }
@@ -351,12 +370,21 @@ class StatementReader {
       : cursor_(cursor), tables_(tables) {}
 
   Statement read() {
-    if (cursor_.take_word("select")) return SelectReader{cursor_, tables_}.read();
+    if (cursor_.take_word("select")) {
+      if (!cursor_.at_sign("*") || !cursor_.at_word("from", 1) || !cursor_.at_sign("(", 2))
+        return SelectReader{cursor_, tables_}.read();
+      cursor_.take_sign("*");
+      cursor_.take_word("from");
+      cursor_.take_sign("(");
+      cursor_.expect_word("select");
+      return SelectReader{cursor_, tables_}.read_nested();
+    }
     if (cursor_.take_word("show")) {
       read_show();
     } else if (cursor_.take_word("desc") || cursor_.take_word("describe")) {
       out_.kind = Statement::Kind::describe;
       read_table();
+      cursor_.take_word("table");
     } else if (cursor_.take_word("set")) {
       read_set();
     } else if (cursor_.take_word("call")) {

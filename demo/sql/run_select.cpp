@@ -219,9 +219,36 @@ void add_row(const Select& select, const Row& row, ResultSet& out) {
   out.hits.push_back(row.hit);
 }
 
+/// The first rows of a SELECT in brackets, in the order around them.
+std::vector<Row> in_outer_order(const Select& select, std::span<const Row> rows) {
+  const auto& keys = select.outer->order;
+  auto sorted =
+      plain_rows({rows.begin(),
+                  rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), select.limit))});
+  for (auto& row : sorted)
+    for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
+  std::ranges::stable_sort(sorted, [&](const SortedRow& a, const SortedRow& b) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
+          order != 0)
+        return (order < 0) != keys[i].descending;
+    return false;
+  });
+  std::vector<Row> out;
+  for (const auto& row : sorted) out.push_back(row.row);
+  return out;
+}
+
 /// Adds the rows of the page, of those that `max_matches` leaves.
 void add_page(const Select& select, std::span<const Row> rows, ResultSet& out) {
   const auto kept = std::min(rows.size(), select.max_matches);
+  if (select.outer) {
+    auto page = select;
+    page.outer.reset();
+    page.limit = select.outer->limit;
+    page.offset = select.outer->offset;
+    return add_page(page, in_outer_order(select, rows.first(kept)), out);
+  }
   const auto begin = std::min(kept, select.offset);
   const auto end = begin + std::min(kept - begin, select.limit);
   for (auto i = begin; i < end; ++i) add_row(select, rows[i], out);

@@ -26,6 +26,13 @@ struct OrderKey {
   std::string text{};  ///< in the statement
 };
 
+/// What stands around the brackets of a SELECT: its rows are sorted and cut once more.
+struct OuterRows {
+  std::vector<OrderKey> order;
+  std::size_t limit = 20;
+  std::size_t offset = 0;
+};
+
 /// A SELECT, or a FACET of one. Empty orders: by weight, the best first; then by id.
 struct Select {
   std::string table;  ///< empty: one row of constants
@@ -40,6 +47,7 @@ struct Select {
   std::size_t offset = 0;
   std::size_t max_matches = 1000;
   std::optional<std::size_t> cutoff;  ///< most documents to find; 0: all; nothing: a page, or all
+  std::optional<OuterRows> outer;
   bool has_facets = false;
   bool scrolls = false;
   std::vector<Literal> after;  ///< of a scroll: values of the sort keys in the row before the page

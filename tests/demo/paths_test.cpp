@@ -80,7 +80,8 @@ TEST_F(Paths, InTheFormOfElasticsearchSearch) {
                                  "{\"index\":\"products\"}\n{\"size\":2}\n"
                                  "{\"index\":\"nope\"}\n{}\n"));
   EXPECT_EQ(both["responses"][0]["hits"]["hits"].Size(), 2);
-  EXPECT_EQ(both["responses"][1]["status"].GetInt(), 500);
+  EXPECT_EQ(both["responses"][1]["status"].GetInt(), 400);
+  EXPECT_STREQ(both["responses"][1]["error"]["type"].GetString(), "parse_exception");
 }
 
 TEST_F(Paths, InTheFormOfElasticsearchChangeDocuments) {

@@ -171,5 +171,143 @@ TEST(SingleStatements, SuggestInTheLayoutThatTheOptionsWant) {
     }
 }
 
+/// The answers of both tables, which have the same documents.
+void expect_same(const OneAndTwo& at, std::string_view statement) {
+  for (const std::string_view path : {"/sql?mode=raw", "/sql", "/cli_json"}) {
+    const auto of = [&](std::string_view table) {
+      auto text = std::string(statement);
+      for (auto place = text.find('$'); place != text.npos; place = text.find('$'))
+        text.replace(place, 1, table);
+      const auto answer = at.ask(text, path);
+      EXPECT_EQ(answer.status, 200) << text << answer.body;
+      return without_took(answer.body);
+    };
+    EXPECT_EQ(of("two"), of("one")) << path << " " << statement;
+  }
+}
+
+TEST(SingleStatements, ASelectInBracketsIsTheSameOnTwoShards) {
+  const OneAndTwo at;
+  for (const std::string_view statement :
+       {"SELECT * FROM (SELECT id, price, brand FROM $ ORDER BY price DESC, id ASC LIMIT 40) ORDER "
+        "BY "
+        "brand ASC, id DESC LIMIT 3, 7",
+        "select * from (select id, title from $ where match('blue') order by id desc limit 30) "
+        "order "
+        "by title asc, id asc;",
+        "SELECT * FROM (SELECT p.id FROM $ AS p WHERE p.price > 50 ORDER BY p.id DESC LIMIT 4, 30) "
+        "AS x "
+        "ORDER BY x.id ASC LIMIT 5",
+        "SELECT * FROM (SELECT brand, COUNT(*) AS c, AVG(price) a FROM $ GROUP BY brand ORDER BY "
+        "brand "
+        "ASC LIMIT 10) ORDER BY a DESC, brand ASC LIMIT 4",
+        "SELECT * FROM (SELECT id FROM $ WHERE id > 9000 ORDER BY id ASC) ORDER BY id DESC"})
+    expect_same(at, statement);
+  const auto list = at.ask(
+      "SELECT * FROM (SELECT id FROM two ORDER BY id ASC LIMIT 5) ORDER BY id DESC LIMIT 2; SHOW "
+      "META");
+  EXPECT_NE(list.body.find("\"id\":5"), std::string::npos) << list.body;
+  EXPECT_NE(list.body.find("total_found"), std::string::npos) << list.body;
+  const auto preferred =
+      at.ask("SELECT * FROM (SELECT id FROM two ORDER BY id ASC LIMIT 5) ORDER BY id DESC LIMIT 1",
+             "/sql?mode=raw&read_preference=nearest");
+  EXPECT_NE(preferred.body.find("\"id\":5"), std::string::npos) << preferred.body;
+  for (const std::string_view table : {"one", "two"})
+    for (const std::string_view form :
+         {"SELECT * FROM (SELECT id FROM {}) WHERE id = 1 ORDER BY id ASC",
+          "SELECT * FROM (SELECT id FROM {})", "SELECT id FROM (SELECT id FROM {}) ORDER BY id ASC",
+          "SELECT * FROM (SELECT id FROM {} FACET brand) ORDER BY id ASC"})
+      EXPECT_EQ(at.ask(fmt::format(fmt::runtime(form), table)).status, 400) << form << table;
+  at.expect_healthy();
+}
+
+TEST(SingleStatements, AFacetOfSeveralKeysByFacetIsInTheirOrder) {
+  const OneAndTwo at;
+  expect_same(
+      at,
+      "SELECT id FROM $ ORDER BY id ASC LIMIT 1 FACET brand, tags ORDER BY FACET() ASC LIMIT 30");
+  expect_same(at,
+              "SELECT id FROM $ ORDER BY id ASC LIMIT 1 FACET brand ORDER BY FACET() DESC LIMIT 3 "
+              "FACET brand BY brand ORDER BY FACET()");
+}
+
+TEST(SingleStatements, OfOtherServersOfSqlMeanWhatTheyMeanThere) {
+  const OneAndTwo at;
+  expect_same(
+      at, "SELECT shop.$.id, price FROM shop.$ WHERE shop.$.id IN ('7', '8', 9) ORDER BY id ASC");
+  expect_same(at, "SELECT `id` FROM `shop`.`$` WHERE `id` = '7' LIMIT '1'");
+  for (const std::string_view table : {"one", "two"}) {
+    const auto answer = at.ask(fmt::format("SELECT nothing FROM shop.{} WHERE id = '1'", table));
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_NE(answer.body.find(fmt::format("table {}: unknown column: nothing", table)),
+              std::string::npos)
+        << answer.body;
+  }
+  EXPECT_NE(at.ask("SELECT id FROM shop.nosuch").body.find("no table 'nosuch'"), std::string::npos);
+  at.expect_healthy();
+}
+
+TEST(SingleStatements, OfTheEngineAboutTablesAndIdsAreAnswered) {
+  const OneAndTwo at;
+  const auto has = [&](std::string_view statement, std::string_view part) {
+    const auto answer = at.ask(statement);
+    EXPECT_EQ(answer.status, 200) << statement << answer.body;
+    EXPECT_NE(answer.body.find(part), std::string::npos) << statement << answer.body;
+  };
+  for (const std::string_view table : {"one", "two"}) {
+    has(fmt::format("DESC shop.{}", table), R"("Type":"remote_1")");
+    has(fmt::format("DESC {} TABLE", table), R"("Field":"id","Type":"bigint")");
+    has(fmt::format("SHOW CREATE TABLE {}", table), fmt::format("CREATE TABLE {} (", table));
+    has(fmt::format("EXPLAIN QUERY {} 'steel'", table), "transformed_tree");
+  }
+  has("-- a comment", "\"error\":\"\"");
+  has("CALL UUID_SHORT(3)", R"("total":3)");
+  for (const std::string_view wrong :
+       {"CALL UUID_SHORT()", "CALL UUID_SHORT(0)", "CALL UUID_SHORT('a')"})
+    EXPECT_GE(at.ask(wrong).status, 400) << wrong;
+  EXPECT_EQ(at.ask("CALL UUID_SHORT(3); DROP TABLE two").status, 400);
+  EXPECT_EQ(at.ask("CALL UUID_LONG(3)").status, 400);
+  at.expect_healthy();
+}
+
+// The engine tells every mistake in a search by 400 there.
+TEST(SingleStatements, MistakesAtElasticsearchsPathsHaveTheEnginesShape) {
+  const OneAndTwo at;
+  const auto expect_mistake = [](const Response& answer, std::string_view reason) {
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_TRUE(answer.body.starts_with(R"({"error":{"type":"parse_exception","reason":")"))
+        << answer.body;
+    EXPECT_TRUE(answer.body.ends_with(R"("},"status":400})")) << answer.body;
+    EXPECT_NE(answer.body.find(reason), std::string::npos) << answer.body;
+  };
+  for (const std::string table : {"one", "two"}) {
+    const auto search = [&](std::string_view body, std::string_view path = "/_search") {
+      return post(at.master.port(), fmt::format("/{}{}", table, path), body);
+    };
+    for (const std::string_view path : {"/_search", "/_count"}) {
+      expect_mistake(search(R"({"query":{"equals":{"nosuch":1}}})", path), "nosuch");
+      expect_mistake(search(R"({"query":{"cats":{"x":1}}})", path), "");
+      expect_mistake(search(R"({"query":{"match_all":{})", path), "JSON");
+      expect_mistake(search("[1]", path), "JSON object");
+    }
+    expect_mistake(search(R"({"size":"x"})"), "");
+    const auto several =
+        search("{}\n{\"query\":{\"equals\":{\"nosuch\":1}}}\n{}\n{\"size\":1}\n", "/_msearch");
+    EXPECT_EQ(several.status, 200);
+    EXPECT_NE(several.body.find(R"([{"error":{"type":"parse_exception","reason":"table )" + table),
+              std::string::npos)
+        << several.body;
+    EXPECT_NE(several.body.find(R"("},"status":400},{"took")"), std::string::npos) << several.body;
+  }
+  for (const std::string_view path : {"/_search", "/nosuch/_search", "/nosuch/_count"}) {
+    const auto unknown = post(at.master.port(), path, R"({"index":"nosuch"})");
+    EXPECT_EQ(unknown.status, 404);
+    EXPECT_TRUE(
+        unknown.body.starts_with(R"({"error":{"type":"index_not_found_exception","reason":)"))
+        << unknown.body;
+  }
+  at.expect_healthy();
+}
+
 }  // namespace
 }  // namespace karmad::test

@@ -114,11 +114,11 @@ void expect_as_one(bool mirrored, double floor) {
 }
 
 TEST(Truth, TwoShardsAnswerAsOneServer) {
-  expect_as_one(false, 0.97);
+  expect_as_one(false, 0.985);
 }
 
 TEST(Truth, TwoShardsOfTwoMirrorsAnswerAsOneServer) {
-  expect_as_one(true, 0.97);
+  expect_as_one(true, 0.985);
 }
 
 }  // namespace

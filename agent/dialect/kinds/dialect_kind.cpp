@@ -8,7 +8,8 @@
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
-#include "agent/json/json_cursor.hpp"
+#include "agent/dialect/replies/search_reply.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -20,6 +21,30 @@ void write_error_with_status(int status, std::string_view reason, std::string& o
   append_error_body(out, reason);
   out.pop_back();
   fmt::format_to(std::back_inserter(out), R"(,"status":{}}})", status);
+}
+
+namespace {
+
+/// What the engine calls an error of that status.
+std::string_view elastic_error_type(int status) {
+  switch (status) {
+    case 400:
+      return "parse_exception";
+    case 404:
+      return "index_not_found_exception";
+    case 409:
+      return "action_request_validation_exception";
+    default:
+      return "Error";
+  }
+}
+
+}  // namespace
+
+void write_elastic_error(int status, std::string_view reason, std::string& out) {
+  JsonLine line(out);
+  line.add(R"({"error":{"type":)", Quoted(elastic_error_type(status)), R"(,"reason":)",
+           Quoted(reason), R"(},"status":)", status, '}');
 }
 
 /// An error about a statement, in the words of the client's own statement.
@@ -42,11 +67,11 @@ std::optional<std::string> body_for_client(const Parsed& parsed, int status,
   if (parsed.answer == PassedAnswer::with_table) return with_table(body, parsed.table);
   if (parsed.answer == PassedAnswer::error_of_statement)
     return status < 400 ? std::nullopt : error_for_client(parsed, body);
-  const auto error = whole_object(body);
-  if (!error || last_member(*error, "error").empty() || !last_member(*error, "status").empty())
-    return std::nullopt;
-  const auto end = body.rfind('}');
-  return fmt::format(R"({},"status":{}{})", body.substr(0, end), status, body.substr(end));
+  const auto error = agent_error_text(body);
+  if (status < 400 || error.empty()) return std::nullopt;
+  std::string out;
+  write_elastic_error(status, with_table_of_client(error, parsed.table), out);
+  return out;
 }
 
 std::expected<Plan, ClientError> Dialect::plan(const ClientRequest&, const Parsed& parsed,

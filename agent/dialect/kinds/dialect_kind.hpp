@@ -23,6 +23,9 @@ using ErrorWriter = void (*)(int status, std::string_view reason, std::string& o
 void write_error(int status, std::string_view reason, std::string& out);
 /// `{"error":"reason","status":400}`.
 void write_error_with_status(int status, std::string_view reason, std::string& out);
+/// `{"error":{"type":"parse_exception","reason":"…"},"status":400}`, as Manticore Search writes it
+/// at the Elasticsearch-like paths.
+void write_elastic_error(int status, std::string_view reason, std::string& out);
 
 /// The language of a backend: pure functions on bytes, safe to call from any worker.
 class Dialect {
@@ -54,8 +57,8 @@ class Dialect {
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
 };
 
-/// The body of a complete answer or error of a mirror, with this status, as `parsed.answer` says:
-/// in the client's terms. Nothing: the body is sent unchanged.
+/// The body of a complete answer or error of a mirror, with the client's status, as `parsed.answer`
+/// says: in the client's terms. Nothing: the body is sent unchanged.
 std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body);
 
 /// The paths that belong to one table, and how they are rewritten for its agents.

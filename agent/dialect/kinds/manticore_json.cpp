@@ -119,7 +119,7 @@ ReadParsed parse_elastic(const ClientRequest& request, unsigned max_depth) {
                 : bulk ? read_bulk(own->body, max_depth)
                        : read_update(own->path, own->body, max_depth);
   if (!parsed) return std::unexpected(at_clients_line(std::move(parsed.error()), *own));
-  if (search) parsed->answer = PassedAnswer::status_in_error;
+  if (search) parsed->answer = PassedAnswer::elastic_error;
   parsed->planned = search || bulk;  // the form of the answer differs
   parsed->translated = std::move(own);
   return parsed;
@@ -338,7 +338,7 @@ std::unique_ptr<Dialect> make_stored_query(const DialectSettings& settings) {
 
 std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings) {
   return std::make_unique<ManticoreJson>(settings, parse_elastic, judge_elastic,
-                                         write_error_with_status);
+                                         write_elastic_error);
 }
 
 }  // namespace karmad

@@ -108,17 +108,34 @@ std::optional<ClientError> read_text(StatementText& statement) {
   return std::nullopt;
 }
 
-/// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
-std::optional<ClientError> read_for_engines(StatementText& statement) {
-  if (statement.read == nullptr)
-    if (auto refusal = read_text(statement)) return refusal;
-  auto text = without_foreign_forms(statement.text, *statement.read);
-  if (!text) return std::nullopt;
-  statement.given = std::make_shared<const StatementText>(statement);
+/// Reads another text in place of the client's.
+std::optional<ClientError> read_instead(StatementText& statement, std::string text) {
+  if (statement.given == nullptr)
+    statement.given = std::make_shared<const StatementText>(statement);
   auto owner = std::make_shared<StatementList>();
-  statement.text = owner->decoded = *std::move(text);
+  statement.text = owner->decoded = std::move(text);
   statement.owner = std::move(owner);
   return read_text(statement);
+}
+
+/// Whether the table is `schema.table`: no table of the configuration has a dot in its name.
+bool names_schema(const SqlStatement& read) {
+  const auto* const select = std::get_if<SqlSelect>(&read);
+  const auto* const change = std::get_if<ChangeStatement>(&read);
+  const auto has_dot = [](const std::string& table) { return table.find('.') != table.npos; };
+  return (select != nullptr && has_dot(select->table)) ||
+         (change != nullptr && has_dot(change->table));
+}
+
+/// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
+std::optional<ClientError> read_for_engines(StatementText& statement) {
+  auto refusal = statement.read == nullptr ? read_text(statement) : std::nullopt;
+  if (refusal || names_schema(*statement.read))
+    if (auto text = without_schema(statement.text))
+      refusal = read_instead(statement, *std::move(text));
+  if (refusal) return refusal;
+  auto text = without_foreign_forms(statement.text, *statement.read);
+  return text ? read_instead(statement, *std::move(text)) : std::nullopt;
 }
 
 /// Whether the answer is the hits of a search. Servers write these two members first.

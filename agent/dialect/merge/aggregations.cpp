@@ -289,6 +289,8 @@ std::optional<std::size_t> merge_by_key(const Aggregation& aggregation, Collatio
     }
     return false;
   });
+  rows.erase(rows.begin(),
+             rows.begin() + static_cast<std::ptrdiff_t>(std::min(aggregation.skip, rows.size())));
   if (aggregation.size != 0 && rows.size() > aggregation.size) rows.resize(aggregation.size);
   std::vector<AnswerBucket> page;
   page.reserve(rows.size());

@@ -48,6 +48,7 @@ struct RangeBounds {
 struct Aggregation {
   std::string name;
   Merging merging = Merging::sum;
+  std::size_t skip = 0;                  ///< terms: buckets before those wanted
   std::size_t size = 0;                  ///< buckets wanted: terms, composite; at most: ranges
   std::size_t asked = 0;                 ///< composite: requested of a shard; fewer: it has no more
   KeyKind key = KeyKind::attribute;      ///< terms
@@ -60,6 +61,7 @@ struct Aggregation {
 
 /// Values of the request that limit its aggregations.
 struct SearchPage {
+  std::size_t offset = 0;
   std::size_t limit = 20;
   std::size_t max_matches = 1000;
 };

@@ -258,7 +258,11 @@ class GroupMerge {
     for (const auto& row : one_per_shard_)
       measured_.push_back({row[at(folded.column)], documents ? documents_in(row[*documents]) : 1,
                            folded.sum ? row[at(*folded.sum)] : std::string_view()});
-    auto value = karmad::folded(folded.fold, measured_, collation_);
+    const auto type = rows_.columns[at(folded.column)].type;
+    const auto sum_of = type == "long long" ? SumOf::whole
+                        : type == "float"   ? SumOf::floats
+                                            : SumOf::numbers;
+    auto value = karmad::folded(folded.fold, measured_, collation_, sum_of);
     return value == "null" ? std::string() : value;
   }
 

@@ -1,6 +1,8 @@
 #include "agent/dialect/merge/merge_select.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "agent/dialect/merge/merge_groups.hpp"
 #include "agent/dialect/merge/shard_meta.hpp"
@@ -33,6 +35,24 @@ MergedRows without_rows(const RawReplies& replies, std::size_t set, const RowPla
     if (!column.name.starts_with(kHiddenName)) merged.columns.push_back(column);
   if (plan.grouped) merged.groups_of_shard.resize(replies.shards());
   return merged;
+}
+
+/// Sorts and cuts the rows of a SELECT in brackets by what stands around them.
+void apply_outer(const OuterRows& outer, Collation collation, ResultSet& rows) {
+  if (!have_columns(outer.order, rows.columns.size())) return;  // a set without rows
+  std::vector<std::size_t> order(rows.count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  sort_rows<std::size_t>(outer.order, rows, collation, order, std::identity());
+  const auto begin = std::min(outer.offset, order.size());
+  const auto kept = std::span(order).subspan(begin, std::min(outer.limit, order.size() - begin));
+  std::vector<std::string_view> cells;
+  cells.reserve(kept.size() * rows.columns.size());
+  for (const auto number : kept) {
+    const auto row = rows.row(number);
+    cells.insert(cells.end(), row.begin(), row.end());
+  }
+  rows.cells = std::move(cells);
+  rows.count = kept.size();
 }
 
 /// The rows and the facets of a SELECT, and what the merge knows of them besides.
@@ -68,6 +88,7 @@ std::expected<MergedSets, BadReply> merge_sets(const SelectPlan& plan, const Raw
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));
+    if (rows.outer) apply_outer(*rows.outer, plan.collation, *merged);
     keep(*std::move(merged));
   }
   return all;
@@ -124,6 +145,7 @@ std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const Sha
   auto& rows = merged->sets.front();
   rows.warning = collect_warnings(notes.warning, raw, meta, *merged);
   auto total = meta.total_found(merged->of_rows, plan.rows.having.has_value());
+  total.cut(plan.rows.stops_at);
   if (plan.rows.nearest != 0)
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());

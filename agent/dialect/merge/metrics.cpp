@@ -39,7 +39,7 @@ struct RealFormat {
   }
 };
 
-std::string sum_of(std::span<const Measured> shards) {
+std::string sum_over(std::span<const Measured> shards, SumOf of) {
   RealFormat format;
   bool any = false;
   bool exact = true;
@@ -55,7 +55,10 @@ std::string sum_of(std::span<const Measured> shards) {
     const auto magnitude = static_cast<Wide>(number.magnitude);
     if (number.integer) whole += number.negative ? -magnitude : magnitude;
   }
-  return !any ? std::string() : exact ? fmt::format("{}", whole) : format.text(real);
+  if (!any) return {};
+  if (exact && of == SumOf::whole) return fmt::to_string(static_cast<std::int64_t>(whole));
+  if (exact) return fmt::format("{}", whole);
+  return format.text(of == SumOf::floats ? static_cast<float>(real) : real);
 }
 
 /// The sum of the values behind a shard's mean.
@@ -122,10 +125,10 @@ std::string joined_texts(std::span<const Measured> shards) {
 
 }  // namespace
 
-std::string folded(Fold fold, std::span<const Measured> values, Collation collation) {
+std::string folded(Fold fold, std::span<const Measured> values, Collation collation, SumOf sum_of) {
   switch (fold) {
     case Fold::sum:
-      return sum_of(values);
+      return sum_over(values, sum_of);
     case Fold::smallest:
     case Fold::largest:
       return extreme_of(values, fold == Fold::largest, collation);

@@ -232,6 +232,7 @@ std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const Shar
   if (const auto shard = merge.run()) return BadReply{*shard, "a hit is malformed"};
   auto& total = heads.total;
   total.count -= std::min(total.count, merge.copies());
+  total.cut(how.stops_at);
   if (how.most_found) total.count = std::min(total.count, *how.most_found);
   if (how.scroll) total.count -= std::min(total.count, how.scroll->pages.skip());
 

@@ -46,6 +46,7 @@ struct SearchMerge {
   AggregationPlan aggregations;
   Collation collation = Collation::libc_ci;
   std::optional<std::uint64_t> most_found{};  ///< `hits.total` at most
+  std::optional<std::uint64_t> stops_at{};    ///< TotalFound::cut
   std::size_t nearest = 0;  ///< the sort is not by distance: keep the nearest; 0: nothing to do
   std::optional<HitScroll> scroll{};
   bool reads_tail = false;  ///< of the replies, what follows the hits

@@ -94,6 +94,8 @@ struct DescribeStep {
   }
   std::string operator()(const SelectPlan& step) const {
     auto text = text_of_rows(step.rows);
+    if (const auto& outer = step.rows.outer)
+      text += "; then " + text_of_page(outer->offset, outer->limit, outer->order);
     for (const auto& facet : step.facets) text += "; facet of " + text_of_rows(facet);
     if (!step.pairs.empty())
       text += fmt::format("; lists of distinct pairs: {}", step.pairs.size());

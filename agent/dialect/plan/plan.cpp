@@ -106,6 +106,7 @@ AgentRequest write_planned(const Plan& plan, std::size_t shard, std::span<const 
 }
 
 int refusal_status(const Plan& plan, int status, std::string_view body) {
+  if (plan.elastic && status == 500) return 400;  // whatever the mistake is
   const bool of_parser = plan.parser_errors_are_400 && status == 500;
   return of_parser && agent_error_text(body).starts_with("P01:") ? 400 : status;
 }

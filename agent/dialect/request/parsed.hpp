@@ -63,7 +63,7 @@ struct TranslatedRequest {
 enum class PassedAnswer : std::uint8_t {
   unchanged,
   with_table,          ///< with the client's name of the table
-  status_in_error,     ///< an error also names its status
+  elastic_error,       ///< an error has the form of the Elasticsearch-like paths
   error_of_statement,  ///< an error speaks of the client's statement and table
 };
 

@@ -63,6 +63,7 @@ struct SearchRequest {
   QueryOptions options;
   ByteRange scroll_option;       ///< `options.scroll`
   ByteRange max_matches_option;  ///< `options.max_matches`; if repeated, the last
+  bool has_cutoff = false;       ///< `options.cutoff`
   std::size_t closing_brace = 0;
   bool odd_key = false;  ///< has a key as may_name_property() describes it
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <expected>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,7 +55,7 @@ struct KnnByDocument {
 struct ForeignForms {
   std::string alias{};       ///< of the table, `FROM t AS alias`; empty: none
   ByteRange alias_place{};   ///< in the statement, AS included
-  bool may_be_more = false;  ///< names with dots, arguments of COUNT but `*`, ORDER BY NULL
+  bool may_be_more = false;  ///< one of the other forms that without_foreign_forms() removes
 
   bool any() const { return may_be_more || !alias.empty(); }
 };
@@ -92,6 +94,12 @@ struct SqlSelect {
   RowWindow window;
   SqlSpan option_list;
   std::vector<FacetClause> facets;
+
+  /// `SELECT * FROM (this one) ORDER BY … LIMIT …`: the outer SELECT, of which only these two
+  /// clauses count. Null: there is none.
+  std::shared_ptr<const SqlSelect> outer;
+  /// What the views of both refer to then, with all offsets of the statement.
+  std::shared_ptr<const std::pair<std::string, std::string>> own_texts;
 };
 
 /// What is read of INSERT, REPLACE, UPDATE or DELETE. Offsets are of the statement; the rest is
@@ -158,7 +166,7 @@ struct ShowStatement {
     table_settings,  ///< SHOW TABLE t SETTINGS
     query_tree,      ///< EXPLAIN QUERY t 'query'
     threads,         ///< SHOW THREADS
-    server,          ///< SHOW SETTINGS, SHOW VARIABLES
+    server,          ///< SHOW SETTINGS, SHOW VARIABLES, CALL UUID_SHORT
   };
   Object object = Object::server;
   std::string table;  ///< empty: it names none

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <forward_list>
 #include <initializer_list>
 #include <optional>
@@ -70,6 +72,12 @@ std::string cell_text(std::string_view cell);
 struct TotalFound {
   std::uint64_t count = 0;
   bool is_lower_bound = false;
+
+  /// Of shards that each may have stopped at the end of the page, at `stop`, as one server would:
+  /// then it is what one server says.
+  void cut(std::optional<std::uint64_t> stop) {
+    if (stop && is_lower_bound) count = std::min(count, *stop);
+  }
 };
 
 /// What SHOW META and SHOW SCROLL say of a SELECT.

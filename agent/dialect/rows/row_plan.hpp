@@ -80,6 +80,14 @@ struct JsonCell {
   std::vector<JsonStep> steps;
 };
 
+/// The ORDER BY and LIMIT around a SELECT in brackets: rows that are merged are sorted and cut once
+/// more. Equal rows keep their order.
+struct OuterRows {
+  std::vector<RowKey> order;
+  std::size_t offset = 0;
+  std::size_t limit = 20;
+};
+
 /// How a result set of several shards becomes one. A shard's documents are in the order `order`,
 /// except that its last key, the id, may be missing.
 struct RowPlan {
@@ -92,6 +100,7 @@ struct RowPlan {
   std::size_t offset = 0;
   std::size_t limit = 20;
   std::size_t nearest = 0;  ///< most rows found by KNN() over all shards; 0: no bound
+  std::optional<std::uint64_t> stops_at{};  ///< TotalFound::cut
   /// The distance, if `order` is another order: of all rows of the shards, those that are not among
   /// the `nearest` of all shards are left out.
   std::optional<ColumnAt> distance;
@@ -101,6 +110,7 @@ struct RowPlan {
   /// The names of the keys of `order` in the tokens of a scroll; empty: the rows do not scroll.
   std::vector<std::string> scroll_names;
 
+  std::optional<OuterRows> outer;
   /// Columns that the client knows by another name: inside of a JSON string, escaped.
   std::vector<std::pair<ColumnAt, std::string>> names;
 

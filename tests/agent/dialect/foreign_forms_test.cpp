@@ -53,7 +53,7 @@ TEST(ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
       {"SELECT two.meta.two.x, meta.two.y, two.two.z, `two`.`two`.w FROM two FACET two.brand",
        "SELECT meta.two.x, meta.two.y, two.z, `two`.w FROM two FACET brand"},
       {"SELECT a.x, b.y, c.z, twofold.a FROM a, b", "SELECT x, y, c.z, twofold.a FROM `a,b`"},
-      {"SELECT a.b.id, a.id FROM a.b", "SELECT id, a.id FROM `a.b`"},
+      {"SELECT a.b.id, a.id FROM a.b", "SELECT id, a.id FROM b"},
       {"SELECT `2shop`.id, 2.5 FROM `2shop` WHERE MATCH('@2shop.id')",
        "SELECT id, 2.5 FROM `2shop` WHERE MATCH('@2shop.id')"},
       {"UPDATE `two` SET `two`.`price` = 8 WHERE `two`.`id` = 5001",
@@ -110,6 +110,76 @@ TEST(ForeignForms, AnOrderByNullIsNone) {
   EXPECT_EQ(for_engine("SELECT brand, COUNT(*) n FROM two GROUP BY brand ORDER BY NULL LIMIT 3"),
             "SELECT brand, COUNT(*) n FROM two GROUP BY brand LIMIT 3");
   EXPECT_EQ(for_engine("select t.id from two t order  by null"), "select id from two");
+}
+
+TEST(ForeignForms, ASchemaBeforeATableIsLeftOut) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT id FROM shop.two WHERE price > 1.5 LIMIT 3",
+       "SELECT id FROM two WHERE price > 1.5 LIMIT 3"},
+      {"SELECT `shop`.`two`.`id`, shop.two.price FROM `Shop`.`Two` ORDER BY SHOP.two.id ASC",
+       "SELECT `id`, price FROM `Two` ORDER BY id ASC"},
+      {"select `shop`.two.id, x from shop.`two`", "select id, x from `two`"},
+      {"SELECT p.id FROM shop.two AS p WHERE p.shop.two = 1",
+       "SELECT id FROM two WHERE shop.two = 1"},
+      {"SELECT a.id FROM shop.one, shop.two", "SELECT a.id FROM `one,two`"},
+      {"UPDATE shop.two SET price = 2.5 WHERE id = 7", "UPDATE two SET price = 2.5 WHERE id = 7"},
+      {"DELETE FROM `shop`.`two` WHERE id = 7", "DELETE FROM `two` WHERE id = 7"},
+      {"INSERT INTO `shop`.`two` (id, title) VALUES (1, 'shop.two')",
+       "INSERT INTO `two` (id, title) VALUES (1, 'shop.two')"},
+      {"REPLACE INTO shop.two (id) VALUES (1)", "REPLACE INTO two (id) VALUES (1)"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+  EXPECT_TRUE(for_engine("SELECT id FROM a.b.c").find("`b.c`") != std::string::npos);
+  EXPECT_EQ(without_schema("SELECT meta.x FROM two WHERE n > 1.5"), std::nullopt);
+}
+
+TEST(ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT id FROM two WHERE id = '18' AND n = '7'",
+       "SELECT id FROM two WHERE id = 18 AND n = '7'"},
+      {"SELECT id FROM two WHERE `id` <> '18' AND id>='-3'",
+       "SELECT id FROM two WHERE `id` <> 18 AND id>= -3"},
+      {"SELECT p.id FROM two p WHERE p.id IN ('7', '8',9) AND p.sku IN ('7')",
+       "SELECT id FROM two WHERE id IN ( 7 , 8 ,9) AND sku IN ('7')"},
+      {"SELECT id FROM two WHERE `two`.`id` NOT IN ('7') AND brand = '7'",
+       "SELECT id FROM two WHERE `id` NOT IN ( 7 ) AND brand = '7'"},
+      {"SELECT id FROM two WHERE meta.id = '7' AND brand IN ('id', '7')",
+       "SELECT id FROM two WHERE meta.id = '7' AND brand IN ('id', '7')"},
+      {"SELECT id FROM two WHERE id = 'x' AND id = '12345678901234567890'",
+       "SELECT id FROM two WHERE id = 'x' AND id = '12345678901234567890'"},
+      {"SELECT id FROM two LIMIT '4' OFFSET '40'", "SELECT id FROM two LIMIT 4 OFFSET 40"},
+      {"SELECT id FROM two LIMIT '8', '4' OPTION comment='4'",
+       "SELECT id FROM two LIMIT 8 , 4 OPTION comment='4'"},
+      {"UPDATE two SET sku = '5' WHERE id = '7'", "UPDATE two SET sku = '5' WHERE id = 7"},
+      {"DELETE FROM two WHERE id IN ('5', '6')", "DELETE FROM two WHERE id IN ( 5 , 6 )"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
+TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"INSERT INTO two (id, tags, meta, n) VALUES (1, DEFAULT, DEFAULT, -5)",
+       "INSERT INTO two (id , n) VALUES (1 , -5)"},
+      {"INSERT INTO `two`(`tags`, `id`, `n`) VALUES (DEFAULT, 1, 2), (default, 3, f(4, 5))",
+       "INSERT INTO `two`( `id`, `n`) VALUES ( 1, 2), ( 3, f(4, 5))"},
+      {"INSERT INTO two (a, b, id) VALUES (DEFAULT, DEFAULT, 3)",
+       "INSERT INTO two ( id) VALUES ( 3)"},
+      {"REPLACE INTO two (id, a) VALUES (3, DEFAULT)", "REPLACE INTO two (id ) VALUES (3 )"},
+      // Not in every row, or nothing would be left: engines refuse it.
+      {"INSERT INTO two (id, a) VALUES (3, DEFAULT), (4, 5)",
+       "INSERT INTO two (id, a) VALUES (3, DEFAULT), (4, 5)"},
+      {"INSERT INTO two (a) VALUES (DEFAULT)", "INSERT INTO two (a) VALUES (DEFAULT)"},
+      {"INSERT INTO two (id, a) VALUES (3, 'DEFAULT')",
+       "INSERT INTO two (id, a) VALUES (3, 'DEFAULT')"},
+      {"INSERT INTO two VALUES (3, DEFAULT)", "INSERT INTO two VALUES (3, DEFAULT)"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
 TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {

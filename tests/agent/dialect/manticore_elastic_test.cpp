@@ -200,19 +200,44 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
   EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1}})");
 }
 
-TEST(ManticoreElastic, ErrorsOfASearchHaveTheirStatus) {
+TEST(ManticoreElastic, ErrorsOfASearchHaveTheEnginesStatusAndShape) {
   const auto elastic = make_manticore_elastic({});
   const auto& dialect = *elastic;
-  const Parsed parsed{.answer = PassedAnswer::status_in_error};
+  const Parsed parsed{.table = "products", .answer = PassedAnswer::elastic_error};
   const auto told = [&](std::string_view body) {
-    return body_for_client(parsed, 500, body).value_or("as it came");
+    return body_for_client(parsed, 400, body).value_or("as it came");
   };
-  EXPECT_EQ(told("{\"error\":\"x\"}\n"), "{\"error\":\"x\",\"status\":500}\n");
-  for (const auto* same : {R"({"error":"x","status":400})", R"({"hits":{}})", R"({"error":)", ""})
+  EXPECT_EQ(told("{\"error\":\"x\"}\n"),
+            R"({"error":{"type":"parse_exception","reason":"x"},"status":400})");
+  EXPECT_EQ(
+      told(R"({"error":"table m_7: unknown column: \"n\""})"),
+      R"({"error":{"type":"parse_exception","reason":"table products: unknown column: \"n\""},)"
+      R"("status":400})");
+  EXPECT_EQ(told(R"({"error":{"type":"y","reason":"x"},"status":400})"),
+            R"({"error":{"type":"parse_exception","reason":"x"},"status":400})");
+  for (const auto* same : {R"({"hits":{}})", R"({"error":)", ""})
     EXPECT_EQ(told(same), "as it came") << same;
-  std::string refusal;
-  dialect.refuse(400, "no \"x\"", refusal);
-  EXPECT_EQ(refusal, R"({"error":"no \"x\"","status":400})");
+  EXPECT_EQ(body_for_client(parsed, 200, R"({"error":"x"})"), std::nullopt);
+  for (const std::string_view path : {"/products/_search", "/products/_count"}) {
+    const auto request = elastic_call("POST", path, "{}");
+    const auto read = dialect.parse(request);
+    ASSERT_TRUE(read);
+    for (const std::size_t shards : {1, 3}) {
+      const auto plan = dialect.plan(request, *read, shards);
+      ASSERT_TRUE(plan);
+      EXPECT_EQ(refusal_status(*plan, 500, R"({"error":"unknown column: n"})"), 400);
+      EXPECT_EQ(refusal_status(*plan, 400, "{}"), 400);
+      EXPECT_EQ(refusal_status(*plan, 501, "{}"), 501);
+    }
+  }
+  const auto refused = [&](int status) {
+    std::string refusal;
+    dialect.refuse(status, "no \"x\"", refusal);
+    return refusal;
+  };
+  EXPECT_EQ(refused(400),
+            R"({"error":{"type":"parse_exception","reason":"no \"x\""},"status":400})");
+  EXPECT_EQ(refused(503), R"({"error":{"type":"Error","reason":"no \"x\""},"status":503})");
 }
 
 TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {

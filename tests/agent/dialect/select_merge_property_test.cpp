@@ -98,6 +98,8 @@ TEST(SelectMerge, RowsDividedOverShardsMergeToTheAnswerOfOneServer) {
       "price ORDER BY FACET() DESC LIMIT 0,5 FACET brand DISTINCT user ORDER BY COUNT(*) DESC, "
       "brand "
       "ASC",
+      "SELECT id FROM T ORDER BY id ASC LIMIT 0,2 FACET brand, price ORDER BY FACET() ASC LIMIT "
+      "0,7",
       "SELECT COUNT(*) AS c, *, SUM(price) AS s FROM T GROUP BY user ORDER BY s DESC, c ASC, user "
       "ASC",
   };

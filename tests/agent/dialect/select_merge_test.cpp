@@ -43,6 +43,41 @@ TEST(SelectMerge, PutsDocumentsIntoTheCommonOrderAndKeepsTheServersLayout) {
   EXPECT_EQ(select_merged(plan, {one, two}), raw_reply({raw_set(kIdPrice, {})}));
 }
 
+TEST(SelectMerge, SortsAndCutsTheRowsOfASelectInBracketsOnceMore) {
+  const auto one = documents({R"({"id":1,"price":1})", R"({"id":4,"price":7})"}, 5);
+  const auto two = documents({R"({"id":3,"price":1})", R"({"id":2,"price":9})"}, 5);
+  auto plan = by_price();
+  plan.rows.limit = 3;
+  plan.rows.outer = OuterRows{{{{1}, true}, {{0}, true}}, 1, 5};
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"id\":3,\"price\":1},\n{\"id\":1,\"price\":1}\n");
+  plan.rows.outer = OuterRows{{{{1}}}, 0, 2};  // equal rows keep their order
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"id\":1,\"price\":1},\n{\"id\":3,\"price\":1}\n");
+  plan.rows.outer = OuterRows{{{{0}}}, 9, 2};
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})), "");
+}
+
+TEST(SelectMerge, ATotalOfShardsThatStopEarlyIsThatOfOneServer) {
+  const auto shard = [](std::size_t found, bool more, int id = 1) {
+    return raw_reply({raw_set(kIdPrice, {fmt::format(R"({{"id":{},"price":1}})", id)}),
+                      meta_set(found, {}, "0.001", more ? "gte" : "eq")});
+  };
+  const auto total = [](const SelectPlan& plan, std::vector<std::string> replies) {
+    SelectMeta meta;
+    select_merged(plan, replies, {.meta = &meta});
+    const auto text = written(meta);
+    const auto at = text.find(R"("total_found","Value":")") + 23;
+    return text.substr(at, text.find('"', at) - at);
+  };
+  auto plan = by_price();
+  EXPECT_EQ(total(plan, {shard(20, true), shard(20, true, 2)}), "40");
+  plan.rows.stops_at = 25;
+  EXPECT_EQ(total(plan, {shard(20, true), shard(20, true, 2)}), "25");
+  EXPECT_EQ(total(plan, {shard(20, true), shard(3, false, 2)}), "23");
+  EXPECT_EQ(total(plan, {shard(90, false), shard(30, false, 2)}), "120");
+}
+
 TEST(SelectMerge, KeepsTheLastShardsCopyOfADocumentAndCountsItOnce) {
   auto plan = by_price();
   plan.form = RowForm::hits;
@@ -200,7 +235,7 @@ TEST(SelectMerge, FoldsGroupsWithEqualKeys) {
   const auto one = raw_reply({raw_set(kBrands, {big, globex}), meta_set(2)});
   const auto two = raw_reply({raw_set(kBrands, {small, zeta}), meta_set(2)});
   const auto folded =
-      std::string(R"("n":4,"s":9223372036854775812,"lo":-7,"hi":7,"m":2.500000,"t":"a,b,d")");
+      std::string(R"("n":4,"s":-9223372036854775804,"lo":-7,"hi":7,"m":2.500000,"t":"a,b,d")");
   auto plan = by_brand();
   SelectMeta meta;
   EXPECT_EQ(rows_in(select_merged(plan, {one, two}, {.meta = &meta})),

@@ -46,6 +46,56 @@ struct Case {
   RowForm form = RowForm::raw;
 };
 
+TEST(SelectPlan, ASelectInBracketsIsAskedWithWhatTheOrderAroundItNeeds) {
+  const struct {
+    std::string_view statement, asked, order, outer;
+    std::size_t offset, limit, inner_limit;
+  } cases[] = {
+      {"SELECT * FROM (SELECT id, price FROM p ORDER BY price ASC LIMIT 100) ORDER BY id DESC "
+       "LIMIT 3",
+       "SELECT id, price FROM T ORDER BY price ASC, id ASC LIMIT 0,100", "1,0", "0 desc", 0, 3,
+       100},
+      {"select * from (select id from p where match('a)') limit 4,50) order by n desc, b asc limit "
+       "2,7;",
+       "SELECT id, weight() AS karmad_0, n AS karmad_1, b AS karmad_2 FROM T WHERE match('a)') "
+       "LIMIT "
+       "0,50",
+       "1 desc,0", "2 desc,3", 4, 7, 50},
+      {"SELECT * FROM (SELECT b, SUM(a) s FROM p GROUP BY b LIMIT 9) AS x ORDER BY s ASC",
+       "SELECT b, SUM(a) s, weight() AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_2 FROM T "
+       "GROUP "
+       "BY b WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY weight() DESC, id ASC LIMIT "
+       "0,1000",
+       "2 desc,3,4", "1", 0, 9, 9},
+  };
+  for (const auto& c : cases) {
+    const auto select = planned(c.statement);
+    EXPECT_EQ(asked(c.statement), std::string(c.asked) + "; SHOW META");
+    EXPECT_EQ(keys(select.plan.rows.order), c.order) << c.statement;
+    ASSERT_TRUE(select.plan.rows.outer) << c.statement;
+    EXPECT_EQ(keys(select.plan.rows.outer->order), c.outer) << c.statement;
+    EXPECT_EQ(select.plan.rows.outer->offset, c.offset) << c.statement;
+    EXPECT_EQ(select.plan.rows.outer->limit, c.limit) << c.statement;
+    EXPECT_EQ(select.plan.rows.limit, c.inner_limit) << c.statement;
+    EXPECT_EQ(select.plan.rows.offset, 0U) << c.statement;
+  }
+}
+
+TEST(SelectPlan, AFacetOfSeveralKeysByFacetIsInTheOrderOfItsKeys) {
+  const auto statement = [](std::string_view facet) {
+    return asked(fmt::format("SELECT id FROM p ORDER BY id ASC LIMIT 0 {}", facet));
+  };
+  EXPECT_TRUE(statement("FACET a, b ORDER BY FACET()")
+                  .contains(" FACET a, b ORDER BY a ASC, b ASC LIMIT 0,20;"))
+      << statement("FACET a, b ORDER BY FACET()");
+  EXPECT_TRUE(statement("FACET a, b AS c ORDER BY FACET() DESC LIMIT 5")
+                  .contains(" ORDER BY a DESC, b DESC LIMIT 0,5;"))
+      << statement("FACET a, b AS c ORDER BY FACET() DESC LIMIT 5");
+  EXPECT_TRUE(statement("FACET a BY n ORDER BY FACET() DESC")
+                  .contains(" BY n ORDER BY FACET() DESC LIMIT 0,20;"))
+      << statement("FACET a BY n ORDER BY FACET() DESC");
+}
+
 TEST(SelectPlan, AsksDocumentsWithAllThatTheirOrderNeeds) {
   const Case cases[] = {
       {"SELECT id, price FROM p WHERE MATCH('a;b') ORDER BY price ASC, id DESC LIMIT 40, 20;",

@@ -205,6 +205,7 @@ enum class Option : std::uint8_t {
   retry_count,
   retry_delay,
   scroll,
+  cutoff,
   max_matches
 };
 constexpr auto kOptionNames =
@@ -212,6 +213,7 @@ constexpr auto kOptionNames =
                         {Option::retry_count, "retry_count"},
                         {Option::retry_delay, "retry_delay"},
                         {Option::scroll, "scroll"},
+                        {Option::cutoff, "cutoff"},
                         {Option::max_matches, "max_matches"}});
 
 /// Handles every token of the body. Only top-level members and those of `options` are used; the
@@ -308,6 +310,8 @@ class SearchListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Se
     const ByteRange place{option_begin_, end};
     if (option == Option::max_matches) {
       request_.max_matches_option = place;
+    } else if (option == Option::cutoff) {
+      request_.has_cutoff = true;
     } else if (option == Option::scroll) {
       if (request_.scroll_option.found()) return fail("options.scroll is given twice");
       request_.scroll_option = place;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "config/text/source_text.hpp"
@@ -10,14 +12,19 @@
 namespace karmad {
 namespace {
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// Writes over the foreign forms of one statement, token by token.
 class FormsRemover {
  public:
   FormsRemover(std::string_view statement, std::vector<std::string> names)
       : statement_(statement), names_(std::move(names)) {}
 
-  std::optional<std::string> run(const ByteRange& alias) {
-    if (alias.found()) fill(alias.begin, alias.end);
+  std::optional<std::string> run(std::span<const ByteRange> aliases) {
+    for (const auto& alias : aliases)
+      if (alias.found()) fill(alias.begin, alias.end);
     SqlTokens tokens(statement_);
     auto token = tokens.next();
     for (bool in_path = false; token.kind != SqlToken::Kind::end;) {
@@ -63,8 +70,6 @@ class FormsRemover {
     return 0;
   }
 
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
   /// No column is null, but values inside JSON are.
   static bool is_always_there(const SqlToken& token) {
     return token.kind == SqlToken::Kind::name || token.text == "'*'" ||
@@ -78,6 +83,7 @@ class FormsRemover {
     const auto* const end = last_.end();
     if (token.is_word("null") && end[-2].is_word("by") && end[-3].is_word("order"))
       fill(end[-3].at, token.end());  // no order
+    bare_number(token);
     if (!token.is_sign(')')) return;
     const auto opens = [&](int from_end, std::string_view word) {
       return end[-from_end].is_word(word) && end[1 - from_end].is_sign('(');
@@ -88,8 +94,43 @@ class FormsRemover {
     fill(end[-1].at, end[-1].end());
   }
 
+  /// Whether the token so far from the end is the id of documents, no member of a JSON attribute.
+  bool is_id(std::size_t from_end) const {
+    const auto& token = last_[last_.size() - from_end];
+    return token.names_table() && lower(token.inner()) == "id" &&
+           !last_[last_.size() - from_end - 1].text.ends_with('.');
+  }
+
+  /// Takes the quotes from numbers which are compared with the id, and from those of LIMIT.
+  void bare_number(const SqlToken& token) {
+    const auto* const end = last_.end();
+    if (token.is_sign('(') && end[-2].is_word("in"))
+      in_ids_ = is_id(3) || (end[-3].is_word("not") && is_id(4));
+    if (token.is_word("limit")) in_limit_ = true;
+    if (token.is_sign(')')) in_ids_ = in_limit_ = false;
+    if (token.is_word("option") || token.is_word("facet")) in_limit_ = false;
+    if (token.kind != SqlToken::Kind::quoted || !is_whole(token.inner())) return;
+    const auto compares = [](const SqlToken& sign) {
+      return sign.kind == SqlToken::Kind::sign &&
+             std::string_view("=<>!").find(sign.text[0]) != std::string_view::npos;
+    };
+    if (!in_ids_ && !in_limit_ &&
+        !(compares(end[-2]) && (is_id(3) || (compares(end[-3]) && is_id(4)))))
+      return;
+    fill(token.at, token.at + 1);
+    fill(token.end() - 1, token.end());
+  }
+
+  static bool is_whole(std::string_view text) {
+    constexpr std::size_t kMostDigits = 19;
+    if (text.starts_with('-')) text.remove_prefix(1);
+    return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
+  }
+
   std::string_view statement_;
   std::vector<std::string> names_;  // in lower case
+  bool in_ids_ = false;             // within the brackets of `id IN (…)`
+  bool in_limit_ = false;
   std::optional<std::string> text_;
   std::array<SqlToken, 6> last_;
 };
@@ -106,17 +147,168 @@ std::vector<std::string> names_of_table(const Statement& statement) {
   return names;
 }
 
+/// Writes over the columns of an INSERT for which every row has DEFAULT, and these values.
+class DefaultsRemover {
+ public:
+  explicit DefaultsRemover(std::string_view statement) : statement_(statement) {}
+
+  std::optional<std::string> run() {
+    read();
+    if (lists_.size() < 2) return std::nullopt;
+    std::vector<bool> removed(lists_[0].size(), true);
+    for (std::size_t i = 1; i < lists_.size(); ++i) {
+      if (lists_[i].size() != removed.size()) return std::nullopt;
+      for (std::size_t c = 0; c < removed.size(); ++c)
+        removed[c] = removed[c] && lower(lists_[i][c].in(statement_)) == "default";
+    }
+    const auto any = [&](bool wanted) {
+      return std::ranges::find(removed, wanted) != removed.end();
+    };
+    if (!any(true) || !any(false)) return std::nullopt;
+    std::string text(statement_);
+    for (const auto& list : lists_)
+      for (std::size_t c = 0; c < list.size(); ++c)
+        if (removed[c]) blank(text, with_comma(list, removed, c));
+    return text;
+  }
+
+ private:
+  using List = std::vector<ByteRange>;
+
+  /// The list of columns, then the rows; each as its parts between the commas.
+  void read() {
+    SqlTokens tokens(statement_);
+    int depth = 0;
+    for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+      if (depth == 0 && token.is_word("option")) return;
+      if (token.is_sign(')')) --depth;
+      if (depth == 1 && token.is_sign(',')) lists_.back().emplace_back();
+      if (depth > 0 && !(depth == 1 && token.is_sign(','))) {
+        auto& part = lists_.back().back();
+        if (!part.found()) part.begin = token.at;
+        part.end = token.end();
+      }
+      if (token.is_sign('(') && depth++ == 0) lists_.emplace_back(1);
+    }
+  }
+
+  /// The part and the comma that it does not need any more.
+  static ByteRange with_comma(const List& list, const std::vector<bool>& removed,
+                              std::size_t part) {
+    const auto begin = removed.begin();
+    const auto kept = std::find(begin, begin + static_cast<std::ptrdiff_t>(part), false);
+    if (kept != begin + static_cast<std::ptrdiff_t>(part))
+      return {list[part - 1].end, list[part].end};
+    return {list[part].begin, list[part + 1].begin};
+  }
+
+  static void blank(std::string& text, const ByteRange& range) {
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(range.begin),
+              text.begin() + static_cast<std::ptrdiff_t>(range.end), ' ');
+  }
+
+  std::string_view statement_;
+  std::vector<List> lists_;
+};
+
+/// Writes over the name of the schema before a table, wherever both stand.
+class SchemaRemover {
+ public:
+  explicit SchemaRemover(std::string_view statement) : statement_(statement) {}
+
+  std::optional<std::string> run() {
+    bool before_table = false;
+    bool in_tables = false;
+    visit([&](std::span<const SqlToken> ahead) {
+      const auto& token = ahead[0];
+      if (token.names_table() && before_table)
+        if (auto found = split(ahead)) names_.push_back(std::move(found->second));
+      const bool begins = begins_tables(token);
+      in_tables = begins || (in_tables && (token.names_table() || token.is_sign(',')));
+      before_table = begins || (in_tables && token.is_sign(','));
+    });
+    if (names_.empty()) return std::nullopt;
+    std::string text(statement_);
+    visit([&](std::span<const SqlToken> ahead) {
+      const auto found = split(ahead);
+      if (!found || std::ranges::none_of(names_, [&](const Names& known) {
+            return found->second.schema == known.schema &&
+                   (found->second.behind == known.behind ||
+                    found->second.behind.starts_with(known.behind + "."));
+          }))
+        return;
+      text.replace(ahead[0].at, found->first - ahead[0].at,
+                   std::string(found->first - ahead[0].at, ' '));
+    });
+    return text;
+  }
+
+ private:
+  struct Names {  // in lower case
+    std::string schema;
+    std::string behind;  // the table, or more
+  };
+
+  template <class Visitor>
+  void visit(Visitor visitor) const {
+    SqlTokens tokens(statement_);
+    std::array<SqlToken, 3> ahead{tokens.next(), tokens.next(), tokens.next()};
+    while (ahead[0].kind != SqlToken::Kind::end) {
+      visitor(std::span<const SqlToken>(ahead));
+      ahead = {ahead[1], ahead[2], tokens.next()};
+    }
+  }
+
+  static bool begins_tables(const SqlToken& token) {
+    constexpr std::array<std::string_view, 3> kWords{"from", "into", "update"};
+    return std::ranges::any_of(kWords, [&](auto word) { return token.is_word(word); });
+  }
+
+  /// The names before and behind a dot, in one token or in several, and where the dot ends.
+  static std::optional<std::pair<std::size_t, Names>> split(std::span<const SqlToken> ahead) {
+    const auto& first = ahead[0];
+    const auto text = first.inner();
+    if (!first.names_table() || text.empty() || is_digit(text.front())) return std::nullopt;
+    const auto dot = first.kind == SqlToken::Kind::word ? text.find('.') : text.npos;
+    if (dot == 0) return std::nullopt;
+    auto end = dot == text.npos ? ahead[1].at + 1 : first.at + dot + 1;
+    auto behind = dot == text.npos ? ahead[1].text : text.substr(dot);
+    if (dot == text.npos && ahead[1].kind != SqlToken::Kind::word) return std::nullopt;
+    if (!behind.starts_with('.')) return std::nullopt;
+    behind.remove_prefix(1);
+    const auto& next = dot == text.npos ? ahead[2] : ahead[1];
+    if (behind.empty() && next.kind == SqlToken::Kind::name) behind = next.inner();
+    if (behind.empty()) return std::nullopt;
+    return std::pair(end, Names{lower(text.substr(0, dot)), lower(behind)});
+  }
+
+  std::string_view statement_;
+  std::vector<Names> names_;
+};
+
 }  // namespace
+
+std::optional<std::string> without_schema(std::string_view statement) {
+  return SchemaRemover(statement).run();
+}
 
 std::optional<std::string> without_foreign_forms(std::string_view statement,
                                                  const SqlStatement& read) {
-  const auto remove = [&](const auto& of) -> std::optional<std::string> {
-    if (!of.foreign.any()) return std::nullopt;
-    return FormsRemover(statement, names_of_table(of)).run(of.foreign.alias_place);
-  };
-  if (const auto* const select = std::get_if<SqlSelect>(&read)) return remove(*select);
+  if (const auto* const select = std::get_if<SqlSelect>(&read)) {
+    const auto* const outer = select->outer.get();
+    if (!select->foreign.any() && (outer == nullptr || !outer->foreign.any())) return std::nullopt;
+    auto names = names_of_table(*select);
+    std::array<ByteRange, 2> aliases{select->foreign.alias_place};
+    if (outer != nullptr && !outer->foreign.alias.empty()) {
+      names.push_back(lower(outer->foreign.alias));
+      aliases[1] = outer->foreign.alias_place;
+    }
+    return FormsRemover(statement, std::move(names)).run(aliases);
+  }
   const auto* const change = std::get_if<ChangeStatement>(&read);
-  return change == nullptr || change->makes_documents() ? std::nullopt : remove(*change);
+  if (change == nullptr || !change->foreign.any()) return std::nullopt;
+  if (change->makes_documents()) return DefaultsRemover(statement).run();
+  return FormsRemover(statement, names_of_table(*change)).run({&change->foreign.alias_place, 1});
 }
 
 }  // namespace karmad

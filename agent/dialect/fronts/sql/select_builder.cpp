@@ -59,8 +59,8 @@ bool is_query_option(const SqlToken& token) {
 
 ClientError SelectBuilder::inner_select_at(std::size_t at) {
   return bad_select(
-      fmt::format("at offset {}: a SELECT within a SELECT is not supported; send the inner and the "
-                  "outer query one after the other",
+      fmt::format("at offset {}: a SELECT within a SELECT is supported only as SELECT * FROM "
+                  "(SELECT …) ORDER BY …; send the inner and the outer query one after the other",
                   at));
 }
 

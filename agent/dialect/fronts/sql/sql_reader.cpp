@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
@@ -81,7 +82,7 @@ class SqlReader {
   SqlReader(std::string_view statement, StatementKind kind)
       : statement_(statement), tokens_(statement), kind_(kind), select_(statement) {
     if (kind == StatementKind::call)
-      expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS and AUTOCOMPLETE";
+      expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS, AUTOCOMPLETE and UUID_SHORT";
   }
 
   std::expected<SqlStatement, ClientError> run();
@@ -173,7 +174,9 @@ class SqlReader {
   void expect(std::string_view what) { expected_ = what; }
   void procedure(SqlPiece name) {
     if (call_.set_procedure(name.token())) return expect("(");
-    refuse_call_at(name.at);
+    if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
+    done(ShowStatement{.object = ShowStatement::Object::server});
+    skimming_ = true;
   }
   void begin_argument() {
     expected_ = "an argument";
@@ -229,6 +232,7 @@ class SqlReader {
   void status(Show show, SqlRange name) {
     auto text = joined(name);
     if (!text || text->empty()) return refuse(unknown_statement(statement_, "unknown statement"));
+    if (show == Show::table) text->erase(0, text->rfind('.') + 1);  // the schema before it
     done(StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)});
   }
   void like(SqlRange pattern) {
@@ -392,9 +396,14 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
   return text;
 }
 
-/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, or ORDER BY
-/// NULL.
+/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, ORDER BY NULL,
+/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT of a column.
 bool SqlReader::may_be_foreign() const {
+  if (kind_ == StatementKind::insert) return token_.is_word("default");
+  if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
+    return before_.is_sign('=') || before_.is_sign('<') || before_.is_sign('>') ||
+           before_.is_word("limit") || before_.is_word("offset") ||
+           (before_.is_sign('(') && before_before_.is_word("in"));
   if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
     return true;
   if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
@@ -616,8 +625,8 @@ std::expected<SqlStatement, ClientError> SqlReader::finish() {
     change.foreign = std::move(foreign_);
     return change;
   }
-  if (kind_ == StatementKind::call) return call_.finish(statement_);
   if (read_) return *std::move(read_);
+  if (kind_ == StatementKind::call) return call_.finish(statement_);
   return std::unexpected(unknown_statement(statement_, "unknown statement"));
 }
 
@@ -738,6 +747,9 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
       return std::unexpected(unknown_statement(statement, "unknown statement"));
     default:
       if (is_line_of_comment(statement)) return SessionStatement{};
+      if (kind == StatementKind::select)
+        if (const auto brackets = find_nested_select(statement))
+          return read_nested_select(statement, *brackets);
       return SqlReader(statement, kind).run();
   }
 }

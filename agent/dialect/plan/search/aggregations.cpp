@@ -245,15 +245,22 @@ constexpr Kind kKinds[] = {
 /// Which filters of the search apply to an aggregation: shards are told, merging is the same.
 constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters"};
 
-/// Kinds whose results for parts of the data do not determine the result for all data.
-constexpr std::string_view kUnmergeable[] = {"percentiles",
-                                             "percentile_ranks",
-                                             "mad",
-                                             "median_absolute_deviation",
-                                             "cardinality",
-                                             "distinct",
-                                             "count_distinct",
-                                             "significant_terms"};
+/// A kind whose results for parts of the data do not determine the result for all data.
+struct UnmergeableKind {
+  std::string_view name;
+  std::string_view instead;
+};
+constexpr std::string_view kHistogram =
+    "ask for a \"histogram\" of the field, whose buckets are merged exactly, and compute it from "
+    "their counts: it is off by at most the interval";
+constexpr std::string_view kDistinct =
+    "ask in SQL for COUNT(DISTINCT field), which is exact up to 100000 values of a shard";
+constexpr UnmergeableKind kUnmergeable[] = {
+    {"percentiles", kHistogram},   {"percentile_ranks", kHistogram},
+    {"mad", kHistogram},           {"median_absolute_deviation", kHistogram},
+    {"cardinality", kDistinct},    {"distinct", kDistinct},
+    {"count_distinct", kDistinct}, {"significant_terms", "ask for \"terms\""},
+};
 
 /// Converts the client's aggregations to the shards' request, one at a time.
 class Planner {
@@ -290,9 +297,13 @@ class Planner {
       const auto word = text_of(member.name);
       if (word == "sort" || word == "order") continue;
       if (std::ranges::find(kFilterWords, word) != std::end(kFilterWords)) continue;
-      if (std::ranges::find(kUnmergeable, word) != std::end(kUnmergeable))
-        return no(fmt::format(
-            "aggregation \"{}\": {} cannot be merged: the table has several shards", name, word));
+      const auto* const unmergeable = std::ranges::find(kUnmergeable, word, &UnmergeableKind::name);
+      if (unmergeable != std::end(kUnmergeable))
+        return no(
+            fmt::format("aggregation \"{}\": {} cannot be merged: the table has several shards, "
+                        "and the results of "
+                        "shards do not determine it; {}",
+                        name, word, unmergeable->instead));
       const auto* const kind = std::ranges::find(kKinds, word, &Kind::name);
       if (kind == std::end(kKinds) || inner != nullptr)
         return no(fmt::format("aggregation \"{}\": {} is not known", name, word));
@@ -352,14 +363,17 @@ class Planner {
     auto items = read_order(aggregation.name, body, inner);
     if (!items) return items.error();
     if (auto refusal = plan_order(aggregation, *items, field_name)) return refusal;
+    // Without a size the server skips as many buckets as hits.
+    if (inner.FindMember("size") == inner.MemberEnd()) aggregation.skip = page_.offset;
+    const auto end = aggregation.skip + aggregation.size;
     // In the order of the keys, each shard's first buckets include all candidates for the first
     // ones.
     if (aggregation.order.front().by != BucketOrder::By::key)
-      aggregation.asked = over_request(aggregation.size);
+      aggregation.asked = over_request(end);
     else if (aggregation.key == KeyKind::json_path)
-      aggregation.asked = with_spare(aggregation.size);
+      aggregation.asked = with_spare(end);
     else
-      aggregation.asked = aggregation.size;
+      aggregation.asked = end;
     set_size(aggregation, inner);
     write_order(*items, body, pool_);  // may invalidate `inner`
     return std::nullopt;

@@ -398,9 +398,10 @@ class SearchDraft {
         !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
       return why_;
     most_ = window_.max_matches.value_or(kDefaultMaxMatches);
-    keep(plan_aggregations(request_[Property::aggs].in(body_),
-                           {.limit = window_.limit, .max_matches = most_}),
-         aggregations_);
+    keep(
+        plan_aggregations(request_[Property::aggs].in(body_),
+                          {.offset = window_.offset, .limit = window_.limit, .max_matches = most_}),
+        aggregations_);
     return why_;
   }
 
@@ -426,6 +427,7 @@ class SearchDraft {
     merge.aggregations = std::move(aggregations_);
     merge.collation = collation;
     merge.most_found = vectors_.nearest;
+    if (!scroll_ && !request_.has_cutoff) merge.stops_at = page_end;
     merge.scroll = std::move(scroll_);
     planned.document = std::move(vectors_.document);
     return planned;

@@ -88,6 +88,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   rows.offset = window.offset;
   rows.limit = window.limit;
   out.asked = window.limit == 0 ? 0 : window.end();
+  if (!draft.options.scroll && !draft.options.has_cutoff) rows.stops_at = window.end();
 
   const bool by_id = add_order(draft, columns, out);
   if (draft.order.empty()) add_default_order(draft, columns, rows);
@@ -101,6 +102,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   if (draft.form == RowForm::hits && draft.clauses.match)
     rows.score = columns.of("weight()", "weight()");
 
+  draft.add_outer(columns, rows);
   draft.add_json(columns, rows);
   if (draft.options.scroll)
     if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
@@ -108,6 +110,8 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   rows.hidden = columns.hidden();
   rows.hidden_names = columns.hidden_names();
   for (auto& key : rows.order) columns.settle(key);
+  if (rows.outer)
+    for (auto& key : rows.outer->order) columns.settle(key);
   for (auto& json : rows.json) {
     columns.settle(json.column);
     columns.settle(json.attribute);

@@ -83,6 +83,7 @@ class FacetPlanner {
       rows.group.push_back({shown.value_or(items_.size() + rows.hidden), false});
       if (!shown) ++rows.hidden;
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+      key_names_.push_back(std::move(name));
     }
     if (!facet_.by.empty()) hidden += add_best_row();
     const bool with_json = add_json(hidden);
@@ -148,6 +149,10 @@ class FacetPlanner {
     if (!keys) return keys.error();
     std::string order;
     for (const auto& key : *keys) {
+      if (is_of_facet(key.by) && by_.size() > 1) {
+        order_by_keys(order, key.descending);
+        continue;
+      }
       const auto column = order_column(key.by);
       if (!column) return column.error();
       append_key(order, text_of(key.by.expression), key.descending);
@@ -166,16 +171,25 @@ class FacetPlanner {
     return std::nullopt;
   }
 
+  static bool is_of_facet(const SelectItem& by) {
+    return by.canonical == "facet()" || by.canonical == "groupby()";
+  }
+
+  /// FACET() of several keys: the order of the keys. One server has the order of a hash.
+  void order_by_keys(std::string& order, bool descending) {
+    for (std::size_t i = 0; i < by_.size(); ++i) {
+      append_key(order, key_names_[i], descending);
+      const auto column = out_.rows.group[i];
+      out_.rows.order.push_back({column, descending, is_path_column(column)});
+    }
+  }
+
   std::expected<ColumnAt, ClientError> order_column(const SelectItem& by) const {
     const auto at = by.expression.front().at;
     if (by.canonical == "count(*)") return count_;
     if (distinct_ && (by.canonical == distinct_name_ || by.canonical == "@distinct"))
       return *distinct_;
-    if (by.canonical == "facet()" || by.canonical == "groupby()") {
-      if (out_.rows.group.size() == 1) return out_.rows.group.front();
-      return std::unexpected(
-          unmergeable_at(at, "a facet of several keys by FACET()", "order it by the keys"));
-    }
+    if (is_of_facet(by)) return out_.rows.group.front();
     if (const auto column = column_of(by)) return ColumnAt{*column, false};
     return std::unexpected(unmergeable_at(at, "the order of a facet by something else",
                                           "order it by its own columns or COUNT(*)"));
@@ -215,6 +229,7 @@ class FacetPlanner {
   const FacetClause& facet_;
   std::vector<SelectItem> items_;
   std::vector<SelectItem> by_;
+  std::vector<std::string> key_names_;  // as the shards' statement has them
   ColumnAt count_;
   std::optional<ColumnAt> distinct_;
   std::string distinct_name_;

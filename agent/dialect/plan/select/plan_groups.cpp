@@ -147,6 +147,7 @@ class GroupPlanner {
     rows_.grouped = true;
     rows_.per_group = draft_.clauses.per_group;
     refusal = plan_order();
+    draft_.add_outer(columns_, rows_);
     if (!refusal) {
       plan_keys();
       plan_size();
@@ -166,9 +167,10 @@ class GroupPlanner {
       if (auto refusal = uses_aggregate(item)) return refusal;
       if (item.aggregate && !item.name().empty()) aggregates_.insert(item.name());
     }
-    for (const auto& key : draft_.order)
-      if (key.by.expression.size() > 1)
-        if (auto refusal = uses_aggregate(key.by)) return refusal;
+    for (const auto* keys : {&draft_.order, &draft_.outer})
+      for (const auto& key : *keys)
+        if (key.by.expression.size() > 1)
+          if (auto refusal = uses_aggregate(key.by)) return refusal;
     return std::nullopt;
   }
 
@@ -257,8 +259,10 @@ class GroupPlanner {
     const auto depends = [](const SelectItem& item) {
       return !item.aggregate && item.canonical != "groupby()";
     };
-    needs_best_ = needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
-                  std::ranges::any_of(draft_.items, depends);
+    needs_best_ =
+        needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
+        std::ranges::any_of(draft_.items, depends) ||
+        std::ranges::any_of(draft_.outer, [&](const auto& key) { return depends_on_row(key.by); });
     if (!needs_best_) return std::nullopt;
     bool by_id = false;
     for (const auto& key : *given) {
@@ -392,6 +396,7 @@ class GroupPlanner {
       for (auto& key : keys) columns_.settle(key);
     };
     all(rows_.order);
+    if (rows_.outer) all(rows_.outer->order);
     all(rows_.within);
     for (auto& key : rows_.group) columns_.settle(key);
     if (rows_.group_number) columns_.settle(*rows_.group_number);

@@ -13,14 +13,14 @@ namespace karmad {
 namespace {
 
 /// What the search server says of a column's number among keys: it knows names only.
-std::optional<ClientError> refuse_number(const SelectItem& key, const SelectDraft& draft) {
+std::optional<ClientError> refuse_number(const SelectItem& key, std::string_view text,
+                                         RowForm form) {
   const auto& token = key.expression.front();
   const bool is_number = key.expression.size() == 1 && token.kind == SqlToken::Kind::word &&
                          token.text.find_first_not_of("0123456789") == token.text.npos;
   if (!is_number) return std::nullopt;
-  const auto text = draft.clauses.text;
   return ClientError{
-      draft.form == RowForm::hits ? 400 : 500,
+      form == RowForm::hits ? 400 : 500,
       fmt::format("P01: syntax error, unexpected integer near '{}'",
                   text.substr(token.at, text.find_last_not_of(" ;") + 1 - token.at))};
 }
@@ -39,9 +39,17 @@ std::optional<ClientError> read_draft(SelectDraft& draft) {
   if (!group) return std::move(group.error());
   draft.group = std::move(*group);
   for (const auto& key : draft.group)
-    if (auto refusal = refuse_number(key, draft)) return refusal;
+    if (auto refusal = refuse_number(key, draft.clauses.text, draft.form)) return refusal;
   for (const auto& key : draft.order)
-    if (auto refusal = refuse_number(key.by, draft)) return refusal;
+    if (auto refusal = refuse_number(key.by, draft.clauses.text, draft.form)) return refusal;
+  if (draft.clauses.outer != nullptr) {
+    auto outer = read_order(draft.clauses.outer->order);
+    if (!outer) return std::move(outer.error());
+    draft.outer = *std::move(outer);
+    for (const auto& key : draft.outer)
+      if (auto refusal = refuse_number(key.by, draft.clauses.outer->text, draft.form))
+        return refusal;
+  }
   const auto offset = draft.clauses.window.offset;
   if (offset == 0 || offset < draft.max_matches()) return std::nullopt;
   return ClientError{500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,

@@ -47,6 +47,7 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
     }
     if (number && (name == "retry_count" || name == "retry_delay" || name == "agent_query_timeout"))
       continue;
+    options.has_cutoff |= name == "cutoff";
     if (!options.others.empty()) options.others += ',';
     options.others += text_of(option);
   }
@@ -117,6 +118,13 @@ RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
     out.steps = std::move(path->steps);
   }
   return out;
+}
+
+void SelectDraft::add_outer(ShardColumns& columns, RowPlan& rows) const {
+  if (clauses.outer == nullptr) return;
+  const auto& window = clauses.outer->window;
+  rows.outer.emplace(OuterRows{{}, window.offset, window.limit});
+  for (const auto& key : outer) rows.outer->order.push_back(row_key(columns, key));
 }
 
 void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {

@@ -22,6 +22,7 @@ struct ShardOptions {
   /// Separated by commas. Without retry_count, retry_delay and agent_query_timeout, which the
   /// balancer obeys.
   std::string others;
+  bool has_cutoff = false;  ///< among `others`
 
   /// ` OPTION …`, or nothing when there is no option. `kept`: value of max_matches; 0: not sent.
   std::string write(std::size_t kept) const;
@@ -45,6 +46,7 @@ struct SelectDraft {
   std::vector<SelectItem> items;
   std::vector<SelectItem> group;
   std::vector<OrderKey> order;
+  std::vector<OrderKey> outer;  ///< ORDER BY around the brackets in which the SELECT stands
   ShardOptions options;
   RowForm form = RowForm::raw;
 
@@ -68,6 +70,8 @@ struct SelectDraft {
   /// The key by which rows with these columns are sorted. That of a value inside JSON needs the
   /// attribute beside it: rows show `true` as 1, and the server does not order it like a 1.
   RowKey row_key(ShardColumns& columns, const OrderKey& key) const;
+  /// Plans what stands around the brackets of the SELECT. Before the columns are settled.
+  void add_outer(ShardColumns& columns, RowPlan& rows) const;
   /// Adds the JSON attributes of all such items.
   void add_json(ShardColumns& columns, RowPlan& rows) const;
   /// Number of groups to request of a shard in an order that is not that of their keys, since a

@@ -1,0 +1,87 @@
+#include "agent/dialect/fronts/sql/nested_select.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "agent/dialect/fronts/sql/sql_builders.hpp"
+
+namespace karmad {
+namespace {
+
+/// `text` with blanks in place of all bytes but those of the range.
+std::string only(std::string_view text, std::size_t begin, std::size_t end) {
+  std::string out(text.size(), ' ');
+  return out.replace(begin, end - begin, text.substr(begin, end - begin));
+}
+
+/// The statement with a table in place of the brackets.
+std::string with_table_for(std::string_view statement, const ByteRange& brackets) {
+  std::string out(statement);
+  const auto size = brackets.end - brackets.begin;
+  return out.replace(brackets.begin, size, std::string(size, ' ').replace(1, 1, "t"));
+}
+
+bool has_limit(std::string_view behind_brackets) {
+  SqlTokens tokens(behind_brackets);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+    if (token.is_word("limit")) return true;
+  return false;
+}
+
+bool only_sorts(const SqlSelect& outer) {
+  return outer.where.empty() && outer.group.empty() && outer.having.empty() &&
+         outer.within.empty() && outer.option_list.empty() && outer.facets.empty() &&
+         !outer.order.empty();
+}
+
+}  // namespace
+
+std::optional<ByteRange> find_nested_select(std::string_view statement) {
+  SqlTokens tokens(statement);
+  if (!tokens.next().is_word("select") || !tokens.next().is_sign('*') ||
+      !tokens.next().is_word("from"))
+    return std::nullopt;
+  auto token = tokens.next();
+  const auto begin = token.at;
+  if (!token.is_sign('(')) return std::nullopt;
+  token = tokens.next();
+  if (!token.is_word("select")) return std::nullopt;
+  for (int depth = 1; token.kind != SqlToken::Kind::end && !token.trouble();
+       token = tokens.next()) {
+    if (token.is_sign('(')) ++depth;
+    if (token.is_sign(')') && --depth == 0) return ByteRange{begin, token.end()};
+  }
+  return std::nullopt;
+}
+
+std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
+                                                            const ByteRange& brackets) {
+  auto texts = std::make_shared<const std::pair<std::string, std::string>>(
+      only(statement, brackets.begin + 1, brackets.end - 1), with_table_for(statement, brackets));
+  if (const auto deeper = find_nested_select(texts->first))
+    return std::unexpected(SelectBuilder::inner_select_at(deeper->begin));
+  auto inner = read_as<SqlSelect>(texts->first, StatementKind::select);
+  if (!inner) return std::unexpected(std::move(inner.error()));
+  auto outer = read_as<SqlSelect>(texts->second, StatementKind::select);
+  if (!outer) return std::unexpected(std::move(outer.error()));
+  if (outer->unplannable) return std::unexpected(*std::move(outer->unplannable));
+  if (!only_sorts(*outer))
+    return std::unexpected(wrong_at(
+        brackets.end, "behind a SELECT in brackets stands ORDER BY, then LIMIT or nothing"));
+  if (inner->table.empty())
+    return std::unexpected(wrong_at(brackets.begin, "the SELECT in brackets has no FROM"));
+  if (inner->scrolls || !inner->facets.empty())
+    return std::unexpected(
+        wrong_at(brackets.begin, "a SELECT in brackets has no FACET and does not scroll"));
+  // As engines do: the larger offset counts, and the outer LIMIT is the inner one if there is none.
+  if (!has_limit(statement.substr(brackets.end))) outer->window = {0, inner->window.limit};
+  outer->window.offset = std::max(outer->window.offset, inner->window.offset);
+  inner->window.offset = 0;
+  inner->outer = std::make_shared<const SqlSelect>(*std::move(outer));
+  inner->own_texts = std::move(texts);
+  return *std::move(inner);
+}
+
+}  // namespace karmad

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string_view>
+
+#include "agent/dialect/request/sql_statement.hpp"
+
+namespace karmad {
+
+/// The brackets of `SELECT * FROM (SELECT …) ORDER BY …`, themselves included. Nothing: it is
+/// another statement, or the brackets do not end. Reads five tokens of other statements.
+std::optional<ByteRange> find_nested_select(std::string_view statement);
+
+/// Reads such a statement: the SELECT within the brackets, whose `outer` is what follows them. All
+/// offsets are those of the statement. Refuses (400) anything but ORDER BY and LIMIT there, as
+/// engines do, and FACET and scrolls in the brackets.
+std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
+                                                            const ByteRange& brackets);
+
+}  // namespace karmad
