@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "tests/support/counted_allocations.hpp"
 
@@ -112,11 +112,11 @@ void merge_rows(benchmark::State& state, RowForm form) {
   for (unsigned s = 0; s < shards; ++s) answers.push_back(shard_rows(s, shards, rows));
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out;
-  if (merge_select(plan, replies, {}, out)) state.SkipWithError("not merged");
+  if (merge_replies(plan, replies, {}, out)) state.SkipWithError("not merged");
   const auto before = allocations();
   for (auto _ : state) {
     out.clear();
-    merge_select(plan, replies, {}, out);
+    merge_replies(plan, replies, {}, out);
     benchmark::DoNotOptimize(out.data());
   }
   const auto each = (allocations() - before) / static_cast<std::size_t>(state.iterations());

@@ -5,6 +5,7 @@
 #include <rapidjson/writer.h>
 
 #include <cassert>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,11 @@ inline const rapidjson::Value* member_of(const rapidjson::Value* object, std::st
 }
 
 /// Builds the tree of a text that was found valid before, its nesting depth included.
+/// The elements of an array; of another value the value itself.
+inline std::span<const rapidjson::Value> each_of(const rapidjson::Value& value) {
+  return value.IsArray() ? std::span(value.Begin(), value.Size()) : std::span(&value, 1);
+}
+
 inline void parse_part(std::string_view text, rapidjson::Document& part) {
   part.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                   text.size());

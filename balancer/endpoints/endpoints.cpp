@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/kinds/paths.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/url_encoding.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "agent/dialect/kinds/paths.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {

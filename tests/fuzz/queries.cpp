@@ -21,7 +21,6 @@
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/kinds/dialect_kind.hpp"
-#include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 

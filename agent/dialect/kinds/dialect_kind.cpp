@@ -2,16 +2,98 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/merge/change_counts.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/transport/http/url_encoding.hpp"
+#include "config/check.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
+
+namespace {
+
+bool is_in_name(char c) {
+  constexpr std::string_view kOthers = "_-.,*";
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
+}
+
+bool covers(std::string_view pattern, std::string_view known) {
+  while (!pattern.empty() && !known.empty()) {
+    auto segment = take_segment(pattern);
+    const auto wanted = take_segment(known);
+    const bool any = wanted.starts_with('{');
+    if (segment.ends_with('*')) {
+      segment.remove_suffix(1);
+      return any ? !segment.starts_with('_') : wanted.starts_with(segment);
+    }
+    if (any ? segment.starts_with('_') : segment != wanted) return false;
+  }
+  return known.empty();
+}
+
+}  // namespace
+
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(1);  // the slash
+  const auto segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
+
+bool matches_pattern(std::string_view pattern, std::string_view path) {
+  // Most paths are told from most patterns by the last byte.
+  if (!pattern.empty() && pattern.back() != '}' && !path.ends_with(pattern.back())) return false;
+  while (pattern.starts_with('/') && path.starts_with('/')) {
+    const auto expected = take_segment(pattern);
+    const auto segment = take_segment(path);
+    const bool any = expected.starts_with('{');
+    if (any ? segment.empty() : segment != expected) return false;
+  }
+  return pattern.empty() && path.empty();
+}
+
+std::string_view pattern_segment(std::string_view pattern, std::string_view path,
+                                 std::string_view segment) {
+  while (!pattern.empty() && !path.empty()) {
+    const bool here = take_segment(pattern) == segment;
+    const auto found = take_segment(path);
+    if (here) return found;
+  }
+  return {};
+}
+
+std::optional<std::string> decoded_tables(std::string_view segment) {
+  if (segment.empty() || segment.size() > kMaxTableSegment) return std::nullopt;
+  std::string text;
+  text.reserve(segment.size());
+  for (std::size_t at = 0; at < segment.size(); ++at) {
+    char c = segment[at];
+    if (c == '%') {
+      const auto byte = escaped_byte(segment.substr(at));
+      if (byte < 0) return std::nullopt;
+      c = static_cast<char>(byte);
+      at += 2;
+    }
+    if (!is_in_name(c)) return std::nullopt;
+    text.push_back(c);
+  }
+  return text;
+}
+
+std::string_view update_path_in(std::string_view pattern) {
+  const auto found = std::ranges::find_if(
+      kUpdatePaths, [pattern](std::string_view known) { return covers(pattern, known); });
+  return found == kUpdatePaths.end() ? std::string_view() : *found;
+}
 
 void write_error(int, std::string_view reason, std::string& out) {
   append_error_body(out, reason);
@@ -100,6 +182,147 @@ void append_moved(std::string& out, std::string_view path, std::string_view rout
 const DialectKind* find_dialect(Dialects known, std::string_view name) {
   const auto found = std::ranges::find(known, name, &DialectKind::name);
   return found == known.end() ? nullptr : *found;
+}
+
+namespace {
+
+/// A list of names: `a`, `a and b`, `a, b and c`.
+std::string names_of(Dialects kinds, std::string_view last) {
+  std::string names;
+  for (const auto* kind : kinds) {
+    if (kind != kinds.front()) names += kind == kinds.back() ? last : ", ";
+    names += kind->name;
+  }
+  return names;
+}
+
+class Judge {
+ public:
+  Judge(Dialects known, Problems& problems, Problems& notices)
+      : known_(known), problems_(problems), notices_(notices) {}
+
+  void judge(const TableSettings& table) {
+    const auto* kind = find_dialect(known_, table.dialect.value);
+    if (kind != nullptr && kind->capabilities.one_shard && table.shards.size() > 1)
+      problem(table.shards[1].at,
+              fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
+                          kind->name, in_quotes(table.name), table.shards.size()));
+    if (kind != nullptr && kind->capabilities.one_shard && table.updates.value == Updates::all)
+      problem(table.updates.at,
+              fmt::format("updates = all: the answers of several mirrors are not merged with "
+                          "dialect = {}; use primary or any",
+                          kind->name));
+    const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
+    if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
+    if (has_route)
+      judge_path("route", table.route.value, table.route.at);
+    else if (kind != nullptr)
+      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is {}",
+                                    in_quotes(table.name), kind->name));
+    if (table.path) judge_path("path", table.path->value, table.path->at);
+    for (const auto& read : table.reads) judge_reads(read, table);
+    if (!table.route.value.empty()) judge_whether_taken(table);
+  }
+
+ private:
+  void judge_unrouted(const TableSettings& table, bool has_route) {
+    if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
+    if (!table.reads.empty())
+      problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
+    if (table.methods.value == Methods::any)
+      problem(table.methods.at, fmt::format("methods needs dialect = {}", routed()));
+    if (table.path && !has_route)
+      notices_.push_back(
+          {table.path->at, fmt::format("path is ignored: only dialect = {} uses it", routed())});
+  }
+
+  /// Reports patterns that no path of the table's route can match.
+  void judge_reads(const std::string& pattern, const TableSettings& table) {
+    if (!judge_path("reads", pattern, table.reads_at)) return;
+    const auto star = pattern.find('*');
+    if (star != std::string::npos && star + 1 != pattern.size())
+      return problem(table.reads_at,
+                     fmt::format("reads: {} matches nothing: '*' may only be the last character, "
+                                 "as in {}",
+                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
+    const auto begins = std::string_view(pattern).substr(0, star);
+    const std::string_view route = table.route.value;
+    const bool covers = star != std::string::npos && route.starts_with(begins);
+    if (!route_covers(route, begins) && !covers && is_path(route))
+      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
+                                          "below its route {}",
+                                          in_quotes(pattern), in_quotes(route)));
+    else
+      judge_updates(pattern, table);
+  }
+
+  /// Warns of a pattern that makes updates reads, which are sent again after a broken connection.
+  void judge_updates(const std::string& pattern, const TableSettings& table) {
+    std::string path;
+    if (table.path && route_covers(table.route.value, pattern))
+      append_moved(path, pattern, table.route.value, table.path->value);
+    else
+      path = pattern;
+    if (const auto update = update_path_in(path); !update.empty())
+      notices_.push_back(
+          {table.reads_at,
+           fmt::format(
+               "reads: {} covers updates such as POST {}, which are then sent again after a "
+               "broken connection; name only paths that read",
+               in_quotes(pattern), update),
+           Problem::Severity::warning});
+  }
+
+  bool judge_path(std::string_view key, const std::string& path, const Place& at) {
+    const bool right = is_path(path);
+    if (!right)
+      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    return right;
+  }
+
+  void judge_whether_taken(const TableSettings& table) {
+    const auto& route = table.route;
+    auto prefix = route.value;
+    while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
+    const auto [old, is_new] = taken_.emplace(prefix, &table);
+    // That a table is defined twice was reported.
+    if (!is_new && lower(old->second->name) != lower(table.name))
+      problem(route.at, fmt::format("the route {} is already used in {}", in_quotes(route.value),
+                                    text(old->second->route.at)));
+  }
+
+  /// Names of the dialects whose tables have a route.
+  std::string routed() const {
+    std::vector<const DialectKind*> kinds(known_.begin(), known_.end());
+    std::erase_if(kinds, [](const auto* kind) { return !kind->is_routed(); });
+    return names_of(kinds, " or ");
+  }
+
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+
+  const Dialects known_;
+  Problems& problems_;
+  Problems& notices_;
+  std::map<std::string, const TableSettings*> taken_;  ///< routes, and their tables
+};
+
+}  // namespace
+
+const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems) {
+  const auto& name = table.dialect;
+  const auto* kind = find_dialect(known, name.value);
+  if (kind == nullptr)
+    problems.push_back({name.at, fmt::format("dialect '{}' is unknown; known are {}", name.value,
+                                             names_of(known, " and "))});
+  return kind;
+}
+
+void judge_dialects(const Settings& settings, Dialects known, Problems& problems,
+                    Problems& notices) {
+  Judge judge(known, problems, notices);
+  for (const auto& table : settings.tables) judge.judge(table);
 }
 
 }  // namespace karmad

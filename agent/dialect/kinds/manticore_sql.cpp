@@ -12,6 +12,7 @@
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 
@@ -22,22 +23,16 @@ namespace {
 /// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
-  std::string out;
-  append_with_tables(out, statement, parsed.table_begin, parsed.table_end, tables);
-  return out;
+  const auto [begin, end] = std::pair(parsed.table_begin, parsed.table_end);
+  std::string out(statement.substr(0, begin));
+  if (end != 0) append_table_names(out, tables, statement.substr(begin, end - begin));
+  return out += statement.substr(end);
 }
 
 /// Whether `part` is a view into `whole`.
 bool holds(std::string_view whole, std::string_view part) {
   return std::less_equal<>{}(whole.data(), part.data()) &&
          std::less_equal<>{}(part.data() + part.size(), whole.data() + whole.size());
-}
-
-/// `whole` with the bytes of `part`, a view into it, replaced.
-void append_replaced(std::string& out, std::string_view whole, std::string_view part,
-                     std::string_view by) {
-  const auto begin = static_cast<std::size_t>(part.data() - whole.data());
-  out.append(whole.substr(0, begin)).append(by).append(whole.substr(begin + part.size()));
 }
 
 /// Whether the request is a change; false if it is not known.
@@ -60,30 +55,26 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   });
 }
 
-Parsed parsed_of(const SqlSelect& select, const ClientRequest& request) {
-  return {.table = select.table,
-          .table_begin = select.table_begin,
-          .table_end = select.table_end,
-          .planned = select.scrolls || select.table.empty() || !request.inspected_by.empty(),
-          .options = select.options};
-}
-
-Parsed parsed_of(const ChangeStatement& change) {
-  return {.table = change.table,
-          .table_begin = change.table_begin,
-          .table_end = change.table_end,
-          .read = false,
-          .last_insert_id = change.last_row_id()};
-}
-
 /// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
 /// the plan writes; so is a SHOW, whose answer may name the table.
-template <class Statement>
-Parsed parsed_of(const Statement& statement) {
-  return {.table = statement.table,
-          .table_begin = statement.table_begin,
-          .table_end = statement.table_end,
-          .planned = true};
+Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
+  Parsed parsed{.planned = true};
+  const auto set_table = [&parsed](const auto& statement) {
+    if constexpr (requires { statement.table_begin; }) {
+      parsed.table = statement.table;
+      parsed.table_begin = statement.table_begin;
+      parsed.table_end = statement.table_end;
+    }
+  };
+  std::visit(set_table, read);
+  if (const auto* const select = std::get_if<SqlSelect>(&read)) {
+    parsed.planned = select->scrolls || select->table.empty() || !request.inspected_by.empty();
+    parsed.options = select->options;
+  } else if (const auto* const change = std::get_if<ChangeStatement>(&read)) {
+    parsed.planned = parsed.read = false;
+    parsed.last_insert_id = change->last_row_id();
+  }
+  return parsed;
 }
 
 /// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
@@ -95,7 +86,7 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   if (!select) return std::unexpected(std::move(select.error()));
   if (select->document && layout.shards == 1)
     return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
-  auto plan = plan_of_mode_raw(form);
+  auto plan = plan_of_statement({}, form);
   plan.parser_errors_are_400 = form == RowForm::hits;
   take_select(plan, *std::move(select), given, layout);
   return plan;
@@ -191,13 +182,7 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
             : std::move(why.error()));
   }
   if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
-  Parsed parsed;
-  const auto& read = *statement->read;
-  if (const auto* const select = std::get_if<SqlSelect>(&read))
-    parsed = parsed_of(*select, request);
-  if (const auto* const change = std::get_if<ChangeStatement>(&read)) parsed = parsed_of(*change);
-  if (const auto* const call = std::get_if<CallStatement>(&read)) parsed = parsed_of(*call);
-  if (const auto* const show = std::get_if<ShowStatement>(&read)) parsed = parsed_of(*show);
+  auto parsed = parsed_of(*statement->read, request);
   if (request.in_session) parsed.planned = true;
   parsed.should_use_primary = statement->kind == StatementKind::show;
   parsed.answer = PassedAnswer::error_of_statement;
@@ -276,16 +261,17 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   else
     append_url_encoded(text, renamed(statement, parsed, tables));
 
+  Replaced replaced[] = {{place.encoded, text}};
   if (!request.query.empty()) buffer.append(request.path).append("?");
   if (place.in == In::url_query)
-    append_replaced(buffer, request.query, place.encoded, text);
+    append_replaced(buffer, request.query, replaced);
   else
     buffer.append(request.query);
   const auto target_size = buffer.size();
   if (place.in == In::body)
     buffer.append(text);
   else if (place.in == In::body_query)
-    append_replaced(buffer, request.body, place.encoded, text);
+    append_replaced(buffer, request.body, replaced);
   const std::string_view all(buffer);
   if (target_size != 0) written.target = all.substr(0, target_size);
   if (place.in != In::url_query) written.body = all.substr(target_size);

@@ -5,7 +5,7 @@
 #include <array>
 #include <ranges>
 
-#include "agent/dialect/kinds/paths.hpp"
+#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 
@@ -76,43 +76,19 @@ bool covered(const std::vector<std::string>& patterns, std::string_view path) {
 
 /// The methods of the registry (www.iana.org/assignments/http-methods, RFC 9110 section 18.2) that
 /// are passed on, sorted.
-constexpr std::array<std::string_view, 37> kMethods{"ACL",
-                                                    "BASELINE-CONTROL",
-                                                    "BIND",
-                                                    "CHECKIN",
-                                                    "CHECKOUT",
-                                                    "COPY",
-                                                    "DELETE",
-                                                    "GET",
-                                                    "HEAD",
-                                                    "LABEL",
-                                                    "LINK",
-                                                    "LOCK",
-                                                    "MERGE",
-                                                    "MKACTIVITY",
-                                                    "MKCALENDAR",
-                                                    "MKCOL",
-                                                    "MKREDIRECTREF",
-                                                    "MKWORKSPACE",
-                                                    "MOVE",
-                                                    "OPTIONS",
-                                                    "ORDERPATCH",
-                                                    "PATCH",
-                                                    "POST",
-                                                    "PROPFIND",
-                                                    "PROPPATCH",
-                                                    "PUT",
-                                                    "QUERY",
-                                                    "REBIND",
-                                                    "REPORT",
-                                                    "SEARCH",
-                                                    "UNBIND",
-                                                    "UNCHECKOUT",
-                                                    "UNLINK",
-                                                    "UNLOCK",
-                                                    "UPDATE",
-                                                    "UPDATEREDIRECTREF",
-                                                    "VERSION-CONTROL"};
+constexpr auto kMethods = [] {
+  std::string_view rest =
+      "ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE GET HEAD LABEL LINK LOCK "
+      "MERGE MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH "
+      "PATCH POST PROPFIND PROPPATCH PUT QUERY REBIND REPORT SEARCH UNBIND UNCHECKOUT "
+      "UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL ";
+  std::array<std::string_view, 37> methods;
+  for (auto& method : methods) {
+    method = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(method.size() + 1);
+  }
+  return methods;
+}();
 
 class OpaqueHttp final : public Dialect {
  public:

@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/aggregations.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/dialect/merge/metrics.hpp"
+#include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -191,8 +191,8 @@ class BucketKeys {
 
 /// The parts of all keys, and of `aggregation.after`; a missing part is empty.
 std::vector<std::string_view> parts_of(const Aggregation& aggregation,
-                                       std::span<const CompositeSource> sources,
                                        const std::vector<AnswerBucket>& list) {
+  const auto& sources = aggregation.sources;
   std::vector<std::string_view> parts;
   parts.reserve((list.size() + 1) * sources.size());
   for (const auto& bucket : list) {
@@ -258,13 +258,10 @@ std::optional<std::size_t> cut_to_page(const Aggregation& aggregation, const Buc
 /// cut_to_page().
 std::optional<std::size_t> merge_by_key(const Aggregation& aggregation, Collation collation,
                                         std::vector<AnswerBucket>& list) {
-  const bool composite = aggregation.merging == Merging::composite;
-  const CompositeSource whole_key{.kind = aggregation.key};
-  const auto sources = composite ? std::span(aggregation.sources) : std::span(&whole_key, 1);
-  const BucketKeys keys(sources, parts_of(aggregation, sources, list), collation);
+  const BucketKeys keys(aggregation.sources, parts_of(aggregation, list), collation);
   std::vector<std::uint32_t> rows(list.size());
   std::iota(rows.begin(), rows.end(), 0U);
-  if (composite)
+  if (aggregation.merging == Merging::composite)
     if (const auto shard = cut_to_page(aggregation, keys, list, rows)) return shard;
   // By key, then by spelling, so that the choice of the spelling shown is deterministic.
   std::ranges::sort(rows, [&](auto a, auto b) {
@@ -367,10 +364,7 @@ void append_buckets(std::string& out, const AnswerBuckets& buckets) {
     const auto count = fmt::to_string(bucket.count);
     std::array parts{Replaced{bucket.doc_count, count},
                      Replaced{bucket.status, kStatuses[bucket.is]}};
-    if (bucket.status.empty())
-      append_replaced(out, bucket.bytes, std::span(parts).first(1));
-    else
-      append_replaced(out, bucket.bytes, parts);
+    append_replaced(out, bucket.bytes, std::span(parts).first(bucket.status.empty() ? 1 : 2));
   }
   out += buckets.keyed ? '}' : ']';
 }
@@ -389,22 +383,6 @@ std::optional<Members> members_of(std::string_view object) {
   return whole ? std::optional(std::move(found)) : std::nullopt;
 }
 
-/// How the values of a metric are folded; nothing: it is none.
-std::optional<Fold> fold_of(Merging merging) {
-  switch (merging) {
-    case Merging::smallest:
-      return Fold::smallest;
-    case Merging::largest:
-      return Fold::largest;
-    case Merging::sum:
-      return Fold::sum;
-    case Merging::mean:
-      return Fold::mean;
-    default:
-      return std::nullopt;
-  }
-}
-
 /// Merges the shards' replies, one aggregation after the other.
 class Merger {
  public:
@@ -416,8 +394,7 @@ class Merger {
   std::optional<BadReply> merge(const Aggregation& aggregation) {
     JsonLine(out_).add_quoted(aggregation.name);
     out_ += ":{";
-    const auto fold = fold_of(aggregation.merging);
-    auto bad = fold ? metric(aggregation, *fold) : buckets(aggregation);
+    auto bad = aggregation.merging == Merging::metric ? metric(aggregation) : buckets(aggregation);
     out_ += '}';
     return bad;
   }
@@ -440,7 +417,7 @@ class Merger {
 
   /// The server divides by the number of documents found, and a document without the value counts
   /// as 0: so a mean is weighted by that number. A sum would overflow or be rounded to a float.
-  std::optional<BadReply> metric(const Aggregation& aggregation, Fold fold) {
+  std::optional<BadReply> metric(const Aggregation& aggregation) {
     std::vector<Measured> shards;
     std::string_view first;  // of no documents, if no shard has any
     for (std::size_t s = 0; s < heads_.size(); ++s) {
@@ -455,7 +432,7 @@ class Merger {
       if (first.empty()) first = shard.value;
       if (is_json_number(shard.value)) shards.push_back(shard);
     }
-    auto value = folded(fold, shards, collation_);
+    auto value = folded(aggregation.fold, shards, collation_);
     if (value.empty() && !first.empty()) value = is_json_number(first) ? first : "null";
     if (!value.empty()) out_.append("\"value\":").append(value);
     return std::nullopt;

@@ -1,13 +1,12 @@
-#include "agent/dialect/merge/merge_groups.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "agent/dialect/merge/merged_rows.hpp"
-#include "agent/dialect/merge/metrics.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -16,6 +15,140 @@
 #include "config/text/whole_number.hpp"
 
 namespace karmad {
+
+namespace {
+
+__extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
+
+constexpr std::size_t kMostDecimals = 400;  // most that are shown; few doubles have more
+
+std::size_t decimals_of(std::string_view value) {
+  const auto point = value.find('.');
+  if (point == value.npos) return 0;
+  const auto end = value.find_first_not_of("0123456789", point + 1);
+  return std::min(std::min(end, value.size()) - point - 1, kMostDecimals);
+}
+
+/// The format of the shards for real numbers.
+struct RealFormat {
+  std::size_t decimals = 0;
+  bool exponent = false;
+
+  void see(std::string_view number) {
+    decimals = std::max(decimals, decimals_of(number));
+    exponent |= number.find_first_of("eE") != number.npos;
+  }
+  std::string text(long double value) const {
+    // A value beyond the range of double is not a valid number for JSON readers.
+    if (!std::isfinite(static_cast<double>(value))) return "null";
+    if (exponent) return fmt::format("{}", static_cast<double>(value));
+    return fmt::format("{:.{}f}", value, decimals);
+  }
+};
+
+std::string sum_over(std::span<const Measured> shards, SumOf of) {
+  RealFormat format;
+  bool any = false;
+  bool exact = true;
+  Wide whole = 0;
+  long double real = 0;
+  for (const auto& shard : shards) {
+    if (!is_json_number(shard.value)) continue;
+    const auto number = json_number(shard.value);
+    any = true;
+    format.see(shard.value);
+    real += as_real(number);
+    exact &= number.integer;
+    const auto magnitude = static_cast<Wide>(number.magnitude);
+    if (number.integer) whole += number.negative ? -magnitude : magnitude;
+  }
+  if (!any) return {};
+  if (exact && of == SumOf::whole) return fmt::to_string(static_cast<std::int64_t>(whole));
+  if (exact) return fmt::format("{}", whole);
+  return format.text(of == SumOf::floats ? static_cast<float>(real) : real);
+}
+
+/// The sum of the values behind a shard's mean.
+std::optional<long double> sum_behind(const Measured& mean) {
+  const auto documents = static_cast<long double>(mean.documents);
+  if (documents == 0) return std::nullopt;
+  const auto summed = is_json_number(mean.sum) ? std::optional(as_real(json_number(mean.sum)))
+                                               : std::optional<long double>();
+  if (!is_json_number(mean.value)) return summed;
+  const auto product = as_real(json_number(mean.value)) * documents;
+  // Half of the mean's last digit, and what doubles lose when they are added.
+  const auto rounding =
+      documents * 0.5L * std::pow(10.0L, -static_cast<long double>(decimals_of(mean.value))) +
+      std::abs(product) * 1e-12L;
+  return summed && std::abs(*summed - product) <= rounding ? *summed : product;
+}
+
+std::string mean_of(std::span<const Measured> shards) {
+  RealFormat format;
+  bool any = false;
+  bool with_sums = false;
+  long double sum = 0;
+  long double documents = 0;
+  for (const auto& shard : shards) {
+    const auto added = sum_behind(shard);
+    if (!added && shard.sum.empty()) continue;
+    format.see(shard.value);
+    with_sums |= !shard.sum.empty();
+    documents += static_cast<long double>(shard.documents);
+    any |= added.has_value();
+    sum += added.value_or(0);
+  }
+  if (!any) return {};
+  // The server divides doubles: of large numbers it shows their digits.
+  const auto mean = sum / documents;
+  return format.text(with_sums ? static_cast<double>(mean) : mean);
+}
+
+std::string extreme_of(std::span<const Measured> shards, bool largest, Collation collation) {
+  std::string_view best;
+  SortValue best_value;
+  for (const auto& shard : shards) {
+    if (shard.documents == 0) continue;
+    const auto value = sort_value(shard.value);
+    if (value.kind == SortValue::Kind::missing) continue;
+    const auto order = compare(value, best_value, collation);
+    if (!best.empty() && (largest ? order <= 0 : order >= 0)) continue;
+    best = shard.value;
+    best_value = value;
+  }
+  return std::string(best);
+}
+
+/// The strings joined by commas, without empty ones.
+std::string joined_texts(std::span<const Measured> shards) {
+  std::string text = "\"";
+  for (const auto& shard : shards) {
+    if (!is_string(shard.value) || shard.value.size() == 2) continue;
+    if (text.size() > 1) text += ',';
+    text += without_quotes(shard.value);
+  }
+  return text + '"';
+}
+
+}  // namespace
+
+std::string folded(Fold fold, std::span<const Measured> values, Collation collation, SumOf sum_of) {
+  switch (fold) {
+    case Fold::sum:
+      return sum_over(values, sum_of);
+    case Fold::smallest:
+    case Fold::largest:
+      return extreme_of(values, fold == Fold::largest, collation);
+    case Fold::mean:
+      return mean_of(values);
+    case Fold::concat:
+      return joined_texts(values);
+    case Fold::keep:
+    case Fold::distinct:
+      break;
+  }
+  return {};
+}
 
 namespace {
 
@@ -63,23 +196,12 @@ bool Having::fulfils(const SortValue& cell) const {
   if (condition_.is == Is::in)
     return std::ranges::any_of(values_, [&](const Value& with) { return order(with) == 0; });
   if (values_.empty()) return false;
+  const auto is = condition_.is;
   const auto first = order(values_.front());
-  switch (condition_.is) {
-    case Is::less:
-      return first < 0;
-    case Is::at_most:
-      return first <= 0;
-    case Is::greater:
-      return first > 0;
-    case Is::at_least:
-      return first >= 0;
-    case Is::unequal:
-      return first < 0 || first > 0;
-    case Is::between:
-      return first >= 0 && values_.size() > 1 && order(values_[1]) <= 0;
-    default:
-      return first == 0;
-  }
+  if (is == Is::between) return first >= 0 && values_.size() > 1 && order(values_[1]) <= 0;
+  if (first < 0) return is == Is::less || is == Is::at_most || is == Is::unequal;
+  if (first > 0) return is == Is::greater || is == Is::at_least || is == Is::unequal;
+  return first == 0 && (is == Is::equal || is == Is::at_most || is == Is::at_least);
 }
 
 namespace {
@@ -367,6 +489,117 @@ std::expected<MergedRows, BadReply> merge_groups(const RawReplies& replies, std:
                                                  const RowPlan& plan, Collation collation,
                                                  std::span<const DistinctPairs> pairs) {
   return GroupMerge(replies, set, plan, collation, pairs).run();
+}
+
+namespace {
+
+/// Bounds the memory where rows have columns of several values: 6 MB for each shard, like a reply.
+constexpr std::size_t kMostPairsOfShard = 250'000;
+
+std::unexpected<BadReply> bad_pairs(std::size_t shard, const char* reason) {
+  return std::unexpected(BadReply{shard, reason});
+}
+
+/// The values of a row, some of whose cells are lists.
+struct CellValues {
+  std::vector<bool> several;  ///< by column, whether its cells are lists
+  std::vector<std::string_view> values{};
+
+  /// Calls `visit` with each combination of the values in `values`, until that returns false.
+  template <class Visit>
+  bool each(std::span<const std::string_view> cells, const Visit& visit, std::size_t column = 0) {
+    values.resize(several.size());
+    if (column == several.size()) return visit();
+    auto& value = values[column];
+    value = cells[column];
+    if (!several[column] || !is_string(value)) return each(cells, visit, column + 1);
+    for (auto rest = without_quotes(value); !rest.empty();) {
+      value = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+      if (!each(cells, visit, column + 1)) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& replies,
+                                                           std::size_t set, const PairsPlan& plan,
+                                                           Collation collation) {
+  std::vector<KeyKind> kinds(plan.keys + 1, KeyKind::attribute);
+  kinds.back() = KeyKind::json_path;  // values differ by capitals, unlike the keys of groups
+  std::vector<bool> several(kinds.size());
+  bool real = false;
+  for (std::size_t s = 0; s < replies.shards(); ++s) {
+    const auto columns = replies.columns_of(replies.set(s, set));
+    if (columns.empty()) continue;
+    if (columns.size() < kinds.size()) return bad_pairs(s, "its distinct values lack a column");
+    for (std::size_t p = 0; p < kinds.size(); ++p) {
+      if (RowKeyText::kind_of(columns[p]) == KeyKind::json_path) kinds[p] = KeyKind::json_path;
+      if (columns[p].has_several_values()) several[p] = true;
+    }
+    const auto type = columns[plan.keys].type;
+    real = real || equals_literal(type, "float") || equals_literal(type, "double");
+    if (plan.number && *plan.number >= columns.size())
+      return bad_pairs(s, "its distinct values lack a column");
+  }
+  const bool by_number = real && plan.number && std::ranges::find(several, true) == several.end();
+  DistinctPairs found(std::move(kinds), collation);
+  const auto keys_end = several.begin() + static_cast<std::ptrdiff_t>(plan.keys);
+  if (plan.numbered && plan.keys > 1 && std::find(several.begin(), keys_end, true) != keys_end) {
+    found.by_group_ = false;
+    std::fill(several.begin(), keys_end, false);
+  }
+  const auto keys = found.by_group_ ? plan.keys : 0;
+  CellValues row{std::move(several)};
+  std::vector<Pair> pairs;
+  RowKeyText key(collation);
+  for (std::size_t s = 0; s < replies.shards(); ++s) {
+    std::size_t read = 0;
+    std::vector<std::string_view> room(replies.set(s, set).columns);
+    const auto most = pairs.size() + kMostPairsOfShard;
+    const auto add = [&](std::span<const std::string_view> cells) {
+      ++read;
+      found.may_be_short_ |= !row.each(cells, [&] {
+        if (pairs.size() == most) return false;
+        key.clear();
+        for (std::size_t p = 0; p < keys; ++p) key.add(row.values[p], found.kinds_[p]);
+        Pair pair{.group = KeyedHash{}(key.text())};
+        for (auto& half : pair.pair) {
+          key.add(by_number ? cells[*plan.number] : row.values[plan.keys], found.kinds_.back());
+          half = KeyedHash{}(key.text());
+        }
+        pairs.push_back(pair);
+        return true;
+      });
+    };
+    if (!visit_rows(replies, replies.set(s, set), room, add))
+      return bad_pairs(s, "a distinct value is malformed");
+    found.may_be_short_ |= plan.asked != 0 && read >= plan.asked;
+  }
+  found.count_values(pairs);
+  return found;
+}
+
+void DistinctPairs::count_values(std::vector<Pair>& pairs) {
+  std::ranges::sort(pairs);
+  const Pair* before = nullptr;
+  for (const auto& pair : pairs) {
+    if (before == nullptr || before->group != pair.group)
+      groups_.push_back({pair.group, 1});
+    else if (*before != pair)
+      ++groups_.back().values;
+    before = &pair;
+  }
+}
+
+std::uint64_t DistinctPairs::values_of(std::span<const std::string_view> key) const {
+  RowKeyText text(collation_);
+  for (std::size_t p = 0; p < key.size() && p + 1 < kinds_.size(); ++p) text.add(key[p], kinds_[p]);
+  const auto hash = KeyedHash{}(text.text());
+  const auto place = std::ranges::lower_bound(groups_, hash, {}, &Group::group);
+  return place == groups_.end() || place->group != hash ? 0 : place->values;
 }
 
 }  // namespace karmad

@@ -1,17 +1,214 @@
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <unordered_map>
 
-#include "agent/dialect/merge/merge_groups.hpp"
-#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/merge/merged_rows.hpp"
+#include "agent/dialect/replies/error_text.hpp"
+#include "agent/dialect/replies/infinities.hpp"
+#include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/dialect/write/write_rows.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/keyed_hash.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
 namespace {
+
+constexpr std::size_t kLongestTime = 32;
+
+struct MetaRow {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// A keyword of the query and how often the shards have it.
+struct KeywordSum {
+  std::string_view keyword;
+  std::uint64_t documents = 0;
+  std::uint64_t hits = 0;
+};
+
+/// What SHOW META says of one shard. The views are into the reply, inside of JSON strings.
+struct ShardMeta {
+  bool answered = false;
+  bool has_total = false;
+  std::uint64_t total_found = 0;
+  bool is_lower_bound = false;
+  std::string_view time;  ///< seconds, `0.001`
+  std::string_view warning;
+
+  /// Takes a row about the whole shard; false: it is another one.
+  bool take(const MetaRow& row) {
+    if (row.name == "total_found") {
+      const auto count = whole_number<std::uint64_t>(row.value);
+      has_total |= count.has_value();
+      total_found = count.value_or(0);
+    } else if (row.name == "total_relation") {
+      is_lower_bound = row.value != "eq";
+    } else if (row.name == "time") {
+      time = row.value;
+    } else if (row.name == "warning") {
+      warning = row.value;
+    } else {
+      return row.name == "total";
+    }
+    return true;
+  }
+};
+
+double seconds_in(std::string_view text) {
+  double seconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return seconds;
+}
+
+void add_row(ResultSet& set, std::string_view name, std::uint64_t value) {
+  set.add_row({name, fmt::to_string(value)});
+}
+
+/// SHOW META of all shards: reads their result sets and makes one for the whole answer.
+class MergedMeta {
+ public:
+  /// `set`: the number of the result set.
+  MergedMeta(const RawReplies& replies, std::size_t set)
+      : replies_(replies), set_(set), shards_(replies.shards()) {}
+
+  /// Reads the rows. False: those of shard `wrong` are malformed or have no total_found.
+  bool read(std::size_t& wrong) {
+    const auto listed = replies_.listed_columns(set_);
+    const bool lists = !listed.empty() && listed.front().name == "Variable_name";
+    for (wrong = 0; wrong < shards_.size(); ++wrong) {
+      if (!replies_.answered(wrong)) continue;
+      auto& shard = shards_[wrong];
+      shard.answered = true;
+      const bool whole = read_rows(wrong);
+      first_shard_ = false;
+      // Of a SELECT from a percolate table with MATCH() the server finds nothing, and has no
+      // totals.
+      const bool found_nothing = replies_.set(wrong, 0).columns == 0;
+      const bool is_empty = replies_.set(wrong, set_).columns == 0 && lists;
+      if (!(whole ? shard.has_total || found_nothing : is_empty && found_nothing)) return false;
+    }
+    return true;
+  }
+
+  const std::vector<ShardMeta>& shards() const { return shards_; }
+
+  /// That of the shards' documents without copies, or of their groups, each counted once. Groups
+  /// are a lower bound if a shard found more of them than it returned.
+  TotalFound total_found(const MergedRows& rows, bool having) const {
+    TotalFound total{.is_lower_bound = std::ranges::any_of(shards_, &ShardMeta::is_lower_bound)};
+    if (rows.groups_of_shard.empty()) {
+      for (const auto& shard : shards_) total.count += shard.total_found;
+      total.count -= std::min(total.count, rows.dropped);
+      return total;
+    }
+    total.count = rows.groups;
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+      if (rows.groups_of_shard[s] >= shards_[s].total_found) continue;
+      total.is_lower_bound |= shards_.size() > 1 || having;
+      // Conditions of HAVING are not sent: a shard counts groups that they leave out.
+      if (!having) total.count = std::max(total.count, shards_[s].total_found);
+    }
+    return total;
+  }
+
+  /// The merged rows: totals, the slowest time, other rows as the first shard has them, keywords
+  /// with the sums of their documents and hits, then total and time of each shard. `count`: number
+  /// of rows of the answer; `warning`: plain text, may be empty. If these are longer than
+  /// kLongestMeta, totals, time and a warning of it.
+  ResultSet rows(std::size_t count, const TotalFound& total, std::string_view warning) const {
+    auto all = begin(warning);
+    add_totals(all, count, total);
+    add_others(all);
+    std::string written;
+    append_sets(RowForm::raw, {&all, 1}, written);
+    if (written.size() <= kLongestMeta) return all;
+    auto totals = begin(warning.size() <= kLongestMeta / 2 ? warning : std::string_view());
+    totals.add_row({"warning", fmt::format("SHOW META is longer than {} KiB: only totals",
+                                           kLongestMeta >> 10)});
+    add_totals(totals, count, total);
+    return totals;
+  }
+
+ private:
+  /// Whether all rows of the shard could be read.
+  bool read_rows(std::size_t shard) {
+    const auto& set = replies_.set(shard, set_);
+    const auto text = [](std::string_view cell) {
+      return is_string(cell) ? without_quotes(cell) : cell;
+    };
+    std::string_view cells[2];
+    return set.columns == 2 &&
+           visit_rows(replies_, set, cells, [&](std::span<const std::string_view> row) {
+             const MetaRow read{text(row[0]), text(row[1])};
+             if (!shards_[shard].take(read)) take_other(read);
+           });
+  }
+
+  void take_other(const MetaRow& row) {
+    const bool documents = row.name.starts_with("docs[");
+    if (row.name.starts_with("keyword[")) {
+      const auto [known, is_new] = places_.try_emplace(row.value, keywords_.size());
+      if (is_new) keywords_.push_back({row.value});
+      keyword_ = known->second;
+    } else if ((documents || row.name.starts_with("hits[")) && !keywords_.empty()) {
+      auto& sum = documents ? keywords_[keyword_].documents : keywords_[keyword_].hits;
+      sum += whole_number<std::uint64_t>(row.value).value_or(0);
+    } else if (first_shard_) {
+      others_.push_back(row);
+    }
+  }
+
+  static ResultSet begin(std::string_view warning) {
+    auto set = text_rows({"Variable_name", "Value"});
+    if (!warning.empty()) set.add_row({"warning", warning});
+    return set;
+  }
+
+  void add_totals(ResultSet& set, std::size_t count, const TotalFound& total) const {
+    std::string_view slowest = "0.000";
+    for (const auto& shard : shards_)
+      if (seconds_in(shard.time) > seconds_in(slowest)) slowest = shard.time;
+    if (slowest.size() > kLongestTime) slowest = "0.000";
+    add_row(set, "total", count);
+    add_row(set, "total_found", total.count);
+    set.add_row({"total_relation", total.is_lower_bound ? "gte" : "eq"});
+    set.add_row({"time", json_unescaped(slowest)});
+  }
+
+  void add_others(ResultSet& set) const {
+    for (const auto& row : others_)
+      set.add_row({json_unescaped(row.name), json_unescaped(row.value)});
+    for (std::size_t k = 0; k < keywords_.size(); ++k) {
+      set.add_row({fmt::format("keyword[{}]", k), json_unescaped(keywords_[k].keyword)});
+      add_row(set, fmt::format("docs[{}]", k), keywords_[k].documents);
+      add_row(set, fmt::format("hits[{}]", k), keywords_[k].hits);
+    }
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+      if (!shards_[s].answered) continue;
+      add_row(set, fmt::format("shard[{}]_total_found", s + 1), shards_[s].total_found);
+      set.add_row({fmt::format("shard[{}]_time", s + 1), json_unescaped(shards_[s].time)});
+    }
+  }
+
+  const RawReplies& replies_;
+  std::size_t set_;
+  std::vector<ShardMeta> shards_;
+  std::vector<KeywordSum> keywords_;
+  std::unordered_map<std::string_view, std::size_t, KeyedHash> places_;
+  std::size_t keyword_ = 0;
+  std::vector<MetaRow> others_;
+  bool first_shard_ = true;
+};
 
 /// The first shard whose rows lack a hidden column that was requested, or have others in its place.
 std::optional<std::size_t> shard_without_hidden(const RawReplies& replies, std::size_t set,
@@ -129,9 +326,7 @@ std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
                                  replies);
 }
 
-}  // namespace
-
-std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const ShardReply> replies,
+std::optional<BadReply> merge_finite(const SelectPlan& plan, std::span<const ShardReply> replies,
                                      const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   const auto facets = plan.facets.size();
@@ -164,6 +359,16 @@ std::optional<BadReply> merge_select(const SelectPlan& plan, std::span<const Sha
     append_sets(plan.form, merged->sets, out);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<BadReply> merge_replies(const SelectPlan& plan, std::span<const ShardReply> replies,
+                                      const MergeNotes& notes, std::string& out) {
+  const auto merge = [&](std::span<const ShardReply> readable) {
+    return merge_finite(plan, readable, notes, out);
+  };
+  return merge_with_infinities(replies, out, plan.form == RowForm::text, merge, notes.sets);
 }
 
 /// Documents are read only as far as the page needs them, unless the nearest of them are looked

@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/merge_sets.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/dialect/merge/merged_rows.hpp"
-#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/write/write_rows.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -89,18 +89,19 @@ bool append_text_of(std::string_view raw_sets, std::string& out) {
 
 }  // namespace
 
-std::optional<BadReply> pass_sets_on(const OneShardSets& how, const ShardReply& reply,
-                                     std::string& out) {
+std::optional<BadReply> merge_replies(const OneShardSets& how, std::span<const ShardReply> replies,
+                                      const MergeNotes&, std::string& out) {
   using Kept = OneShardSets::Kept;
-  const auto answer = whole_value(reply.body);
+  const auto body = replies.front().body;
+  const auto answer = whole_value(body);
   if (!answer) return BadReply{0, "the answer is not JSON"};
   if (how.kept == Kept::whole_answer) {
     out.append(*answer);
     return std::nullopt;
   }
-  auto sets = inside_of(reply.body);
+  auto sets = inside_of(body);
   if (sets.empty()) return BadReply{0, "the answer is not a list of result sets"};
-  if (how.kept == Kept::last) sets = last_of(reply.body);
+  if (how.kept == Kept::last) sets = last_of(body);
   if (sets.empty()) return BadReply{0, "a result set is malformed"};
   std::string named;
   if (!how.table.empty()) {
@@ -157,20 +158,11 @@ class RowsOfShards {
 
   void sort() {
     std::vector<ColumnOrder> keys;
-    switch (how_.rows) {
-      case Rows::by_id:
-        keys = {{0}};
-        break;
-      case Rows::keywords:
-        keys = {{place("qpos")}};
-        if (!how_.sorted_by.empty()) keys.push_back({place(how_.sorted_by), true});
-        break;
-      case Rows::suggestions:
-        keys = {{place("found_docs"), true}, {place("distance")}, {place("docs"), true}};
-        break;
-      default:
-        break;
-    }
+    if (how_.rows == Rows::by_id) keys = {{0}};
+    if (how_.rows == Rows::keywords) keys = {{place("qpos")}};
+    if (!keys.empty() && !how_.sorted_by.empty()) keys.push_back({place(how_.sorted_by), true});
+    if (how_.rows == Rows::suggestions)
+      keys = {{place("found_docs"), true}, {place("distance")}, {place("docs"), true}};
     std::ranges::stable_sort(rows_, [&](const MergedRow& a, const MergedRow& b) {
       if (how_.rows == Rows::by_rank) return a.rank < b.rank;
       for (const auto& [column, descending] : keys) {
@@ -279,8 +271,8 @@ class RowsOfShards {
 
 }  // namespace
 
-std::optional<BadReply> merge_rows(const RowsMerge& how, std::span<const ShardReply> replies,
-                                   const MergeNotes& notes, std::string& out) {
+std::optional<BadReply> merge_replies(const RowsMerge& how, std::span<const ShardReply> replies,
+                                      const MergeNotes& notes, std::string& out) {
   RawReplies raw;
   if (auto bad = raw.read(replies, 1, LastSet::whole)) return bad;
   Warnings warnings(notes.warning);

@@ -152,16 +152,15 @@ struct DocumentRows {
 
   /// A shard whose rows lack a column of the plan.
   std::optional<std::size_t> lacking() const {
-    const auto lacks = [&](const RowLane& lane) {
+    for (std::size_t s = 0; s < lanes.size(); ++s) {
+      const auto width = lanes[s].columns.size();
       const auto has = [&](const std::optional<ColumnAt>& at) {
-        return !at || position(*at, lane.columns.size());
+        return !at || position(*at, width);
       };
-      return !lane.columns.empty() &&
-             !(have_columns(plan.order, lane.columns.size()) && has(plan.id) && has(plan.distance));
-    };
-    const auto found = std::ranges::find_if(lanes, lacks);
-    if (found == lanes.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - lanes.begin());
+      if (width != 0 && !(have_columns(plan.order, width) && has(plan.id) && has(plan.distance)))
+        return s;
+    }
+    return std::nullopt;
   }
 
   std::span<std::string_view> row(std::size_t shard) {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "agent/dialect/merge/sort_keys.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -51,7 +51,8 @@ const std::string& key_of_process() {
 }
 
 /// The members that the search server's own tokens have.
-void add_order(JsonLine& out, const std::vector<ScrollKey>& keys, std::string_view order = {}) {
+void add_order(std::string& to, const std::vector<ScrollKey>& keys, std::string_view order = {}) {
+  JsonLine out(to);
   out.add(R"("order_by_str":")");
   out.add_escaped(order);
   for (const auto& key : keys) {
@@ -79,26 +80,28 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
   read.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                   text.size());
   if (read.HasParseError()) return std::nullopt;
+  const auto text_in = [](const rapidjson::Value& of, std::string_view name) {
+    return std::string(text_of(member_of(&of, name)));
+  };
   const auto* const shards = member_of(&read, "shards");
+  const auto* const skip = member_of(&read, "skip");
   const auto* const order = member_of(&read, "order_by");
   const auto* const mirrors = member_of(&read, "mirrors");
-  if (shards == nullptr || !shards->IsUint() || order == nullptr || !order->IsArray() ||
-      mirrors == nullptr || !mirrors->IsArray())
+  if (shards == nullptr || !shards->IsUint() || skip == nullptr || !skip->IsUint64() ||
+      order == nullptr || !order->IsArray() || mirrors == nullptr || !mirrors->IsArray())
     return std::nullopt;
-  ScrollPosition position{.table = std::string(text_of(member_of(&read, "table"))),
+  ScrollPosition position{.table = text_in(read, "table"),
                           .shards = shards->GetUint(),
-                          .sort = std::string(text_of(member_of(&read, "sort"))),
-                          .language = std::string(text_of(member_of(&read, "language")))};
-  const auto* const skip = member_of(&read, "skip");
-  if (skip == nullptr || !skip->IsUint64()) return std::nullopt;
-  position.skip = skip->GetUint64();
+                          .sort = text_in(read, "sort"),
+                          .language = text_in(read, "language"),
+                          .skip = skip->GetUint64()};
   for (const auto& each : order->GetArray()) {
     const auto* const value = member_of(&each, "value");
     const auto* const descending = member_of(&each, "desc");
     if (value == nullptr || descending == nullptr) return std::nullopt;
-    position.keys.push_back({.attribute = std::string(text_of(member_of(&each, "attr"))),
+    position.keys.push_back({.attribute = text_in(each, "attr"),
                              .descending = descending->IsTrue(),
-                             .type = std::string(text_of(member_of(&each, "type"))),
+                             .type = text_in(each, "type"),
                              .value = json_of(*value)});
   }
   for (const auto& mirror : mirrors->GetArray()) position.mirrors.emplace_back(text_of(&mirror));
@@ -133,14 +136,9 @@ std::optional<std::string> bytes_of_base64(std::string_view text) {
 }
 
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order) {
-  std::string text;
-  {
-    JsonLine out(text);
-    out.add('{');
-    add_order(out, keys, order);
-    out.add('}');
-  }
-  return base64_of(text);
+  std::string text = "{";
+  add_order(text, keys, order);
+  return base64_of(text += '}');
 }
 
 namespace {
@@ -149,19 +147,14 @@ namespace {
 /// too long.
 std::optional<std::string> signed_token(std::string_view key, const ScrollPosition& position) {
   std::string text;
-  {
-    JsonLine out(text);
-    out.add(R"({"table":)", Quoted(position.table), R"(,"shards":)", position.shards, R"(,"sort":)",
-            Quoted(position.sort), R"(,"language":)", Quoted(position.language), R"(,"skip":)",
-            position.skip, ',');
-    add_order(out, position.keys);
-    out.add(R"(,"mirrors":[)");
-    for (const auto& mirror : position.mirrors) {
-      if (&mirror != position.mirrors.data()) out.add(',');
-      out.add_quoted(mirror);
-    }
-    out.add(']');
-  }
+  JsonLine(text).add(R"({"table":)", Quoted(position.table), R"(,"shards":)", position.shards,
+                     R"(,"sort":)", Quoted(position.sort), R"(,"language":)",
+                     Quoted(position.language), R"(,"skip":)", position.skip, ',');
+  add_order(text, position.keys);
+  text += R"(,"mirrors":[)";
+  for (const auto& mirror : position.mirrors)
+    JsonLine(text).add(&mirror == position.mirrors.data() ? "" : ",", Quoted(mirror));
+  text += ']';
   const auto code = code_of(key, "token", text);
   text.append(kBeforeCode).append(code).append(kAfterCode);
   if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;

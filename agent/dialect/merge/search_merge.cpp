@@ -1,11 +1,9 @@
-#include "agent/dialect/merge/search_merge.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "agent/dialect/merge/aggregations.hpp"
-#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/merge/sorted_merge.hpp"
+#include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/write/write_hits.hpp"
@@ -309,8 +307,8 @@ std::string scroll_attribute(const SortKey& key) {
   return key.by == SortKey::By::score ? "weight()" : key.by == SortKey::By::id ? "id" : key.name;
 }
 
-std::optional<BadReply> merge_search(const SearchMerge& how, std::span<const ShardReply> replies,
-                                     const MergeNotes& notes, std::string& out) {
+std::optional<BadReply> merge_replies(const SearchMerge& how, std::span<const ShardReply> replies,
+                                      const MergeNotes& notes, std::string& out) {
   return merge_with_infinities(replies, out, false, [&](std::span<const ShardReply> readable) {
     return merge_valid(how, readable, notes, out);
   });
@@ -323,9 +321,9 @@ unsigned merge_weight(const SearchMerge& how) {
          (how.aggregations.empty() ? 0 : kOfBuckets);
 }
 
-std::optional<BadReply> merge_percolated(const PercolateMerge& how,
-                                         std::span<const ShardReply> replies,
-                                         const MergeNotes& notes, std::string& to) {
+std::optional<BadReply> merge_replies(const PercolateMerge& how,
+                                      std::span<const ShardReply> replies, const MergeNotes& notes,
+                                      std::string& to) {
   Heads heads{.timed_out = notes.timed_out};
   if (auto bad = read_heads(replies, ReadTail::no, heads)) return bad;
   const SortKey by_id[] = {{.by = SortKey::By::id}};
@@ -356,9 +354,11 @@ std::string why_not_percolated(std::string_view body) {
   return head ? std::string() : head.error();
 }
 
-std::optional<BadReply> pass_object_on(const ShardReply& reply, std::string& out) {
-  if (const auto object = whole_object(reply.body)) return out.append(*object), std::nullopt;
-  const auto clean = without_infinities(reply.body);
+std::optional<BadReply> merge_replies(const OneShardObject&, std::span<const ShardReply> replies,
+                                      const MergeNotes&, std::string& out) {
+  const auto body = replies.front().body;
+  if (const auto object = whole_object(body)) return out.append(*object), std::nullopt;
+  const auto clean = without_infinities(body);
   const auto object = clean ? whole_object(*clean) : std::nullopt;
   if (!object) return BadReply{0, "it is malformed"};
   const auto begin = out.size();

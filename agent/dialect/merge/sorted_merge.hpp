@@ -9,11 +9,45 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/replies/raw_replies.hpp"
+#include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/keyed_hash.hpp"
 
 namespace karmad {
+
+/// Finds which documents are the nearest of all shards, where the shards sort them otherwise. Of
+/// equal distances the lower id is nearer. The values are JSON, and must outlive it.
+class NearestBound {
+ public:
+  void add(std::string_view distance, std::string_view id) {
+    found_.push_back({sort_value(distance), sort_value(id)});
+  }
+  /// Only the `most` nearest of those added are included; copies count once.
+  void settle(std::size_t most) {
+    std::ranges::sort(found_);
+    const auto copies = std::ranges::unique(found_);
+    found_.erase(copies.begin(), copies.end());
+    if (found_.size() > most) last_ = found_[most - 1];
+  }
+  bool includes(std::string_view distance, std::string_view id) const {
+    return !last_ || Near{sort_value(distance), sort_value(id)} <= *last_;
+  }
+
+ private:
+  struct Near {
+    SortValue distance;
+    SortValue id;
+
+    std::strong_ordering operator<=>(const Near& other) const {
+      const auto order = compare(distance, other.distance, Collation::binary);
+      return order != 0 ? order : compare(id, other.id, Collation::binary);
+    }
+    bool operator==(const Near& other) const { return *this <=> other == 0; }
+  };
+
+  std::vector<Near> found_;
+  std::optional<Near> last_;  ///< of those included; nothing: all are
+};
 
 /// Which of the rows of all shards a merge keeps.
 struct MergePage {

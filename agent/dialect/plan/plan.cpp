@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/rows/result_set.hpp"
@@ -12,62 +13,18 @@ namespace karmad {
 
 namespace {
 
-/// Merges the replies of shards by the step of a plan.
-struct MergeReplies {
-  std::span<const ShardReply> replies;
-  const MergeNotes& notes;
-  std::string& out;
+std::optional<BadReply> merge_replies(const OwnMerge& step, std::span<const ShardReply> replies,
+                                      const MergeNotes& notes, std::string& out) {
+  return step.merge(replies, notes, out);
+}
 
-  using Merged = std::optional<BadReply>;
-
-  Merged operator()(const OneShardObject&) const { return pass_object_on(replies.front(), out); }
-  Merged operator()(const SearchMerge& step) const {
-    return merge_search(step, replies, notes, out);
-  }
-  Merged operator()(const SelectPlan& step) const {
-    const bool is_table = step.form == RowForm::text;
-    return merge_with_infinities(
-        replies, out, is_table,
-        [&](std::span<const ShardReply> readable) {
-          return merge_select(step, readable, notes, out);
-        },
-        notes.sets);
-  }
-  Merged operator()(const SearchNearDocument& step) const { return nothing_found(step.search); }
-  Merged operator()(const SelectNearDocument& step) const { return nothing_found(step.select); }
-  Merged operator()(const RowsMerge& step) const { return merge_rows(step, replies, notes, out); }
-  Merged operator()(const OneShardSets& step) const {
-    return pass_sets_on(step, replies.front(), out);
-  }
-  Merged operator()(const PercolateMerge& step) const {
-    return merge_percolated(step, replies, notes, out);
-  }
-  Merged operator()(const OwnMerge& step) const { return step.merge(replies, notes, out); }
-
-  /// There is no such document, or it has no vector.
-  template <class Step>
-  Merged nothing_found(const Step& search) const {
-    const std::vector<ShardReply> none(replies.size());
-    return MergeReplies{none, notes, out}(search);
-  }
-};
-
-/// Merges the ends of a change by the step of its plan.
-struct MergeChanges {
-  const Plan& plan;
-  std::span<const ChangeReply> replies;
-  std::string& out;
-
-  int operator()(const UpdateCounts& step) const { return merge_update_counts(step, replies, out); }
-  int operator()(const SqlCounts& step) const { return merge_sql_changes(step, replies, out); }
-  int operator()(const BulkItems& step) const {
-    return merge_bulk(step, plan.request.body, split(), replies, out);
-  }
-  int operator()(const ElasticBulkItems& step) const {
-    return merge_elastic_bulk(step, plan.request.body, split(), replies, out);
-  }
-  const BulkSplit& split() const { return std::get<BulkSplit>(plan.edits); }
-};
+std::optional<BadReply> merge_step(const Plan& plan, std::span<const ShardReply> replies,
+                                   const MergeNotes& notes, std::string& out) {
+  const std::vector<ShardReply> none(plan.vector_round ? replies.size() : 0);
+  if (plan.vector_round) replies = none;
+  return std::visit([&](const auto& step) { return merge_replies(step, replies, notes, out); },
+                    std::get<ReadStep>(plan.step));
+}
 
 }  // namespace
 
@@ -113,10 +70,9 @@ int refusal_status(const Plan& plan, int status, std::string_view body) {
 
 std::optional<BadReply> merge(const Plan& plan, std::span<const ShardReply> replies,
                               const MergeNotes& notes, std::string& out) {
-  const auto& step = std::get<ReadStep>(plan.step);
-  if (!plan.elastic) return std::visit(MergeReplies{replies, notes, out}, step);
+  if (!plan.elastic) return merge_step(plan, replies, notes, out);
   std::string merged;
-  if (auto bad = std::visit(MergeReplies{replies, notes, merged}, step)) return bad;
+  if (auto bad = merge_step(plan, replies, notes, merged)) return bad;
   ElasticShards shards{replies.size(), 0};
   for (std::size_t s = 0; s < replies.size(); ++s)
     if (!replies[s].body.empty() || !plan.asks(s)) ++shards.successful;
@@ -138,7 +94,156 @@ std::size_t merge_changes_size(const Plan& plan, std::span<const ChangeReply> re
 }
 
 int merge_changes(const Plan& plan, std::span<const ChangeReply> replies, std::string& out) {
-  return std::visit(MergeChanges{plan, replies, out}, std::get<ChangeStep>(plan.step));
+  const ChangeEnds ends{replies, plan.request.body, std::get_if<BulkSplit>(&plan.edits)};
+  return std::visit([&](const auto& step) { return merge_ends(step, ends, out); },
+                    std::get<ChangeStep>(plan.step));
+}
+
+namespace {
+
+constexpr std::size_t kLongestDescription = 1000;
+
+constexpr std::array<std::string_view, 5> kMergings{"metric", "terms", "ranges", "histogram",
+                                                    "composite"};
+constexpr std::array<std::string_view, 7> kFolds{"keep", "sum",    "smallest", "largest",
+                                                 "mean", "concat", "distinct"};
+constexpr std::array<std::string_view, 7> kRows{"by id",        "as keywords", "as suggestions",
+                                                "by rank",      "as they are", "with numbers added",
+                                                "of all shards"};
+constexpr std::array<std::string_view, 3> kForms{"raw", "hits", "text"};
+constexpr std::array<std::string_view, 3> kKept{"all result sets", "the last result set",
+                                                "the answer"};
+
+/// The name of an enumerator.
+template <class Names, class Enum>
+std::string_view name_in(const Names& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+std::string text_of_key(const SortKey& key) {
+  using By = SortKey::By;
+  const auto name = key.by == By::score          ? "_score"
+                    : key.by == By::id           ? "id"
+                    : key.by == By::knn_dist     ? "_knn_dist"
+                    : key.by == By::hybrid_score ? "_hybrid_score"
+                                                 : std::string_view(key.name);
+  return fmt::format("{}{}", name, key.descending ? " desc" : "");
+}
+
+/// A column by its number: from 1, or from the right from -1.
+std::string text_of_column(const ColumnAt& column) {
+  return fmt::format("{}{}", column.from_right ? "-" : "", column.at + 1);
+}
+
+std::string text_of_key(const RowKey& key) {
+  return text_of_column(key.column) + (key.descending ? " desc" : "");
+}
+
+template <class Parts, class TextOf>
+std::string joined(const Parts& parts, TextOf text_of) {
+  std::string text;
+  for (const auto& part : parts) text.append(text.empty() ? "" : ", ").append(text_of(part));
+  return text;
+}
+
+template <class Keys>
+std::string text_of_page(std::size_t offset, std::size_t limit, const Keys& keys) {
+  auto text = fmt::format("from {}, at most {}", offset, limit);
+  if (!keys.empty())
+    text += ", by " + joined(keys, [](const auto& key) { return text_of_key(key); });
+  return text;
+}
+
+std::string text_of_rows(const RowPlan& rows) {
+  auto text = fmt::format("{} {}", rows.grouped ? "groups" : "documents",
+                          text_of_page(rows.offset, rows.limit, rows.order));
+  if (!rows.group.empty()) text += "; key " + joined(rows.group, text_of_column);
+  if (!rows.folded.empty())
+    text += "; folds " + joined(rows.folded, [](const FoldedColumn& fold) {
+              return fmt::format("{} {}", text_of_column(fold.column), name_in(kFolds, fold.fold));
+            });
+  if (rows.having) text += "; having " + text_of_column(rows.having->column);
+  if (rows.nearest != 0) text += fmt::format("; the {} nearest", rows.nearest);
+  if (rows.hidden != 0) text += fmt::format("; hidden columns: {}", rows.hidden);
+  return text;
+}
+
+struct DescribeStep {
+  std::size_t lines = 0;  ///< of a bulk
+
+  std::string operator()(const OneShardObject&) const { return "the answer of one shard"; }
+  std::string operator()(const SearchMerge& step) const {
+    auto text = "hits " + text_of_page(step.offset, step.limit, step.keys);
+    if (step.nearest != 0) text += fmt::format("; the {} nearest", step.nearest);
+    if (!step.aggregations.empty())
+      text += "; aggregations " + joined(step.aggregations.wanted, [](const Aggregation& of) {
+                return fmt::format("{} {}", of.name,
+                                   of.merging == Merging::metric ? name_in(kFolds, of.fold)
+                                                                 : name_in(kMergings, of.merging));
+              });
+    if (step.scroll) text += fmt::format("; scroll behind {}", step.scroll->pages.skip());
+    return text;
+  }
+  std::string operator()(const SelectPlan& step) const {
+    auto text = text_of_rows(step.rows);
+    if (const auto& outer = step.rows.outer)
+      text += "; then " + text_of_page(outer->offset, outer->limit, outer->order);
+    for (const auto& facet : step.facets) text += "; facet of " + text_of_rows(facet);
+    if (!step.pairs.empty())
+      text += fmt::format("; lists of distinct pairs: {}", step.pairs.size());
+    if (step.scroll) text += fmt::format("; scroll behind {}", step.scroll->skip());
+    return fmt::format("{}; as {}", text, name_in(kForms, step.form));
+  }
+  std::string operator()(const RowsMerge& step) const {
+    auto text = fmt::format("rows {}", name_in(kRows, step.rows));
+    if (step.limit != 0) text += fmt::format(", at most {}", step.limit);
+    if (!step.sorted_by.empty()) text += ", by " + step.sorted_by;
+    return fmt::format("{}; as {}", text, name_in(kForms, step.form));
+  }
+  std::string operator()(const OneShardSets& step) const {
+    return fmt::format("{} of one shard; as {}", name_in(kKept, step.kept),
+                       name_in(kForms, step.form));
+  }
+  std::string operator()(const PercolateMerge&) const { return "stored queries by id"; }
+  std::string operator()(const OwnMerge& step) const { return std::string(step.name); }
+  std::string operator()(const UpdateCounts&) const { return "counts of updates added"; }
+  std::string operator()(const SqlCounts& step) const {
+    return fmt::format("changed rows added; as {}", name_in(kForms, step.form));
+  }
+  std::string operator()(const BulkItems&) const {
+    return fmt::format("bulk items, lines: {}", lines);
+  }
+  std::string operator()(const ElasticBulkItems&) const {
+    return fmt::format("_bulk items, lines: {}", lines);
+  }
+};
+
+std::string text_of_asked(const Plan& plan) {
+  std::string text;
+  for (std::size_t s = 0; s < plan.asked.size(); ++s)
+    if (plan.asked[s]) text += fmt::format("{}{}", text.empty() ? "" : ", ", s + 1);
+  return plan.asked.empty() ? "asks all shards"
+                            : fmt::format("asks shard {} of {}", text, plan.asked.size());
+}
+
+}  // namespace
+
+std::string describe(const Plan& plan) {
+  auto text = text_of_asked(plan);
+  if (!plan.may_be_partial && !plan.changes_data()) text += ", none may be missing";
+  const auto* const split = std::get_if<BulkSplit>(&plan.edits);
+  const DescribeStep step{split == nullptr ? 0 : split->lines.size()};
+  text += ": ";
+  if (const auto& round = plan.vector_round)
+    text += fmt::format("vector {} of document {}; then ", round->document.attribute,
+                        round->document.id);
+  text += std::visit([&](const auto& steps) { return std::visit(step, steps); }, plan.step);
+  if (plan.elastic)
+    text += plan.elastic->only_count ? "; as a count" : "; with index " + plan.elastic->index;
+  text.resize(std::min(text.size(), kLongestDescription));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
 }
 
 }  // namespace karmad

@@ -11,17 +11,14 @@
 #include <variant>
 #include <vector>
 
-#include "agent/dialect/merge/bulk_answer.hpp"
-#include "agent/dialect/merge/change_counts.hpp"
-#include "agent/dialect/merge/merge_sets.hpp"
-#include "agent/dialect/merge/search_merge.hpp"
-#include "agent/dialect/plan/near_document.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 #include "agent/dialect/request/bulk_lines.hpp"
 #include "agent/dialect/request/parsed.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
-#include "agent/dialect/write/elastic_answer.hpp"
+#include "agent/dialect/write/write_hits.hpp"
 
 namespace karmad {
 
@@ -33,13 +30,27 @@ struct OwnMerge {
 };
 
 /// How the replies of shards to a read become the answer.
-using ReadStep =
-    std::variant<OneShardObject, SearchMerge, SearchNearDocument, SelectPlan, SelectNearDocument,
-                 RowsMerge, OneShardSets, PercolateMerge, OwnMerge>;
+using ReadStep = std::variant<OneShardObject, SearchMerge, SelectPlan, RowsMerge, OneShardSets,
+                              PercolateMerge, OwnMerge>;
 
 /// How the ends of a change in the shards become the answer: each part is carried out whatever
 /// becomes of the others.
 using ChangeStep = std::variant<UpdateCounts, SqlCounts, BulkItems, ElasticBulkItems>;
+
+/// A search in JSON that is planned once more when a vector is known.
+struct SearchToPlan {
+  std::string_view body;  ///< of the client's request
+  SearchRequest request;
+  std::size_t shards = 0;
+  const DialectSettings* settings = nullptr;
+};
+
+/// The first round of a search by the vector of a document, which asks for that vector. Without a
+/// second one (see begin_next_round()) there is no vector, and nothing is found.
+struct VectorRound {
+  NearDocument document;
+  std::variant<SearchToPlan, const SqlSelect*> asked;  ///< the SELECT outlives the plan
+};
 
 /// What each shard is asked, and how the replies become one answer. Refers to the request and its
 /// `Parsed`, which must outlive it.
@@ -67,6 +78,7 @@ struct Plan {
   /// beside the body; 0: there is none, or it is no number.
   std::uint64_t last_insert_id = 0;
   std::variant<ReadStep, ChangeStep> step{};
+  std::optional<VectorRound> vector_round{};  ///< nothing: the shards are asked for the answer
   /// The SELECT of a SelectPlan with pairs, which shards may refuse (see begin_round_after());
   /// outlives the plan. Null: there is no other way to ask.
   const SqlSelect* given = nullptr;

@@ -32,17 +32,6 @@ void append_table_names(std::string& out, std::span<const std::string> tables,
   }
 }
 
-void append_with_tables(std::string& out, std::string_view statement, std::size_t begin,
-                        std::size_t end, std::span<const std::string> tables) {
-  if (end == 0) {
-    out += statement;
-    return;
-  }
-  out += statement.substr(0, begin);
-  append_table_names(out, tables, statement.substr(begin, end - begin));
-  out += statement.substr(end);
-}
-
 namespace {
 
 /// Appends the names as one text in single quotes.

@@ -19,11 +19,6 @@ void append_table_names(std::string& out, std::span<const std::string> tables);
 void append_table_names(std::string& out, std::span<const std::string> tables,
                         std::string_view replaced);
 
-/// Appends a statement with the bytes from `begin` to `end`, the client's names of tables, replaced
-/// by these names; `end` 0: unchanged.
-void append_with_tables(std::string& out, std::string_view statement, std::size_t begin,
-                        std::size_t end, std::span<const std::string> tables);
-
 /// How the names of a mirror's tables are written into a place of a text.
 enum class TableNames : std::uint8_t {
   none,        ///< no names belong there
@@ -44,6 +39,15 @@ struct TextEdit {
 
 /// Edits of one text, in the order of their places, which do not overlap.
 using TextEdits = std::vector<TextEdit>;
+
+/// Most hits or rows that a shard is asked for in order to find the nearest of all shards.
+inline constexpr std::size_t kMostNearest = 10'000;
+
+/// The document whose vector a search is by.
+struct NearDocument {
+  std::string attribute;  ///< with the vector
+  std::string id;         ///< its digits
+};
 
 /// The edits that put the names of tables into the places of a request's body that name the table.
 TextEdits name_edits(const Parsed& parsed, TableNames names);

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/merge/change_counts.hpp"
-#include "agent/dialect/merge/merge_sets.hpp"
-#include "agent/dialect/replies/change_replies.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "config/text/whole_number.hpp"
 
 namespace karmad {
@@ -63,25 +62,42 @@ TextEdits call_edits(const CallStatement& call, std::span<const OptionValue> wan
 std::optional<ClientError> plan_suggestions(std::string_view statement, const CallStatement& call,
                                             ShardLayout layout, RowsMerge& merge,
                                             TextEdits& edits) {
-  const auto limit = count_option(call, statement, "limit", kDefaultSuggestions);
-  if (!limit) return limit.error();
-  const auto line = count_option(call, statement, "result_line", 0);
-  if (!line) return line.error();
-  const auto stats = count_option(call, statement, "result_stats", 1);
-  if (!stats) return stats.error();
+  std::size_t limit = 0;
+  std::size_t line = 0;
+  std::size_t stats = 0;
+  std::optional<ClientError> why;
+  if (!keep(count_option(call, statement, "limit", kDefaultSuggestions), limit, why) ||
+      !keep(count_option(call, statement, "result_line", 0), line, why) ||
+      !keep(count_option(call, statement, "result_stats", 1), stats, why))
+    return why;
   if (layout.shards == 1) return std::nullopt;
   merge.rows = RowsMerge::Rows::suggestions;
-  merge.limit = *limit;
-  merge.hidden = *stats == 0 ? 2U : 0U;
-  merge.in_one_line = *line != 0;
-  std::vector<OptionValue> wanted{{"limit", *limit * kSpareSuggestions}};
-  if (*line != 0) wanted.push_back({"result_line", 0});
-  if (*stats == 0) wanted.push_back({"result_stats", 1});
+  merge.limit = limit;
+  merge.hidden = stats == 0 ? 2U : 0U;
+  merge.in_one_line = line != 0;
+  std::vector<OptionValue> wanted{{"limit", limit * kSpareSuggestions}};
+  if (line != 0) wanted.push_back({"result_line", 0});
+  if (stats == 0) wanted.push_back({"result_stats", 1});
   edits = call_edits(call, wanted);
   return std::nullopt;
 }
 
+/// The edits that put a mirror's names into the place of the statement that names the table; none
+/// if no place does.
+TextEdits statement_edits(const Parsed& parsed) {
+  return parsed.table_end == 0 ? TextEdits() : name_edits(parsed, TableNames::sql);
+}
+
 }  // namespace
+
+Plan plan_of_statement(std::string_view statement, RowForm form) {
+  return {.request = {.method = "POST",
+                      .path = "/sql?mode=raw",
+                      .query = {},
+                      .content_type = "text/plain",
+                      .body = statement},
+          .content_type = content_type_of(form)};
+}
 
 std::expected<Plan, ClientError> plan_call(std::string_view statement, const CallStatement& call,
                                            ShardLayout layout, RowForm form) {

@@ -5,36 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/merge/merge_sets.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 
-/// A plan whose requests mirrors get at `/sql?mode=raw`, with an answer in that form; without a
-/// statement and a merge.
-inline Plan plan_of_mode_raw(RowForm form) {
-  return {.request = {.method = "POST",
-                      .path = "/sql?mode=raw",
-                      .query = {},
-                      .content_type = "text/plain",
-                      .body = {}},
-          .content_type = content_type_of(form)};
-}
-
-/// The same with a statement, which must outlive it, without its edits.
-inline Plan plan_of_statement(std::string_view statement, RowForm form) {
-  auto plan = plan_of_mode_raw(form);
-  plan.request.body = statement;
-  return plan;
-}
-
-/// The edits that put a mirror's names into the place of the statement that names the table; none
-/// if no place does.
-inline TextEdits statement_edits(const Parsed& parsed) {
-  return parsed.table_end == 0 ? TextEdits() : name_edits(parsed, TableNames::sql);
-}
+/// A plan whose requests mirrors get at `/sql?mode=raw`, with an answer in that form; without edits
+/// and a merge. The statement outlives it.
+Plan plan_of_statement(std::string_view statement, RowForm form);
 
 /// Plans a CALL. The replies of shards must be an array of one result set. SNIPPETS, which counts
 /// nothing, asks one shard, and fails with it. Refuses (400) options that are no numbers.

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/merge/merge_select.hpp"
 #include "agent/dialect/replies/judge.hpp"
+#include "agent/dialect/replies/raw_replies.hpp"
+#include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -14,10 +17,6 @@ namespace {
 
 /// Every shard gets the vector: longer ones than any model makes are refused.
 constexpr std::size_t kLongestVector = 1 << 20;
-
-bool starts_number(std::string_view value) {
-  return value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
-}
 
 /// The numbers of a vector, with commas between them, as they stand in the JSON `value`: an array,
 /// or a string of numbers. Empty for a document without a vector. Nothing: it is no vector, or
@@ -33,7 +32,7 @@ std::optional<std::string> vector_numbers(std::string_view value) {
   while (elements.next()) {
     skip_space(json);
     const auto number = take_value(json);
-    if (!number || !starts_number(*number)) return std::nullopt;
+    if (!number || !is_json_number(*number)) return std::nullopt;
     if (!numbers.empty()) numbers += ',';
     numbers += *number;
   }
@@ -59,45 +58,103 @@ void ask_for_rows(Plan& plan, ShardSelect&& select) {
   plan.step = std::move(select.plan);
 }
 
+/// Appends the request for the vector, without the table's name; returns the place of that.
+std::size_t append_look_up(std::string& to, const NearDocument& document, const SearchToPlan&) {
+  to += R"({"table":)";
+  const auto table = to.size();
+  JsonLine(to).add(R"(,"query":{"equals":{"id":)", document.id, R"(}},"_source":[)",
+                   Quoted(lower(document.attribute)), R"(],"limit":1})");
+  return table;
+}
+
+std::size_t append_look_up(std::string& to, const NearDocument& document, const SqlSelect*) {
+  to.append("SELECT ").append(document.attribute).append(" FROM ");
+  const auto table = to.size();
+  to.append(" WHERE id=").append(document.id).append(" LIMIT 1");
+  return table;
+}
+
+/// The JSON value of the attribute in a reply to the first round, empty if the document has no such
+/// attribute; nothing: there is no such document. The error says why the reply cannot be read.
+using FoundVector = std::expected<std::optional<std::string_view>, std::string>;
+
+FoundVector vector_in(std::string_view reply, std::string_view attribute, const SearchToPlan&) {
+  auto head = read_reply(reply, ReadTail::no);
+  if (!head) return std::unexpected(std::move(head.error()));
+  JsonElements hits(head->hits);
+  if (!hits.next()) {
+    if (!hits.complete()) return std::unexpected("its hits are malformed");
+    return std::nullopt;
+  }
+  std::string_view source;
+  const bool whole = visit_members(head->hits, [&](std::string_view key, std::string_view value) {
+    if (json_says(key, "_source")) source = value;
+    return true;
+  });
+  if (!whole || !is_object(source)) return std::unexpected("a hit is malformed");
+  PassedMembers members(source);
+  while (const auto member = members.next())
+    if (same_attribute(json_unescaped(member->name), attribute)) return member->value;
+  return std::string_view();
+}
+
+FoundVector vector_in(std::string_view reply, std::string_view, const SqlSelect*) {
+  RawReplies replies;
+  const ShardReply only{reply};
+  if (auto bad = replies.read({&only, 1}, 1, LastSet::whole))
+    return std::unexpected(std::move(bad->reason));
+  const auto& set = replies.set(0, 0);
+  if (set.columns == 0) return std::nullopt;
+  std::vector<std::string_view> cells(set.columns);
+  const auto step = RawRows(set.rows).next(replies.columns_of(set), cells.data());
+  if (step == RawRows::Step::malformed) return std::unexpected("a row is malformed");
+  return step == RawRows::Step::row ? std::optional(cells.front()) : std::nullopt;
+}
+
 /// Has the plan ask for the vector of the document.
-template <class Document>
-void ask_for_vector(Plan& plan, const Document& document, TableNames names,
-                    const ShardLayout& layout) {
+void ask_for_vector(Plan& plan, VectorRound round, TableNames names, const ShardLayout& layout) {
   std::string text;
-  const auto table = append_look_up(text, document);
+  const auto table = std::visit(
+      [&](const auto& asked) { return append_look_up(text, round.document, asked); }, round.asked);
   plan.request.body = plan.keep(std::move(text));
   plan.edits = TextEdits{{.begin = table, .end = table, .names = names}};
-  const auto id = DocumentId::of_number(document.id);
+  const auto id = DocumentId::of_number(round.document.id);
+  plan.vector_round = std::move(round);
   if (layout.by != ShardBy::id || layout.shards == 1 || !id) return;
   plan.ask_only(id->shard(layout.shards), layout.shards);
   plan.needs_reply = false;
 }
 
 /// Plans the second round; refuses what is too long with the vector.
-std::optional<ClientError> search_by(Plan& plan, const SearchNearDocument& step,
+std::optional<ClientError> search_by(Plan& plan, const SearchToPlan& asked,
                                      std::string_view vector) {
-  auto search = plan_search(step.body, step.request, step.shards, *step.settings, vector);
+  auto search = plan_search(asked.body, asked.request, asked.shards, *asked.settings, vector);
   if (!search) return std::move(search.error());
-  plan.request.body = step.body;
+  plan.request.body = asked.body;
   ask_for_hits(plan, *std::move(search));
   return std::nullopt;
 }
-std::optional<ClientError> search_by(Plan& plan, const SelectNearDocument& step,
-                                     std::string_view vector) {
-  auto select = plan_select(*step.given, step.select.form, step.select.collation, {}, vector);
+
+std::optional<ClientError> search_by(Plan& plan, const SqlSelect* asked, std::string_view vector) {
+  const auto& before = std::get<SelectPlan>(std::get<ReadStep>(plan.step));
+  auto select = plan_select(*asked, before.form, before.collation, {}, vector);
   if (!select) return std::move(select.error());
   ask_for_rows(plan, *std::move(select));
   return std::nullopt;
 }
 
 /// The numbers of the vector in the replies; empty: there is none.
-template <class Step>
 std::expected<std::string, std::variant<BadReply, ClientError>> find_vector(
-    const Step& step, std::string_view attribute, std::span<const ShardReply> replies) {
+    const VectorRound& round, std::span<const ShardReply> replies) {
+  const auto& [attribute, id] = round.document;
   std::string found;
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
-    const auto value = vector_in(step, replies[s].body);
+    const auto value = std::visit(
+        [&](const auto& asked) {
+          return vector_in(replies[s].body, round.document.attribute, asked);
+        },
+        round.asked);
     if (!value) return std::unexpected(BadReply{s, value.error()});
     if (!*value) continue;
     auto vector = vector_numbers(**value);
@@ -106,59 +163,46 @@ std::expected<std::string, std::variant<BadReply, ClientError>> find_vector(
       return std::unexpected(ClientError{
           400, fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
                            "numbers of at most {} bytes",
-                           attribute, step.document.id, kLongestVector)});
+                           attribute, id, kLongestVector)});
     if (found.empty()) found = *std::move(vector);
   }
   return found;
-}
-
-template <class Step>
-NextRound search_near(Plan& plan, const Step& step, std::string_view attribute,
-                      std::span<const ShardReply> replies) {
-  const auto vector = find_vector(step, attribute, replies);
-  if (!vector) return std::unexpected(vector.error());
-  if (vector->empty()) return false;
-  if (auto refusal = search_by(plan, step, *vector)) return std::unexpected(*std::move(refusal));
-  plan.asked.clear();
-  plan.needs_reply = true;
-  return true;
 }
 
 }  // namespace
 
 void take_search(Plan& plan, PlannedSearch&& search, SearchRequest&& request,
                  const ShardLayout& layout, const DialectSettings& settings) {
-  if (!search.document) return ask_for_hits(plan, std::move(search));
-  plan.merge_weight = merge_weight(search.merge);
-  SearchNearDocument step{.document = *std::move(search.document),
-                          .body = plan.request.body,
-                          .request = std::move(request),
-                          .shards = layout.shards,
-                          .settings = &settings,
-                          .search = std::move(search.merge)};
-  ask_for_vector(plan, step.document, TableNames::json, layout);
-  plan.step = std::move(step);
+  auto document = std::move(search.document);
+  const auto body = plan.request.body;
+  ask_for_hits(plan, std::move(search));
+  if (document)
+    ask_for_vector(
+        plan,
+        {*std::move(document), SearchToPlan{body, std::move(request), layout.shards, &settings}},
+        TableNames::json, layout);
 }
 
 void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
                  const ShardLayout& layout) {
-  if (!select.document) {
-    if (!select.plan.pairs.empty()) plan.given = &given;
-    return ask_for_rows(plan, std::move(select));
-  }
-  plan.merge_weight = merge_weight(select.plan);
-  ask_for_vector(plan, *select.document, TableNames::sql, layout);
-  plan.step = SelectNearDocument{*std::move(select.document), &given, std::move(select.plan)};
+  auto document = std::move(select.document);
+  if (!document && !select.plan.pairs.empty()) plan.given = &given;
+  ask_for_rows(plan, std::move(select));
+  if (document) ask_for_vector(plan, {*std::move(document), &given}, TableNames::sql, layout);
 }
 
 NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies) {
-  const auto* const read = std::get_if<ReadStep>(&plan.step);
-  if (read == nullptr) return false;
-  if (const auto* const search = std::get_if<SearchNearDocument>(read))
-    return search_near(plan, *search, search->document.field, replies);
-  if (const auto* const select = std::get_if<SelectNearDocument>(read))
-    return search_near(plan, *select, select->document.attribute, replies);
-  return false;
+  if (!plan.vector_round) return false;
+  const auto vector = find_vector(*plan.vector_round, replies);
+  if (!vector) return std::unexpected(vector.error());
+  if (vector->empty()) return false;
+  auto refusal = std::visit([&](const auto& asked) { return search_by(plan, asked, *vector); },
+                            plan.vector_round->asked);
+  if (refusal) return std::unexpected(*std::move(refusal));
+  plan.vector_round.reset();
+  plan.asked.clear();
+  plan.needs_reply = true;
+  return true;
 }
 
 bool begin_round_after(Plan& plan, std::string_view error) {

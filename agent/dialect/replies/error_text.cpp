@@ -1,14 +1,15 @@
 #include "agent/dialect/replies/error_text.hpp"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 
 #include "agent/dialect/rows/row_plan.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
+
 namespace {
 
 /// Longer statements are not searched for the place of an error.
@@ -92,6 +93,18 @@ std::string error_for_client(std::string_view error, const ClientStatement& stat
   }
   name_hidden_columns(text);
   return text;
+}
+
+void Warnings::add(std::string_view text) {
+  if (text.empty()) return;
+  if (!text_.empty()) text_ += ";\n";
+  text_ += text;
+}
+
+void Warnings::add_of_shard(std::size_t shard, std::string_view escaped) {
+  if (escaped.empty()) return;
+  const auto text = json_unescaped(escaped);
+  add(fmt::format("shard {}: {}", shard + 1, without_table(text)));
 }
 
 }  // namespace karmad

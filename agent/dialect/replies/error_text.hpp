@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,21 @@ struct ClientStatement {
 /// mirror means. `near` is left out where the client's statement has no such place; hidden columns
 /// are called an expression.
 std::string error_for_client(std::string_view error, const ClientStatement& statement);
+
+/// The warning of a merged answer, plain text: what the balancer, the shards and the merge say.
+class Warnings {
+ public:
+  /// `own`: the balancer's.
+  explicit Warnings(std::string_view own) : text_(own) {}
+
+  void add(std::string_view text);
+  /// `escaped`: inside of a JSON string. Empty texts are ignored.
+  void add_of_shard(std::size_t shard, std::string_view escaped);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
 
 }  // namespace karmad

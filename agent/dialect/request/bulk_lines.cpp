@@ -8,29 +8,6 @@
 
 namespace karmad {
 
-namespace {
-
-/// A text for a place of the body. An empty place with an `end` gets the text inserted; `end` 0:
-/// the edit is none.
-struct LineEdit {
-  BulkBytes place;
-  std::string_view text;
-};
-
-/// Appends a line of the body with the edits, which lie in it and do not overlap.
-void append_line(std::string& out, std::string_view body, BulkBytes line,
-                 std::array<LineEdit, 3> edits) {
-  std::ranges::sort(edits, {}, [](const LineEdit& edit) { return edit.place.begin; });
-  for (const auto& [place, text] : edits) {
-    if (place.end == 0) continue;
-    out.append(BulkBytes{line.begin, place.begin}.in(body)).append(text);
-    line.begin = place.end;
-  }
-  out.append(line.in(body));
-}
-
-}  // namespace
-
 std::optional<UpdateVerb> update_verb(std::string_view name) {
   if (name.starts_with("/json/")) name.remove_prefix(6);
   if (name.starts_with('/')) name.remove_prefix(1);
@@ -54,17 +31,22 @@ void append_shard_bulk(std::string& out, std::string_view body, const BulkSplit&
   std::string quoted;
   JsonLine(quoted).add_quoted(table);
   std::size_t written = 0;
-  visit_shard_lines(split, shard, [&](const BulkLine& line, std::size_t number) {
-    if (number > written + 1) out.push_back('\n');
-    written = number;
+  ShardLines lines;
+  for (const auto& line : split.lines) {
+    if (!line.goes_to(shard)) continue;
+    lines.advance(line);
+    if (lines.number > written + 1) out.push_back('\n');
+    written = lines.number;
     std::string id;
     if (line.made_id != 0) id = made_id_text(line.made_id, line.id.begin != line.id.end);
-    append_line(out, body, line.text,
-                {{{line.table, quoted},
-                  {line.other_table, quoted},
-                  {id.empty() ? BulkBytes() : line.id, id}}});
+    std::array<Replaced, 3> replaced;
+    std::size_t count = 0;
+    for (const auto place : {line.table, line.other_table})
+      if (place.end != 0) replaced[count++] = {place.in(body), quoted};
+    if (!id.empty()) replaced[count++] = {line.id.in(body), id};
+    append_replaced(out, line.text.in(body), std::span(replaced).first(count));
     out.push_back('\n');
-  });
+  }
 }
 
 std::string_view bulk_word(UpdateVerb verb) {

@@ -60,19 +60,19 @@ struct BulkSplit {
   std::size_t line_count = 0;  ///< as the engine counts them: blank ones and the last one too
 };
 
-/// Calls `visit(line, number)` for each line of the shard's own bulk, with its number there from 1:
-/// a blank line separates groups.
-template <class Visit>
-void visit_shard_lines(const BulkSplit& split, std::size_t shard, Visit visit) {
-  const BulkLine* before = nullptr;
-  std::size_t number = 0;
-  for (const auto& line : split.lines) {
-    if (!line.goes_to(shard)) continue;
-    number += before != nullptr && before->group != line.group ? 2 : 1;
-    visit(line, number);
-    before = &line;
+/// Where a walk through the lines is in the bulk of one shard: there a blank line separates groups.
+struct ShardLines {
+  std::size_t number = 0;  ///< of the shard's last line, from 1
+  std::optional<std::uint32_t> group{};
+
+  /// To the next line of the shard; whether it opens a group.
+  bool advance(const BulkLine& line) {
+    const bool opens = group != line.group;
+    number += group && opens ? 2 : 1;
+    group = line.group;
+    return opens;
   }
-}
+};
 
 /// A made id as the text that belongs at `raw_id`: instead of the value, or as the first member.
 std::string made_id_text(std::uint64_t made_id, bool replaces_value);

@@ -79,6 +79,14 @@ inline std::unexpected<ClientError> refused(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
+/// Moves what was read to `place`. False: it was refused, `why` has the reason.
+template <class Value, class Place>
+bool keep(std::expected<Value, ClientError>&& read, Place& place, std::optional<ClientError>& why) {
+  if (!read) return why = std::move(read.error()), false;
+  place = *std::move(read);
+  return true;
+}
+
 /// What a query may set for itself.
 struct QueryOptions {
   std::optional<Micros> agent_query_timeout;

@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "agent/dialect/request/client_request.hpp"
 
 namespace karmad {
 
@@ -77,5 +80,15 @@ class DocumentId {
   std::uint64_t key_;
   Kind kind_;
 };
+
+/// Whether a new document gets its id from karmad (`layout.make_id`): it has none, and the shard or
+/// several mirrors depend on it. In all other tables the engine makes the id.
+bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout);
+
+/// Why a new document cannot have this id, as a text to follow the words "the request" or "line 3"
+/// (`shown`: the id as the client wrote it); nothing if it can, or has none. Where the shard or
+/// several mirrors depend on the id it must be one that the engine keeps.
+std::optional<std::string> check_document_id(const std::optional<DocumentId>& id,
+                                             const ShardLayout& layout, std::string_view shown);
 
 }  // namespace karmad

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 
 namespace {
@@ -35,14 +37,10 @@ std::string_view text_of(SqlSpan tokens) {
 
 std::string canonical(const SqlToken& token) {
   if (token.kind == SqlToken::Kind::quoted) return std::string(token.text);
-  auto text = token.text;
-  if (token.kind == SqlToken::Kind::name) text = text.substr(1, text.size() - 2);
-  std::string lower(text);
-  for (auto& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  auto lower_case = lower(token.inner());
   for (const auto& [old_name, name] : kOldNames)
-    if (lower == old_name) return std::string(name);
-  return lower;
+    if (lower_case == old_name) return std::string(name);
+  return lower_case;
 }
 
 std::string canonical(SqlSpan tokens) {

@@ -14,7 +14,6 @@
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/request/document_ids.hpp"
-#include "agent/dialect/request/search_request.hpp"
 #include "agent/dialect/request/sql_span.hpp"
 
 namespace karmad {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/dialect/rows/json_path.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -30,6 +31,26 @@ struct ColumnAt {
 inline std::optional<std::size_t> position(ColumnAt column, std::size_t columns) {
   if (column.at >= columns) return std::nullopt;
   return column.from_right ? columns - 1 - column.at : column.at;
+}
+
+/// One key by which hits are ordered.
+struct SortKey {
+  enum class By : std::uint8_t { score, id, attribute, knn_dist, hybrid_score };
+  By by = By::attribute;
+  bool descending = false;
+  std::string name;  ///< for By::attribute: as the client wrote it, `price` or `meta.color`
+  /// For By::attribute: the member of `_source` with the value, `price` or `meta`.
+  std::string attribute;
+  std::vector<JsonStep> path;  ///< from the attribute to the value; empty: the attribute itself
+  /// Computed by the shards as `name`, which clients do not see; empty: not computed.
+  std::string expression;
+
+  bool operator==(const SortKey&) const = default;
+};
+
+/// Compares names of attributes, which are not case-sensitive.
+inline bool same_attribute(std::string_view a, std::string_view b) {
+  return wire::same_word(a, b);
 }
 
 /// One key by which rows are ordered.
@@ -129,6 +150,39 @@ struct RowPlan {
   /// among the first of all shards. As many in a reply: counts may be too small. 0: exact.
   std::size_t asked = 0;
 };
+
+/// Calls `visit` with each column that the plan names.
+template <class Visit>
+void visit_columns(RowPlan& plan, Visit visit) {
+  const auto visit_keys = [&visit](std::vector<RowKey>& keys) {
+    for (auto& key : keys) {
+      visit(key.column);
+      if (key.attribute) visit(*key.attribute);
+    }
+  };
+  visit_keys(plan.order);
+  visit_keys(plan.within);
+  if (plan.outer) visit_keys(plan.outer->order);
+  for (auto& json : plan.json) {
+    visit(json.column);
+    visit(json.attribute);
+  }
+  for (auto& [column, name] : plan.names) visit(column);
+  for (auto& key : plan.group) visit(key);
+  for (auto& folded : plan.folded) {
+    visit(folded.column);
+    visit(folded.weight);
+    if (folded.sum) visit(*folded.sum);
+  }
+  for (auto* const column :
+       {&plan.distance, &plan.id, &plan.score, &plan.group_number, &plan.documents})
+    if (*column) visit(**column);
+  if (plan.having) visit(plan.having->column);
+}
+
+/// What the pairs are grouped by. A server groups by several keys only if none of them has several
+/// values; the text of such an attribute, `1,2,3`, is one value.
+enum class PairsBy : std::uint8_t { values, texts };
 
 /// A further statement to the shards, whose rows are the keys of a group and one value, each pair
 /// once: the values of COUNT(DISTINCT …) are counted in the pairs of all shards.

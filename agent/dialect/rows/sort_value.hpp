@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/rows/result_set.hpp"
+#include "agent/dialect/rows/sort_value.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -34,6 +39,14 @@ inline bool is_json_number(std::string_view value) {
 std::strong_ordering compare(const JsonNumber& a, const JsonNumber& b);
 
 long double as_real(const JsonNumber& number);
+
+/// Whether servers, whose vectors are floats of 32 bits, read the number as an infinite one, which
+/// makes all distances infinite.
+inline bool exceeds_float(double number) {
+  return std::abs(number) > std::numeric_limits<float>::max();
+}
+/// Whether one of the numbers, with commas between them, does. What is no number does not.
+bool has_exceeding_float(std::string_view numbers);
 
 /// The value by which a hit or bucket is ordered. Missing values (null, arrays, objects) come
 /// before numbers, numbers before strings. The view is into the reply.
@@ -119,6 +132,40 @@ class SortTable {
   Collation collation_;
   std::vector<SortValue> values_;  // row by row
   std::vector<SortText> texts_;    // likewise; may be empty
+};
+
+/// How the search server orders and groups the values of a field.
+enum class KeyKind : std::uint8_t {
+  attribute,  ///< numbers by value, strings by the collation; equal strings are one group
+  json_path,  ///< values as text, by the collation; one group per type and spelling
+};
+
+/// The kind by the field's name: one with `.` or `[` is a path into a JSON attribute, except a call
+/// such as `integer(meta.n)`. An alias of a JSON path is not recognized: it counts as an attribute.
+KeyKind key_kind(std::string_view field);
+
+/// Writes the key of a group as a text. Two keys have the same text exactly if they are one group
+/// for the search server: numbers of equal value, strings that the collation takes as equal, values
+/// inside JSON of equal type and spelling.
+class RowKeyText {
+ public:
+  explicit RowKeyText(Collation collation) : folds_(collation == Collation::libc_ci) {}
+
+  /// How the server groups by that column.
+  static KeyKind kind_of(const RawColumn& column);
+
+  void clear() { text_.clear(); }
+  /// Adds a part of the key, a JSON value.
+  void add(std::string_view cell, KeyKind kind);
+  /// The parts since clear(). Valid until the next change.
+  std::string_view text() const { return text_; }
+
+ private:
+  void add_string(std::string_view raw, bool fold);
+  void add_number(std::string_view number);
+
+  bool folds_;
+  std::string text_;
 };
 
 }  // namespace karmad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,5 +31,22 @@ void add_total(JsonLine& out, const TotalFound& total);
 /// attributes their value. The key of a facet's bucket is its first column.
 void append_hits(const HitsHead& head, const RowPlan& plan, std::span<const RowPlan> facets,
                  std::span<const ResultSet> sets, std::string& out);
+
+/// The shards of a query, as an answer tells them.
+struct ElasticShards {
+  std::size_t total = 1;
+  std::size_t successful = 1;
+};
+
+/// What an answer in the Elasticsearch-like form tells of a merged answer.
+struct ElasticForm {
+  bool only_count = false;
+  std::string index;  ///< hits name it
+};
+
+/// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name
+/// their table `index`; or only the count. `answer` is one that karmad has written.
+void append_elastic(std::string& out, const ElasticForm& form, std::string_view answer,
+                    ElasticShards shards);
 
 }  // namespace karmad

@@ -3,7 +3,6 @@
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/kinds/paths.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

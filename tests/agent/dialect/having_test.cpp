@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/merge/merge_groups.hpp"
+#include "agent/dialect/merge/merged_rows.hpp"
 
 namespace karmad::having_tests {
 namespace {

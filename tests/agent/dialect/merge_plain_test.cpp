@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "agent/dialect/merge/merge_sets.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
 namespace karmad {
 namespace {
@@ -12,8 +12,8 @@ std::string plain_merged(Rows rows, const std::vector<std::string>& answers,
   std::vector<ShardReply> replies;
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out = "<";
-  if (const auto bad =
-          merge_rows({.rows = rows, .form = form}, replies, {.warning = warning}, out)) {
+  if (const auto bad = merge_replies(RowsMerge{.rows = rows, .form = form}, replies,
+                                     {.warning = warning}, out)) {
     EXPECT_EQ(out, "<");
     return "bad shard " + std::to_string(bad->shard) + ": " + bad->reason;
   }

@@ -1,4 +1,3 @@
-#include "agent/dialect/kinds/paths.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
 namespace karmad {
 
@@ -55,7 +55,7 @@ inline std::string select_merged(const SelectPlan& plan, const std::vector<std::
   std::vector<ShardReply> replies;
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out = "<";
-  if (const auto bad = merge_select(plan, replies, notes, out)) {
+  if (const auto bad = merge_replies(plan, replies, notes, out)) {
     EXPECT_EQ(out, "<") << "a refused merge must leave its output alone";
     return "bad shard " + std::to_string(bad->shard) + ": " + bad->reason;
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/select/plan_select.hpp"
 #include "tests/agent/dialect/select_server.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
@@ -124,7 +124,7 @@ TEST(SelectMerge, RowsDividedOverShardsMergeToTheAnswerOfOneServer) {
       std::vector<ShardReply> replies;
       for (const auto& body : bodies) replies.push_back({body});
       std::string merged;
-      const auto bad = merge_select(select->plan, replies, MergeNotes{}, merged);
+      const auto bad = merge_replies(select->plan, replies, MergeNotes{}, merged);
       ASSERT_FALSE(bad) << statement << ": " << bad->reason << "\n" << bodies[bad->shard];
       expect_same_rows(merged, single_answer(statement, docs), text);
       if (::testing::Test::HasFatalFailure()) return;

@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/shard_meta.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/write/write_rows.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/nearest_bound.hpp"
+#include "agent/dialect/rows/sort_value.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {

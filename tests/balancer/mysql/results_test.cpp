@@ -1,5 +1,5 @@
 #include "balancer/mysql/results.hpp"
-#include "agent/dialect/merge/merge_select.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "balancer/core/refusal.hpp"
 
 #include <gtest/gtest.h>
@@ -269,11 +269,11 @@ TEST(MysqlResults, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
   plan.rows.hidden = 1;
   plan.rows.hidden_names = {"karmad_0"};
   std::string text;
-  ASSERT_FALSE(merge_select(plan, replies, {.warning = "w"}, text));
+  ASSERT_FALSE(merge_replies(plan, replies, {.warning = "w"}, text));
   for (const auto form : {MysqlForm::text, MysqlForm::binary}) {
     std::vector<ResultSet> sets;
     std::string unused;
-    ASSERT_FALSE(merge_select(plan, replies, {.warning = "w", .sets = &sets}, unused));
+    ASSERT_FALSE(merge_replies(plan, replies, {.warning = "w", .sets = &sets}, unused));
     EXPECT_EQ(unused, "");
     const auto sent = packets_of_sets(std::move(sets), form);
     EXPECT_EQ(sent, packets_of(text, {.form = form}));

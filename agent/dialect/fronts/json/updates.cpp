@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "agent/dialect/replies/change_replies.hpp"
+#include "agent/dialect/request/document_ids.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
-#include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/replies/judge.hpp"
+#include "agent/dialect/rows/sort_value.hpp"
 #include "config/text/source_text.hpp"
 #include "config/text/whole_number.hpp"
 

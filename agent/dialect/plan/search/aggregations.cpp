@@ -1,12 +1,9 @@
-#include "agent/dialect/plan/search/aggregations.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "agent/dialect/plan/search/sort_plan.hpp"
-#include "agent/dialect/rows/group_key.hpp"
+#include "agent/dialect/plan/search/search_parts.hpp"
 #include "agent/json/json_tree.hpp"
 
 namespace karmad {
@@ -16,224 +13,32 @@ namespace {
 using rapidjson::Value;
 using Refusal = std::optional<ClientError>;
 
-constexpr const char* kWords[] = {"sort", "order"};
+constexpr const char* kOrderWords[] = {"sort", "order"};
 /// More than the server accepts; bounds the work per bucket.
 constexpr std::size_t kMostItems = 64;
-
-Refusal no(std::string reason) {
-  return ClientError{400, std::move(reason)};
-}
-
-Refusal add_item(std::string_view aggregation, std::string_view by, const Value* how,
-                 std::vector<OrderItem>& items) {
-  if (how != nullptr && how->IsObject()) {
-    const auto order = how->FindMember("order");
-    how = order == how->MemberEnd() ? nullptr : &order->value;
-  }
-  if (how != nullptr && (!how->IsString() || (text_of(*how) != "asc" && text_of(*how) != "desc")))
-    return no(
-        fmt::format("the order of aggregation \"{}\" must be \"asc\" or \"desc\"", aggregation));
-  if (items.size() == kMostItems)
-    return no(fmt::format("the order of aggregation \"{}\" has more than {} items", aggregation,
-                          kMostItems));
-  items.push_back({std::string(by), how != nullptr && text_of(*how) == "desc"});
-  return std::nullopt;
-}
-
-Refusal add_items(std::string_view aggregation, const Value& order, std::vector<OrderItem>& items) {
-  if (order.IsString()) return add_item(aggregation, text_of(order), nullptr, items);
-  if (!order.IsObject())
-    return no(fmt::format("the order of aggregation \"{}\" must be a string, an object or an array",
-                          aggregation));
-  for (const auto& member : order.GetObject())
-    if (auto refusal = add_item(aggregation, text_of(member.name), &member.value, items))
-      return refusal;
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::expected<std::vector<OrderItem>, ClientError> read_order(std::string_view aggregation,
-                                                              const Value& body,
-                                                              const Value& inner) {
-  std::vector<OrderItem> items;
-  for (const auto* place : {&body, &inner}) {
-    for (const auto* word : kWords) {
-      const auto given = place->FindMember(word);
-      if (given == place->MemberEnd()) continue;
-      if (!items.empty())
-        return refused(fmt::format("aggregation \"{}\" has two orders", aggregation));
-      const auto& order = given->value;
-      if (!order.IsArray()) {
-        if (auto refusal = add_items(aggregation, order, items))
-          return std::unexpected(std::move(*refusal));
-        continue;
-      }
-      for (const auto& item : order.GetArray())
-        if (auto refusal = add_items(aggregation, item, items))
-          return std::unexpected(std::move(*refusal));
-    }
-  }
-  return items;
-}
-
-bool same_field(std::string_view a, std::string_view b) {
-  return key_kind(a) == KeyKind::attribute ? same_attribute(a, b) : a == b;
-}
-
-void write_order(const std::vector<OrderItem>& items, Value& body,
-                 rapidjson::Document::AllocatorType& pool) {
-  for (const auto* word : kWords) {
-    body.RemoveMember(word);
-    for (auto& member : body.GetObject())
-      if (member.value.IsObject()) member.value.RemoveMember(word);
-  }
-  Value sort(rapidjson::kArrayType);
-  for (const auto& item : items) {
-    Value how(rapidjson::kObjectType);
-    how.AddMember("order", rapidjson::StringRef(item.descending ? "desc" : "asc"), pool);
-    Value by(rapidjson::kObjectType);
-    by.AddMember(Value(item.by, pool), how, pool);
-    sort.PushBack(by, pool);
-  }
-  body.AddMember("sort", sort, pool);
-}
-
-namespace {
-
-using rapidjson::Value;
-using Refusal = std::optional<ClientError>;
-
 /// Bounds the work: every bucket is compared by every source.
 constexpr std::size_t kMostSources = 64;
-/// Most sort keys that the search server accepts.
-constexpr std::size_t kMostKeys = 5;
-
-Refusal no(const Aggregation& aggregation, std::string_view why) {
-  return ClientError{400, fmt::format("aggregation \"{}\": {}", aggregation.name, why)};
-}
-
-Refusal add_source(Aggregation& aggregation, const Value& given) {
-  constexpr std::string_view kForm = "a source must be an object with one name and one kind";
-  if (!given.IsObject() || given.MemberCount() != 1) return no(aggregation, kForm);
-  const auto& member = *given.MemberBegin();
-  if (!member.value.IsObject() || member.value.MemberCount() != 1) return no(aggregation, kForm);
-  const auto& kind = *member.value.MemberBegin();
-  CompositeSource source{.name = std::string(text_of(member.name))};
-  if (std::ranges::find(aggregation.sources, source.name, &CompositeSource::name) !=
-      aggregation.sources.end())
-    return no(aggregation, fmt::format("source \"{}\" is given twice", source.name));
-  if (!kind.value.IsObject() || !kind.value.HasMember("field") || !kind.value["field"].IsString())
-    return no(aggregation, fmt::format("source \"{}\" has no field", source.name));
-  source.field = text_of(kind.value["field"]);
-  // The keys of a histogram are always numbers.
-  if (text_of(kind.name) == "terms") source.kind = key_kind(source.field);
-  if (const auto order = kind.value.FindMember("order");
-      order != kind.value.MemberEnd() && order->value.IsString())
-    source.descending = same_attribute(text_of(order->value), "desc");
-  aggregation.sources.push_back(std::move(source));
-  return std::nullopt;
-}
-
-Refusal add_sources(Aggregation& aggregation, const Value& inner) {
-  const auto sources = inner.FindMember("sources");
-  if (sources == inner.MemberEnd() || !sources->value.IsArray() || sources->value.Empty())
-    return no(aggregation, "it has no sources");
-  if (sources->value.Size() > kMostSources)
-    return no(aggregation, fmt::format("more than {} sources", kMostSources));
-  for (const auto& source : sources->value.GetArray())
-    if (auto refusal = add_source(aggregation, source)) return refusal;
-  return std::nullopt;
-}
-
-/// Moves the sources that the client orders by to the front.
-Refusal reorder(Aggregation& aggregation, const std::vector<OrderItem>& items) {
-  auto& sources = aggregation.sources;
-  auto next = sources.begin();
-  for (const auto& item : items) {
-    auto named = std::ranges::find_if(
-        sources, [&](const auto& source) { return same_field(source.field, item.by); });
-    if (named == sources.end()) named = std::ranges::find(sources, item.by, &CompositeSource::name);
-    if (named == sources.end())
-      return no(aggregation, fmt::format("composite can be ordered by its sources, not by \"{}\": "
-                                         "the table has several shards",
-                                         item.by));
-    if (named < next) continue;  // an earlier key has decided already
-    named->descending = item.descending;
-    std::rotate(next, named, named + 1);
-    ++next;
-  }
-  return std::nullopt;
-}
-
-/// Reads `after`: the page begins behind this group.
-Refusal read_after(Aggregation& aggregation, const Value& inner) {
-  const auto after = inner.FindMember("after");
-  if (after == inner.MemberEnd()) return std::nullopt;
-  if (!after->value.IsObject()) return no(aggregation, "\"after\" must be an object");
-  if (after->value.ObjectEmpty()) return std::nullopt;
-  if (after->value.MemberCount() != aggregation.sources.size())
-    return no(aggregation, "\"after\" must have one value for each source");
-  for (const auto& source : aggregation.sources) {
-    const auto* const value = member_of(&after->value, source.name);
-    if (value == nullptr)
-      return no(aggregation, fmt::format("\"after\" has no value for source \"{}\"", source.name));
-    if (value->IsArray() || value->IsObject())
-      return no(aggregation, fmt::format("\"after\" must have a number or a text for source \"{}\"",
-                                         source.name));
-    aggregation.after.push_back(json_of(*value));
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<ClientError> plan_composite(Aggregation& aggregation, std::size_t max_matches,
-                                          const Value& body, Value& inner) {
-  if (auto refusal = add_sources(aggregation, inner)) return refusal;
-  const auto items = read_order(aggregation.name, body, inner);
-  if (!items) return items.error();
-  if (auto refusal = reorder(aggregation, *items)) return refusal;
-  if (auto refusal = read_after(aggregation, inner)) return refusal;
-
-  aggregation.sorted_by = std::min(aggregation.sources.size(), kMostKeys);
-  aggregation.asked = with_spare(aggregation.size);
-  if (!aggregation.after.empty()) aggregation.asked = std::max(aggregation.asked, max_matches);
-  inner.RemoveMember("after");
-  return std::nullopt;
-}
-
-std::vector<OrderItem> composite_order(const Aggregation& aggregation) {
-  std::vector<OrderItem> order;
-  for (std::size_t i = 0; i < aggregation.sorted_by; ++i)
-    order.push_back({aggregation.sources[i].field, aggregation.sources[i].descending});
-  return order;
-}
-
-namespace {
-
-using rapidjson::Value;
-
+// Bounds the work: merging looks up names and ranges one by one.
+constexpr std::size_t kMostAggregations = 256;
+constexpr std::size_t kMostRanges = 1024;
 // Defaults of the search server.
 constexpr std::size_t kDefaultComposite = 1000;
 /// Size of terms for a search without hits; otherwise the default is the limit of the search.
 constexpr std::size_t kTermsWithoutHits = 20;
 /// The server stores counts in 32 bits.
 constexpr std::size_t kLargestSize = std::numeric_limits<std::int32_t>::max();
-// Bounds the work: merging looks up names and ranges one by one.
-constexpr std::size_t kMostAggregations = 256;
-constexpr std::size_t kMostRanges = 1024;
 
 struct Kind {
   std::string_view name;
   Merging merging;
+  Fold fold = Fold::keep;
 };
 
 constexpr Kind kKinds[] = {
-    {"min", Merging::smallest},
-    {"max", Merging::largest},
-    {"sum", Merging::sum},
-    {"avg", Merging::mean},
+    {"min", Merging::metric, Fold::smallest},
+    {"max", Merging::metric, Fold::largest},
+    {"sum", Merging::metric, Fold::sum},
+    {"avg", Merging::metric, Fold::mean},
     {"terms", Merging::terms},
     {"range", Merging::ranges},
     {"date_range", Merging::ranges},
@@ -262,6 +67,222 @@ constexpr UnmergeableKind kUnmergeable[] = {
     {"count_distinct", kDistinct}, {"significant_terms", "ask for \"terms\""},
 };
 
+template <class Words>
+bool is_one_of(std::string_view word, const Words& words) {
+  return std::ranges::find(words, word) != std::end(words);
+}
+
+Refusal no(std::string reason) {
+  return ClientError{400, std::move(reason)};
+}
+
+Refusal no(const Aggregation& aggregation, std::string_view why) {
+  return no(fmt::format("aggregation \"{}\": {}", aggregation.name, why));
+}
+
+/// One item of the `sort` or `order` of an aggregation, as the client wrote it.
+struct OrderItem {
+  std::string by;
+  bool descending = false;
+};
+using OrderItems = std::vector<OrderItem>;
+
+Refusal add_item(const Aggregation& aggregation, std::string_view by, const Value* how,
+                 OrderItems& items) {
+  if (how != nullptr && how->IsObject()) how = member_of(how, "order");
+  if (how != nullptr && text_of(how) != "asc" && text_of(how) != "desc")
+    return no(fmt::format("the order of aggregation \"{}\" must be \"asc\" or \"desc\"",
+                          aggregation.name));
+  if (items.size() == kMostItems)
+    return no(fmt::format("the order of aggregation \"{}\" has more than {} items",
+                          aggregation.name, kMostItems));
+  items.push_back({std::string(by), text_of(how) == "desc"});
+  return std::nullopt;
+}
+
+Refusal add_items(const Aggregation& aggregation, const Value& order, OrderItems& items) {
+  if (order.IsString()) return add_item(aggregation, text_of(order), nullptr, items);
+  if (!order.IsObject())
+    return no(fmt::format("the order of aggregation \"{}\" must be a string, an object or an array",
+                          aggregation.name));
+  for (const auto& member : order.GetObject())
+    if (auto refusal = add_item(aggregation, text_of(member.name), &member.value, items))
+      return refusal;
+  return std::nullopt;
+}
+
+/// Reads `sort` or `order`, beside the kind (`body`) or inside it (`inner`); leaves `items` empty
+/// if there is none. Refuses (400) a malformed order, or two of them.
+Refusal read_bucket_order(const Aggregation& aggregation, const Value& body, const Value& inner,
+                          OrderItems& items) {
+  for (const auto* place : {&body, &inner}) {
+    for (const auto* word : kOrderWords) {
+      const auto* const order = member_of(place, word);
+      if (order == nullptr) continue;
+      if (!items.empty())
+        return no(fmt::format("aggregation \"{}\" has two orders", aggregation.name));
+      for (const auto& each : each_of(*order))
+        if (auto refusal = add_items(aggregation, each, items)) return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Replaces the order that read_bucket_order() found by `items`, written as `sort` beside the kind.
+void write_bucket_order(const OrderItems& items, Value& body,
+                        rapidjson::Document::AllocatorType& pool) {
+  for (const auto* word : kOrderWords) {
+    body.RemoveMember(word);
+    for (auto& member : body.GetObject())
+      if (member.value.IsObject()) member.value.RemoveMember(word);
+  }
+  Value sort(rapidjson::kArrayType);
+  for (const auto& item : items) {
+    Value how(rapidjson::kObjectType);
+    how.AddMember("order", rapidjson::StringRef(item.descending ? "desc" : "asc"), pool);
+    Value by(rapidjson::kObjectType);
+    by.AddMember(Value(item.by, pool), how, pool);
+    sort.PushBack(by, pool);
+  }
+  body.AddMember("sort", sort, pool);
+}
+
+/// Compares names of attributes without case, and names of members of JSON attributes with case.
+bool same_field(std::string_view a, std::string_view b) {
+  return key_kind(a) == KeyKind::attribute ? same_attribute(a, b) : a == b;
+}
+
+Refusal add_source(Aggregation& aggregation, const Value& given) {
+  constexpr std::string_view kForm = "a source must be an object with one name and one kind";
+  if (!given.IsObject() || given.MemberCount() != 1) return no(aggregation, kForm);
+  const auto& member = *given.MemberBegin();
+  if (!member.value.IsObject() || member.value.MemberCount() != 1) return no(aggregation, kForm);
+  const auto& kind = *member.value.MemberBegin();
+  CompositeSource source{.name = std::string(text_of(member.name))};
+  if (std::ranges::find(aggregation.sources, source.name, &CompositeSource::name) !=
+      aggregation.sources.end())
+    return no(aggregation, fmt::format("source \"{}\" is given twice", source.name));
+  const auto* const field = member_of(&kind.value, "field");
+  if (field == nullptr || !field->IsString())
+    return no(aggregation, fmt::format("source \"{}\" has no field", source.name));
+  source.field = text_of(field);
+  // The keys of a histogram are always numbers.
+  if (text_of(kind.name) == "terms") source.kind = key_kind(source.field);
+  source.descending = same_attribute(text_of(member_of(&kind.value, "order")), "desc");
+  aggregation.sources.push_back(std::move(source));
+  return std::nullopt;
+}
+
+Refusal add_sources(Aggregation& aggregation, const Value& inner) {
+  const auto* const sources = member_of(&inner, "sources");
+  if (sources == nullptr || !sources->IsArray() || sources->Empty())
+    return no(aggregation, "it has no sources");
+  if (sources->Size() > kMostSources)
+    return no(aggregation, fmt::format("more than {} sources", kMostSources));
+  for (const auto& source : sources->GetArray())
+    if (auto refusal = add_source(aggregation, source)) return refusal;
+  return std::nullopt;
+}
+
+/// Moves the sources that the client orders by to the front.
+Refusal reorder(Aggregation& aggregation, const OrderItems& items) {
+  auto& sources = aggregation.sources;
+  auto next = sources.begin();
+  for (const auto& item : items) {
+    auto named = std::ranges::find_if(
+        sources, [&](const auto& source) { return same_field(source.field, item.by); });
+    if (named == sources.end()) named = std::ranges::find(sources, item.by, &CompositeSource::name);
+    if (named == sources.end())
+      return no(aggregation, fmt::format("composite can be ordered by its sources, not by \"{}\": "
+                                         "the table has several shards",
+                                         item.by));
+    if (named < next) continue;  // an earlier key has decided already
+    named->descending = item.descending;
+    std::rotate(next, named, named + 1);
+    ++next;
+  }
+  return std::nullopt;
+}
+
+/// Reads `after`: the page begins behind this group.
+Refusal read_after(Aggregation& aggregation, const Value& inner) {
+  const auto* const after = member_of(&inner, "after");
+  if (after == nullptr) return std::nullopt;
+  if (!after->IsObject()) return no(aggregation, "\"after\" must be an object");
+  if (after->ObjectEmpty()) return std::nullopt;
+  if (after->MemberCount() != aggregation.sources.size())
+    return no(aggregation, "\"after\" must have one value for each source");
+  for (const auto& source : aggregation.sources) {
+    const auto* const value = member_of(after, source.name);
+    if (value == nullptr)
+      return no(aggregation, fmt::format("\"after\" has no value for source \"{}\"", source.name));
+    if (value->IsArray() || value->IsObject())
+      return no(aggregation, fmt::format("\"after\" must have a number or a text for source \"{}\"",
+                                         source.name));
+    aggregation.after.push_back(json_of(*value));
+  }
+  return std::nullopt;
+}
+
+std::optional<BucketOrder::By> bucket_order_by(std::string_view by, std::string_view field) {
+  if (by == "count(*)" || by == "_count" || by == "doc_count") return BucketOrder::By::count;
+  const bool names_field = !field.empty() && same_field(field, by);
+  if (names_field || by == "_key" || by == "key" || by == "_term") return BucketOrder::By::key;
+  return std::nullopt;
+}
+
+/// Reads `items` and replaces them by the order to request of the shards. Does not add the key: the
+/// server refuses to sort by an attribute with several values.
+Refusal plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::string_view field) {
+  if (items.empty() && aggregation.merging == Merging::terms) items.push_back({"count(*)", true});
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto by = bucket_order_by(items[i].by, field);
+    if (!by)
+      return no(
+          fmt::format("aggregation \"{}\" can be ordered by count(*) or its field, not by "
+                      "\"{}\": the table has several shards",
+                      aggregation.name, items[i].by));
+    aggregation.order.push_back({*by, items[i].descending});
+    items[i].by = *by == BucketOrder::By::count ? "count(*)" : field;
+    if (*by != BucketOrder::By::key) continue;
+    items.resize(i + 1);  // keys are unique
+    return std::nullopt;
+  }
+  aggregation.order.push_back({BucketOrder::By::key, false});
+  return std::nullopt;
+}
+
+Refusal plan_ranges(Aggregation& aggregation, const Value& inner) {
+  const auto* const ranges = member_of(&inner, "ranges");
+  if (ranges == nullptr || !ranges->IsArray())
+    return no(fmt::format("aggregation \"{}\" has no ranges", aggregation.name));
+  aggregation.size = ranges->Size();
+  if (aggregation.size > kMostRanges)
+    return no(
+        fmt::format("aggregation \"{}\" has more than {} ranges", aggregation.name, kMostRanges));
+  for (const auto& range : ranges->GetArray()) {
+    const auto bound = [&](std::string_view name) {
+      const auto* const value = member_of(&range, name);
+      return value == nullptr || value->IsNull() ? std::string() : json_of(*value);
+    };
+    aggregation.ranges.push_back({bound("from"), bound("to")});
+  }
+  return std::nullopt;
+}
+
+/// Number of buckets to request of a shard when the best `size` are wanted. A bucket among the best
+/// of all shards may be missing in the reply of one shard, and its sum is then too small. Ten times
+/// `size`, at least 200, makes that rare; 1000 is the server's default limit.
+std::size_t over_request(std::size_t size) {
+  return std::max(size, std::min<std::size_t>(1000, std::max<std::size_t>(200, 10 * size)));
+}
+
+/// The same for an order in which different buckets of the first `size` can be equal.
+std::size_t with_spare(std::size_t size) {
+  constexpr std::size_t kSpare = 16;  // groups that a page may lose at its end
+  return std::max(over_request(size), size + kSpare);
+}
+
 /// Converts the client's aggregations to the shards' request, one at a time.
 class Planner {
  public:
@@ -273,174 +294,122 @@ class Planner {
     if (aggs_.MemberCount() > kMostAggregations)
       return refused(fmt::format("more than {} aggregations", kMostAggregations));
     for (auto& member : aggs_.GetObject()) {
-      const std::string name(text_of(member.name));
-      for (const auto& known : plan_.wanted)
-        if (known.name == name)
-          return refused(fmt::format("aggregation \"{}\" is given twice", name));
-      if (auto refusal = plan_one(name, member.value)) return std::unexpected(std::move(*refusal));
+      Aggregation aggregation{.name = std::string(text_of(member.name))};
+      if (std::ranges::find(plan_.wanted, aggregation.name, &Aggregation::name) !=
+          plan_.wanted.end())
+        return refused(fmt::format("aggregation \"{}\" is given twice", aggregation.name));
+      if (auto refusal = plan_one(aggregation, member.value))
+        return std::unexpected(std::move(*refusal));
+      plan_.wanted.push_back(std::move(aggregation));
     }
     if (!plan_.empty()) plan_.rewritten = json_of(aggs_);
     return std::move(plan_);
   }
 
  private:
-  using Refusal = std::optional<ClientError>;
-  static Refusal no(std::string reason) { return ClientError{400, std::move(reason)}; }
-
-  Refusal plan_one(const std::string& name, Value& body) {
+  Refusal plan_one(Aggregation& aggregation, Value& body) {
+    const auto& name = aggregation.name;
     if (!body.IsObject()) return no(fmt::format("aggregation \"{}\" must be an object", name));
     if (body.HasMember("aggs") || body.HasMember("aggregations"))
-      return no(fmt::format("aggregation \"{}\": nested \"aggs\" is not supported", name));
-    Aggregation aggregation{.name = name};
+      return no(aggregation, "nested \"aggs\" is not supported");
     Value* inner = nullptr;
     for (auto& member : body.GetObject()) {
       const auto word = text_of(member.name);
-      if (word == "sort" || word == "order") continue;
-      if (std::ranges::find(kFilterWords, word) != std::end(kFilterWords)) continue;
+      if (is_one_of(word, kOrderWords) || is_one_of(word, kFilterWords)) continue;
       const auto* const unmergeable = std::ranges::find(kUnmergeable, word, &UnmergeableKind::name);
       if (unmergeable != std::end(kUnmergeable))
-        return no(
-            fmt::format("aggregation \"{}\": {} cannot be merged: the table has several shards, "
-                        "and the results of "
-                        "shards do not determine it; {}",
-                        name, word, unmergeable->instead));
+        return no(aggregation,
+                  fmt::format("{} cannot be merged: the table has several shards, and the results "
+                              "of shards do not determine it; {}",
+                              word, unmergeable->instead));
       const auto* const kind = std::ranges::find(kKinds, word, &Kind::name);
       if (kind == std::end(kKinds) || inner != nullptr)
-        return no(fmt::format("aggregation \"{}\": {} is not known", name, word));
+        return no(aggregation, fmt::format("{} is not known", word));
       if (!member.value.IsObject())
-        return no(fmt::format("aggregation \"{}\": {} must be an object", name, word));
+        return no(aggregation, fmt::format("{} must be an object", word));
       aggregation.merging = kind->merging;
+      aggregation.fold = kind->fold;
       inner = &member.value;
     }
     if (inner == nullptr) return no(fmt::format("aggregation \"{}\" has no kind", name));
-    auto refusal = plan_kind(aggregation, body, *inner);
-    if (!refusal) plan_.wanted.push_back(std::move(aggregation));
-    return refusal;
+    if (aggregation.merging == Merging::metric) return std::nullopt;
+    if (aggregation.merging == Merging::ranges) return plan_ranges(aggregation, *inner);
+    return plan_ordered(aggregation, body, *inner);
   }
 
-  Refusal plan_kind(Aggregation& aggregation, Value& body, Value& inner) {
-    switch (aggregation.merging) {
-      case Merging::terms:
-        return plan_terms(aggregation, body, inner);
-      case Merging::histogram:
-        return plan_histogram(aggregation, body, inner);
-      case Merging::ranges:
-        return plan_ranges(aggregation, inner);
-      case Merging::composite:
-        return plan_groups(aggregation, body, inner);
-      default:
-        return std::nullopt;
-    }
-  }
-
-  Refusal plan_ranges(Aggregation& aggregation, const Value& inner) {
-    const auto ranges = inner.FindMember("ranges");
-    if (ranges == inner.MemberEnd() || !ranges->value.IsArray())
-      return no(fmt::format("aggregation \"{}\" has no ranges", aggregation.name));
-    aggregation.size = ranges->value.Size();
-    if (aggregation.size > kMostRanges)
-      return no(
-          fmt::format("aggregation \"{}\" has more than {} ranges", aggregation.name, kMostRanges));
-    for (const auto& range : ranges->value.GetArray()) {
-      const auto bound = [&](std::string_view name) {
-        const auto* value = member_of(&range, name);
-        return value == nullptr || value->IsNull() ? std::string() : json_of(*value);
-      };
-      aggregation.ranges.push_back({bound("from"), bound("to")});
-    }
-    return std::nullopt;
-  }
-
-  Refusal plan_terms(Aggregation& aggregation, Value& body, Value& inner) {
-    const auto field = inner.FindMember("field");
-    if (field == inner.MemberEnd() || !field->value.IsString())
+  Refusal plan_ordered(Aggregation& aggregation, Value& body, Value& inner) {
+    const auto* const field = member_of(&inner, "field");
+    const std::string field_name(text_of(field));
+    const bool terms = aggregation.merging == Merging::terms;
+    const bool composite = aggregation.merging == Merging::composite;
+    if (terms && (field == nullptr || !field->IsString()))
       return no(fmt::format("aggregation \"{}\" has no field", aggregation.name));
-    const std::string field_name(text_of(field->value));
-    aggregation.key = key_kind(field_name);
-    if (auto refusal =
-            plan_size(aggregation, inner, page_.limit == 0 ? kTermsWithoutHits : page_.limit))
-      return refusal;
-    auto items = read_order(aggregation.name, body, inner);
-    if (!items) return items.error();
-    if (auto refusal = plan_order(aggregation, *items, field_name)) return refusal;
-    // Without a size the server skips as many buckets as hits.
-    if (inner.FindMember("size") == inner.MemberEnd()) aggregation.skip = page_.offset;
-    const auto end = aggregation.skip + aggregation.size;
-    // In the order of the keys, each shard's first buckets include all candidates for the first
-    // ones.
-    if (aggregation.order.front().by != BucketOrder::By::key)
-      aggregation.asked = over_request(end);
-    else if (aggregation.key == KeyKind::json_path)
-      aggregation.asked = with_spare(end);
-    else
-      aggregation.asked = end;
-    set_size(aggregation, inner);
-    write_order(*items, body, pool_);  // may invalidate `inner`
-    return std::nullopt;
-  }
-
-  Refusal plan_histogram(Aggregation& aggregation, const Value& body, const Value& inner) {
-    const auto field = inner.FindMember("field");
-    const bool named = field != inner.MemberEnd() && field->value.IsString();
-    auto items = read_order(aggregation.name, body, inner);
-    if (!items) return items.error();
-    return plan_order(aggregation, *items, named ? text_of(field->value) : std::string_view{});
-  }
-
-  Refusal plan_groups(Aggregation& aggregation, Value& body, Value& inner) {
-    if (auto refusal = plan_size(aggregation, inner, kDefaultComposite)) return refusal;
-    if (auto refusal = plan_composite(aggregation, page_.max_matches, body, inner)) return refusal;
-    set_size(aggregation, inner);
-    write_order(composite_order(aggregation), body, pool_);  // may invalidate `inner`
-    return std::nullopt;
-  }
-
-  Refusal plan_size(Aggregation& aggregation, const Value& inner, std::size_t otherwise) {
-    aggregation.size = otherwise;
-    const auto size = inner.FindMember("size");
-    if (size == inner.MemberEnd()) return std::nullopt;
-    if (!size->value.IsUint() || size->value.GetUint() == 0 || size->value.GetUint() > kLargestSize)
-      return no(
-          fmt::format("aggregation \"{}\": \"size\" must be a positive integer", aggregation.name));
-    aggregation.size = size->value.GetUint();
-    return std::nullopt;
-  }
-
-  void set_size(Aggregation& aggregation, Value& inner) {
+    if (terms || composite)
+      if (auto refusal = read_size(aggregation, inner)) return refusal;
+    if (composite)
+      if (auto refusal = add_sources(aggregation, inner)) return refusal;
+    OrderItems items;
+    if (auto refusal = read_bucket_order(aggregation, body, inner, items)) return refusal;
+    if (composite) {
+      if (auto refusal = plan_composite(aggregation, items, inner)) return refusal;
+    } else {
+      if (auto refusal = plan_bucket_order(aggregation, items, field_name)) return refusal;
+      aggregation.sources.push_back({.kind = terms ? key_kind(field_name) : KeyKind::attribute});
+      if (!terms) return std::nullopt;
+      plan_terms(aggregation, field_name);
+    }
     aggregation.asked = std::min(aggregation.asked, kLargestSize);
     plan_.most_buckets = std::max(plan_.most_buckets, aggregation.asked);
     inner.RemoveMember("size");
     inner.AddMember("size", static_cast<std::uint64_t>(aggregation.asked), pool_);
-  }
-
-  /// Reads `items` and replaces them by the order to request of the shards. Does not add the key:
-  /// the server refuses to sort by an attribute with several values.
-  static Refusal plan_order(Aggregation& aggregation, std::vector<OrderItem>& items,
-                            std::string_view field) {
-    if (items.empty() && aggregation.merging == Merging::terms) items.push_back({"count(*)", true});
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const auto by = order_by(aggregation, items[i].by, field);
-      if (!by) return by.error();
-      aggregation.order.push_back({*by, items[i].descending});
-      items[i].by = *by == BucketOrder::By::count ? "count(*)" : field;
-      if (*by != BucketOrder::By::key) continue;
-      items.resize(i + 1);  // keys are unique
-      return std::nullopt;
-    }
-    aggregation.order.push_back({BucketOrder::By::key, false});
+    write_bucket_order(items, body, pool_);  // may invalidate `inner`
     return std::nullopt;
   }
 
-  static std::expected<BucketOrder::By, ClientError> order_by(const Aggregation& aggregation,
-                                                              std::string_view by,
-                                                              std::string_view field) {
-    if (by == "count(*)" || by == "_count" || by == "doc_count") return BucketOrder::By::count;
-    const bool names_field = !field.empty() && same_field(field, by);
-    if (names_field || by == "_key" || by == "key" || by == "_term") return BucketOrder::By::key;
-    return refused(
-        fmt::format("aggregation \"{}\" can be ordered by count(*) or its field, not by "
-                    "\"{}\": the table has several shards",
-                    aggregation.name, by));
+  Refusal read_size(Aggregation& aggregation, const Value& inner) const {
+    aggregation.size = aggregation.merging == Merging::composite ? kDefaultComposite
+                       : page_.limit == 0                        ? kTermsWithoutHits
+                                                                 : page_.limit;
+    const auto* const size = member_of(&inner, "size");
+    if (size == nullptr) {
+      // The server skips as many buckets as hits.
+      if (aggregation.merging == Merging::terms) aggregation.skip = page_.offset;
+      return std::nullopt;
+    }
+    if (!size->IsUint() || size->GetUint() == 0 || size->GetUint() > kLargestSize)
+      return no(aggregation, "\"size\" must be a positive integer");
+    aggregation.size = size->GetUint();
+    return std::nullopt;
+  }
+
+  /// In the order of the keys, each shard's first buckets include all candidates for the first
+  /// ones.
+  static void plan_terms(Aggregation& aggregation, std::string_view field) {
+    const auto end = aggregation.skip + aggregation.size;
+    if (aggregation.order.front().by != BucketOrder::By::key)
+      aggregation.asked = over_request(end);
+    else if (key_kind(field) == KeyKind::json_path)
+      aggregation.asked = with_spare(end);
+    else
+      aggregation.asked = end;
+  }
+
+  /// By default each shard uses an order of its own. So the shards get an explicit order: the
+  /// client's, then the remaining sources, which the server names by their fields. They start at
+  /// the first group, because a shard that lacks the group named in `after` could not continue from
+  /// it.
+  Refusal plan_composite(Aggregation& aggregation, OrderItems& items, Value& inner) const {
+    if (auto refusal = reorder(aggregation, items)) return refusal;
+    if (auto refusal = read_after(aggregation, inner)) return refusal;
+    aggregation.sorted_by = std::min(aggregation.sources.size(), kMostServerKeys);
+    aggregation.asked = with_spare(aggregation.size);
+    if (!aggregation.after.empty())
+      aggregation.asked = std::max(aggregation.asked, page_.max_matches);
+    inner.RemoveMember("after");
+    items.clear();
+    for (const auto& source : std::span(aggregation.sources).first(aggregation.sorted_by))
+      items.push_back({source.field, source.descending});
+    return std::nullopt;
   }
 
   rapidjson::Document& aggs_;
@@ -450,15 +419,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::size_t over_request(std::size_t size) {
-  return std::max(size, std::min<std::size_t>(1000, std::max<std::size_t>(200, 10 * size)));
-}
-
-std::size_t with_spare(std::size_t size) {
-  constexpr std::size_t kSpare = 16;  // groups that a page may lose at its end
-  return std::max(over_request(size), size + kSpare);
-}
 
 std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
                                                               const SearchPage& page) {

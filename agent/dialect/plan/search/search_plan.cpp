@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 #include <expected>
 #include <limits>
 #include <optional>
@@ -10,10 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/nearest_bound.hpp"
-#include "agent/dialect/merge/search_merge.hpp"
-#include "agent/dialect/plan/search/aggregations.hpp"
-#include "agent/dialect/plan/search/sort_plan.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
+#include "agent/dialect/plan/search/search_parts.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/request/search_request.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -21,10 +19,16 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/source_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
 namespace {
+
+// Defaults of the search server.
+constexpr std::uint64_t kDefaultLimit = 20;
+constexpr std::uint64_t kDefaultMaxMatches = 1000;
 
 using Patterns = std::vector<std::string>;
 
@@ -35,47 +39,37 @@ struct Selection {
   Patterns excludes;
 };
 
-std::expected<Patterns, ClientError> patterns_of(const rapidjson::Value& list, const char* what) {
-  if (list.IsString()) return Patterns{std::string(text_of(list))};
-  if (!list.IsArray()) return refused(std::string(what) + " must be an array of strings");
-  Patterns patterns;
-  for (const auto& item : list.GetArray()) {
-    if (!item.IsString()) return refused(std::string(what) + " must be an array of strings");
+/// Reads a text or a list of texts.
+std::optional<ClientError> read_patterns(const rapidjson::Value& list, std::string_view what,
+                                         Patterns& patterns) {
+  patterns.clear();
+  for (const auto& item : each_of(list)) {
+    if (!item.IsString())
+      return ClientError{400, fmt::format("{} must be an array of strings", what)};
     patterns.emplace_back(text_of(item));
   }
-  return patterns;
+  return std::nullopt;
 }
 
-std::expected<Selection, ClientError> selection_of(const rapidjson::Value& source) {
-  Selection selection;
+std::optional<ClientError> read_selection(const rapidjson::Value& source, Selection& selection) {
   if (source.IsBool()) {
     selection.none = !source.GetBool();
-    return selection;
+    return std::nullopt;
   }
-  if (source.IsString()) {
-    if (source.GetStringLength() != 0) selection.includes.emplace_back(text_of(source));
-    return selection;
-  }
-  if (source.IsArray()) {
-    auto includes = patterns_of(source, "\"_source\"");
-    if (!includes) return std::unexpected(includes.error());
-    selection.includes = std::move(*includes);
-    return selection;
-  }
-  if (!source.IsObject()) return refused("\"_source\" must be a string, an array or an object");
+  if (source.IsString() && source.GetStringLength() == 0) return std::nullopt;
+  if (source.IsString() || source.IsArray())
+    return read_patterns(source, "\"_source\"", selection.includes);
+  if (!source.IsObject())
+    return ClientError{400, "\"_source\" must be a string, an array or an object"};
   for (const auto& member : source.GetObject()) {
     const auto key = text_of(member.name);
-    if (key == "includes") {
-      auto includes = patterns_of(member.value, "\"_source\".\"includes\"");
-      if (!includes) return std::unexpected(includes.error());
-      selection.includes = std::move(*includes);
-    } else if (key == "excludes") {
-      auto excludes = patterns_of(member.value, "\"_source\".\"excludes\"");
-      if (!excludes) return std::unexpected(excludes.error());
-      selection.excludes = std::move(*excludes);
-    }
+    if (key != "includes" && key != "excludes") continue;
+    auto& patterns = key == "includes" ? selection.includes : selection.excludes;
+    if (auto refusal =
+            read_patterns(member.value, fmt::format("\"_source\".\"{}\"", key), patterns))
+      return refusal;
   }
-  return selection;
+  return std::nullopt;
 }
 
 bool any_matches(const Patterns& patterns, std::string_view member) {
@@ -103,9 +97,7 @@ void add_selection(JsonLine out, const Selection& selection) {
 /// The names under which shards may show the attribute of a sort key: those of a table's attributes
 /// are in lower case, those of expressions as the client wrote them.
 Patterns shown_names(const SortKey& key) {
-  Patterns names{key.attribute};
-  for (auto& c : names[0])
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  Patterns names{lower(key.attribute)};
   if (names[0] != key.attribute) names.push_back(key.attribute);
   return names;
 }
@@ -113,12 +105,13 @@ Patterns shown_names(const SortKey& key) {
 /// Removes the exclusions that match `attribute` from the shards' request; append_hit() applies
 /// them.
 bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns& hidden) {
-  const auto lifted = std::ranges::stable_partition(
-      selection.excludes, [&](const auto& pattern) { return !source_matches(pattern, attribute); });
-  const bool any = !lifted.empty();
-  hidden.insert(hidden.end(), lifted.begin(), lifted.end());
-  selection.excludes.erase(lifted.begin(), lifted.end());
-  return any;
+  const auto before = hidden.size();
+  std::erase_if(selection.excludes, [&](const auto& pattern) {
+    const bool lifted = source_matches(pattern, attribute);
+    if (lifted) hidden.push_back(pattern);
+    return lifted;
+  });
+  return hidden.size() > before;
 }
 
 /// `text`: the bytes of the request's `_source`, empty when there is none.
@@ -132,25 +125,25 @@ std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
   }
   rapidjson::Document source;
   parse_part(text, source);
-  auto selection = selection_of(source);
-  if (!selection) return std::unexpected(selection.error());
+  Selection selection;
+  if (auto refusal = read_selection(source, selection)) return std::unexpected(*std::move(refusal));
 
   bool changed = false;
   for (const auto& key : keys) {
     if (key.by != SortKey::By::attribute) continue;
     if (!key.expression.empty()) plan.hidden.push_back(key.name);
     for (const auto& name : shown_names(key)) {
-      const bool everything = selection->includes.empty() && !selection->none;
-      if (!everything && !any_matches(selection->includes, name)) {
+      const bool everything = selection.includes.empty() && !selection.none;
+      if (!everything && !any_matches(selection.includes, name)) {
         if (key.expression.empty()) plan.hidden.push_back(name);
-        selection->includes.push_back(name);
-        selection->none = false;
+        selection.includes.push_back(name);
+        selection.none = false;
         changed = true;
       }
-      if (lift_exclusions(*selection, name, plan.hidden)) changed = true;
+      if (lift_exclusions(selection, name, plan.hidden)) changed = true;
     }
   }
-  if (changed) add_selection(JsonLine(plan.rewritten.emplace()), *selection);
+  if (changed) add_selection(JsonLine(plan.rewritten.emplace()), selection);
   return plan;
 }
 
@@ -176,23 +169,20 @@ std::expected<std::optional<HitScroll>, ClientError> plan_scroll(std::string_vie
   if (!request.scroll_option.found() || is_false(option)) return std::nullopt;
   const auto sort = request[Property::sort].in(body);
   const auto expressions = request[Property::expressions].in(body);
-  const auto planned = [expressions](ScrollPages pages) {
-    return HitScroll{std::move(pages), expressions};
-  };
   if (!is_string(option)) {
-    if (is_true(option)) return planned(ScrollPages(place, sort));
+    if (is_true(option)) return HitScroll{ScrollPages(place, sort), expressions};
     return refused("options.scroll must be true, or the token of the page before");
   }
   auto pages = ScrollPages::behind(json_unescaped(without_quotes(option)), place);
   if (!pages) return std::unexpected(std::move(pages.error()));
-  if (sort.empty()) return planned(*std::move(pages));
+  if (sort.empty()) return HitScroll{*std::move(pages), expressions};
   const auto now = plan_sort(sort);
   const auto before = plan_sort(pages->sort());
   if (!now || !before || now->keys != before->keys)
     return refused(
         "\"sort\" is not that of the scroll token; leave it out, or start again with "
         "options.scroll = true");
-  return planned(*std::move(pages));
+  return HitScroll{*std::move(pages), expressions};
 }
 
 /// Makes shards sort by all keys, so that the order is total. Refuses (400) an order that a server
@@ -223,57 +213,45 @@ std::string scroll_option(const ScrollPages& pages) {
 /// The server stores counts in 32 bits.
 constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
 
-std::expected<std::optional<std::uint64_t>, ClientError> count_in(std::string_view body,
-                                                                  ByteRange span,
-                                                                  std::string_view what) {
-  if (!span.found()) return std::nullopt;
-  const auto text = span.in(body);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > kLargestCount)
-    return refused(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
-  return value;
-}
+/// Which hits of all found ones a client wants.
+struct Window {
+  std::uint64_t offset = 0;
+  std::uint64_t limit = kDefaultLimit;
+  std::optional<std::uint64_t> max_matches;
+};
 
-std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  Property property) {
-  return count_in(body, request[property], fmt::format("\"{}\"", name(property)));
-}
-
-/// A count with two possible names.
-std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  Property one, Property other) {
-  const auto a = count_of(body, request, one);
-  if (!a) return a;
-  const auto b = count_of(body, request, other);
-  if (!b) return b;
-  if (*a && *b && **a != **b)
-    return refused(
-        fmt::format("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
-  return *a ? *a : *b;
-}
-
-}  // namespace
-
+/// Refuses (400) counts that are no counts, and two names of one count that differ.
 std::expected<Window, ClientError> window_of(std::string_view body, const SearchRequest& request) {
+  std::optional<ClientError> why;
+  const auto refuse = [&](std::string reason) {
+    if (!why) why = ClientError{400, std::move(reason)};
+  };
+  const auto count_at = [&](ByteRange at, std::string_view what) -> std::optional<std::uint64_t> {
+    if (!at.found()) return std::nullopt;
+    const auto value = whole_number<std::uint64_t>(at.in(body));
+    if (!value || *value > kLargestCount)
+      refuse(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
+    return value;
+  };
+  const auto count = [&](Property property) {
+    return count_at(request[property], fmt::format("\"{}\"", name(property)));
+  };
+  const auto either = [&](Property one, Property other) {
+    const auto a = count(one);
+    const auto b = count(other);
+    if (a && b && *a != *b)
+      refuse(fmt::format("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
+    return a ? a : b;
+  };
   Window window;
-  const auto limit = count_of(body, request, Property::limit, Property::size);
-  if (!limit) return std::unexpected(limit.error());
-  const auto offset = count_of(body, request, Property::offset, Property::from);
-  if (!offset) return std::unexpected(offset.error());
-  const auto max_matches = count_of(body, request, Property::max_matches);
-  if (!max_matches) return std::unexpected(max_matches.error());
-  const auto option = count_in(body, request.max_matches_option, "options.max_matches");
-  if (!option) return std::unexpected(option.error());
-  window.limit = limit->value_or(kDefaultLimit);
-  window.offset = offset->value_or(0);
-  window.max_matches = *option ? *option : *max_matches;  // the server reads `options` last
+  window.limit = either(Property::limit, Property::size).value_or(kDefaultLimit);
+  window.offset = either(Property::offset, Property::from).value_or(0);
+  const auto max_matches = count(Property::max_matches);
+  const auto option = count_at(request.max_matches_option, "options.max_matches");
+  window.max_matches = option ? option : max_matches;  // the server reads `options` last
+  if (why) return std::unexpected(*std::move(why));
   return window;
 }
-
-namespace {
 
 /// In lower case; names are compared without case.
 constexpr std::string_view kReservedNames = "karmad_";
@@ -321,53 +299,44 @@ class Edits {
  public:
   Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
 
+  void add(TextEdit edit) { edits_.push_back(std::move(edit)); }
+  void replace(ByteRange at, std::string value) { add({at.begin, at.end, std::move(value)}); }
+  void replace(ByteRange at, std::uint64_t value) { replace(at, std::to_string(value)); }
   /// Replaces the value of a property, or adds it.
-  void set(Property property, std::string value);
+  void set(Property property, std::string value) {
+    const auto end = request_.closing_brace;
+    if (request_[property].found())
+      replace(request_[property], std::move(value));
+    else
+      replace(ByteRange{end, end}, fmt::format(",\"{}\":{}", name(property), value));
+  }
   void set(Property property, std::uint64_t value) { set(property, std::to_string(value)); }
   void set_if_given(Property property, std::uint64_t value) {
     if (request_[property].found()) set(property, value);
   }
   /// Adds members, written without braces, to an object, or adds the object.
-  void add_members(Property property, const std::string& members);
-  void replace(ByteRange at, std::string value) {
-    edits_.push_back({at.begin, at.end, std::move(value)});
+  void add_members(Property property, const std::string& members) {
+    const auto span = request_[property];
+    const auto text = span.in(body_);
+    if (!is_object(text)) return set(property, fmt::format("{{{}}}", members));
+    const auto first = text.find_first_not_of(kJsonSpace, 1);
+    const bool empty = first == text.npos || text[first] == '}';
+    replace(ByteRange{span.begin + 1, span.begin + 1}, empty ? members : members + ",");
   }
-  void replace(ByteRange at, std::uint64_t value) { replace(at, std::to_string(value)); }
-
   /// The edits, with those of the table's name.
-  TextEdits take();
+  TextEdits take() {
+    for (const auto property : {Property::table, Property::index})
+      if (const auto at = request_[property]; at.found())
+        add({.begin = at.begin, .end = at.end, .names = TableNames::json});
+    std::ranges::stable_sort(edits_, {}, &TextEdit::begin);
+    return std::move(edits_);
+  }
 
  private:
   std::string_view body_;
   const SearchRequest& request_;
   TextEdits edits_;
 };
-
-void Edits::set(Property property, std::string value) {
-  const auto span = request_[property];
-  const auto end = request_.closing_brace;
-  if (span.found())
-    replace(span, std::move(value));
-  else
-    replace(ByteRange{end, end}, fmt::format(",\"{}\":{}", name(property), value));
-}
-
-void Edits::add_members(Property property, const std::string& members) {
-  const auto span = request_[property];
-  const auto text = span.in(body_);
-  if (!is_object(text)) return set(property, fmt::format("{{{}}}", members));
-  const auto first = text.find_first_not_of(" \t\r\n", 1);
-  const bool empty = first == text.npos || text[first] == '}';
-  replace(ByteRange{span.begin + 1, span.begin + 1}, empty ? members : members + ",");
-}
-
-TextEdits Edits::take() {
-  for (const auto property : {Property::table, Property::index})
-    if (const auto at = request_[property]; at.found())
-      edits_.push_back({.begin = at.begin, .end = at.end, .names = TableNames::json});
-  std::ranges::stable_sort(edits_, {}, &TextEdit::begin);
-  return std::move(edits_);
-}
 
 /// Makes the plan from the parts of the request, in order: each needs the ones before.
 class SearchDraft {
@@ -377,31 +346,26 @@ class SearchDraft {
 
   std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings,
                                   std::string_view vector) {
-    const auto keep = [this](auto read, auto& place) {
-      if (!read) return why_ = std::move(read.error()), false;
-      place = *std::move(read);
-      return true;
-    };
     const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
-    if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_) ||
-        !keep(plan_vectors(body_, request_, shards, vector), vectors_) ||
-        !keep(plan_scroll(body_, request_, place), scroll_))
+    if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_, why_) ||
+        !keep(plan_vectors(body_, request_, shards, vector), vectors_, why_) ||
+        !keep(plan_scroll(body_, request_, place), scroll_, why_))
       return why_;
     if (scroll_ && vectors_.order != VectorOrder::none)
       return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
     const auto sort = scroll_ ? scroll_->pages.sort() : request_[Property::sort].in(body_);
-    if (!keep(plan_sort(sort, vectors_.order), sort_)) return why_;
+    if (!keep(plan_sort(sort, vectors_.order), sort_, why_)) return why_;
     take_named_expressions(request_[Property::expressions].in(body_), sort_.keys);
     if ((scroll_ &&
          ((why_ = complete_scroll(scroll_->pages, sort_)) ||
           (why_ = why_too_many_scrolled(scroll_->pages, window_.offset + window_.limit)))) ||
-        !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
+        !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_, why_))
       return why_;
     most_ = window_.max_matches.value_or(kDefaultMaxMatches);
     keep(
         plan_aggregations(request_[Property::aggs].in(body_),
                           {.offset = window_.offset, .limit = window_.limit, .max_matches = most_}),
-        aggregations_);
+        aggregations_, why_);
     return why_;
   }
 
@@ -455,7 +419,7 @@ class SearchDraft {
       if (source_.rewritten) edits.set(Property::source, *source_.rewritten);
     }
     if (scroll_) edits.replace(request_.scroll_option, scroll_option(scroll_->pages));
-    for (auto& edit : vectors_.edits) edits.replace(edit.at, std::move(edit.text));
+    for (auto& edit : vectors_.edits) edits.add(std::move(edit));
     if (!aggregations_.empty()) {
       edits.set(Property::aggs, aggregations_.rewritten);
       // Without hits and with one aggregation the server counts groups instead of documents.

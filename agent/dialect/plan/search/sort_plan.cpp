@@ -1,4 +1,4 @@
-#include "agent/dialect/plan/search/sort_plan.hpp"
+#include "agent/dialect/plan/search/search_parts.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -66,18 +66,20 @@ std::optional<double> degrees(const rapidjson::Value* anchor, std::string_view n
   return std::abs(number) <= 360 ? std::optional(number) : std::nullopt;
 }
 
-}  // namespace
-
-std::expected<bool, ClientError> sorts_descending(std::string_view attribute,
-                                                  const rapidjson::Value& order) {
-  if (order.IsString()) {
-    if (text_of(order) == "asc") return false;
-    if (text_of(order) == "desc") return true;
-  }
-  return refused(
-      fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
+/// The key in the direction `"asc"` or `"desc"`; null: in its own.
+std::expected<SortKey, ClientError> directed(SortKey key, std::string_view attribute,
+                                             const rapidjson::Value* order) {
+  if (order == nullptr) return key;
+  const auto direction = text_of(order);
+  if (direction != "asc" && direction != "desc")
+    return refused(
+        fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
+  key.descending = direction == "desc";
+  return key;
 }
 
+/// The key of `"_geo_distance":{…}`: the distance in metres, computed as the search server does.
+/// `how`: null if it has no properties.
 std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
   if (how == nullptr || !how->IsObject())
     return refused(
@@ -100,14 +102,10 @@ std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
   // The server itself takes six decimals of the anchor.
   key.expression = fmt::format("GEODIST({:.6f}, {:.6f}, {}, {{in=deg{}}})", *latitude, *longitude,
                                *source, haversine ? ", method=haversine" : "");
-  const auto* const order = member_of(how, "order");
-  if (order == nullptr) return key;
-  const auto descending = sorts_descending("_geo_distance", *order);
-  if (!descending) return std::unexpected(descending.error());
-  key.descending = *descending;
-  return key;
+  return directed(std::move(key), "_geo_distance", member_of(how, "order"));
 }
 
+/// The key of `"attribute":{"mode":…}`: the least or greatest of several values.
 std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attribute,
                                                           const rapidjson::Value& mode) {
   const bool least = text_of(&mode) == "min";
@@ -120,44 +118,6 @@ std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attri
   key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
   return key;
 }
-
-void name_computed(std::vector<SortKey>& keys) {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].expression.empty()) continue;
-    keys[i].name = fmt::format("karmad_sort_{}", i);
-    keys[i].attribute = keys[i].name;
-  }
-}
-
-void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
-  const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
-  if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
-  visit_members(expressions, [&](std::string_view name, std::string_view) {
-    for (auto& key : keys) {
-      if (key.path.empty() || !json_says(name, key.name)) continue;
-      key.path.clear();
-      key.attribute = key.name;
-    }
-    return true;
-  });
-}
-
-std::string expressions_of(const std::vector<SortKey>& keys) {
-  std::string text;
-  {
-    JsonLine out(text);
-    for (const auto& key : keys) {
-      if (key.expression.empty()) continue;
-      if (out.size() != 0) out.add(',');
-      out.add_quoted(key.name);
-      out.add(':');
-      out.add_quoted(key.expression);
-    }
-  }
-  return text;
-}
-
-namespace {
 
 using Keys = std::vector<SortKey>;
 
@@ -214,8 +174,7 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
   if (key.path.size() > kMostSteps)
     return refused(
         fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
-  if (how == nullptr) return key;
-  if (how->IsObject()) {
+  if (how != nullptr && how->IsObject()) {
     if (auto refusal = unknown_to_server(attribute, *how))
       return std::unexpected(std::move(*refusal));
     if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
@@ -223,41 +182,37 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
       if (!computed) return computed;
       key = std::move(*computed);
     }
-    const auto order = how->FindMember("order");
-    if (order == how->MemberEnd()) return key;
-    how = &order->value;
+    how = member_of(how, "order");
   }
-  const auto descending = sorts_descending(attribute, *how);
-  if (!descending) return std::unexpected(descending.error());
-  key.descending = *descending;
-  return key;
+  return directed(std::move(key), attribute, how);
+}
+
+/// Adds the key `attribute`. `how`: null if it has no properties.
+std::optional<ClientError> add_key(std::string_view attribute, const rapidjson::Value* how,
+                                   Keys& keys) {
+  auto key = key_of(attribute, how);
+  if (!key) return std::move(key.error());
+  keys.push_back(std::move(*key));
+  return std::nullopt;
 }
 
 /// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
-std::expected<void, ClientError> add_keys(const rapidjson::Value& item, Keys& keys) {
-  if (item.IsString()) {
-    auto key = key_of(text_of(item), nullptr);
-    if (!key) return std::unexpected(key.error());
-    keys.push_back(std::move(*key));
-    return {};
-  }
-  if (!item.IsObject()) return refused("a sort key must be a string or an object");
-  for (const auto& member : item.GetObject()) {
-    auto key = key_of(text_of(member.name), &member.value);
-    if (!key) return std::unexpected(key.error());
-    keys.push_back(std::move(*key));
-  }
-  return {};
+std::optional<ClientError> add_keys(const rapidjson::Value& item, Keys& keys) {
+  if (item.IsString()) return add_key(text_of(item), nullptr, keys);
+  if (!item.IsObject()) return ClientError{400, "a sort key must be a string or an object"};
+  for (const auto& member : item.GetObject())
+    if (auto refusal = add_key(text_of(member.name), &member.value, keys)) return refusal;
+  return std::nullopt;
 }
 
-}  // namespace
-
-bool SortPlan::is_default() const {
-  return implied == 0 && asked == 1 && keys.front().by == SortKey::By::score &&
-         keys.front().descending;
+/// Names the computed keys by their position.
+void name_computed(std::vector<SortKey>& keys) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].expression.empty()) continue;
+    keys[i].name = fmt::format("karmad_sort_{}", i);
+    keys[i].attribute = keys[i].name;
+  }
 }
-
-namespace {
 
 /// The keys that servers add to those of a search for vectors; how many they are.
 std::size_t add_implied(VectorOrder vectors, Keys& keys) {
@@ -275,17 +230,41 @@ std::size_t add_implied(VectorOrder vectors, Keys& keys) {
 
 }  // namespace
 
+bool SortPlan::is_default() const {
+  return implied == 0 && asked == 1 && keys.front().by == SortKey::By::score &&
+         keys.front().descending;
+}
+
+void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
+  const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
+  if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
+  visit_members(expressions, [&](std::string_view name, std::string_view) {
+    for (auto& key : keys) {
+      if (key.path.empty() || !json_says(name, key.name)) continue;
+      key.path.clear();
+      key.attribute = key.name;
+    }
+    return true;
+  });
+}
+
+std::string expressions_of(const std::vector<SortKey>& keys) {
+  std::string text;
+  for (const auto& key : keys) {
+    if (key.expression.empty()) continue;
+    if (!text.empty()) text += ',';
+    JsonLine(text).add(Quoted(key.name), ':', Quoted(key.expression));
+  }
+  return text;
+}
+
 std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrder vectors) {
   Keys given;
   if (!text.empty()) {
     rapidjson::Document sort;
     parse_part(text, sort);
-    if (sort.IsArray()) {
-      for (const auto& item : sort.GetArray())
-        if (const auto added = add_keys(item, given); !added) return std::unexpected(added.error());
-    } else if (const auto added = add_keys(sort, given); !added) {
-      return std::unexpected(added.error());
-    }
+    for (const auto& item : each_of(sort))
+      if (auto refusal = add_keys(item, given)) return std::unexpected(std::move(*refusal));
   }
   if (given.size() > kMostSortKeys)
     return refused(fmt::format("more than {} sort keys", kMostSortKeys));
@@ -311,20 +290,15 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
 }
 
 std::string write_sort(const SortPlan& plan) {
-  std::string text;
-  {
-    JsonLine out(text);
-    out.add('[');
-    for (const auto& key : std::span(plan.keys).first(plan.asked).subspan(plan.implied)) {
-      out.add(out.size() > 1 ? ",{" : "{");
-      out.add_quoted(key.by == SortKey::By::score ? "_score"
-                     : key.by == SortKey::By::id  ? "id"
-                                                  : std::string_view(key.name));
-      out.add(key.descending ? R"(:"desc"})" : R"(:"asc"})");
-    }
-    out.add(']');
+  std::string text = "[";
+  for (const auto& key : std::span(plan.keys).first(plan.asked).subspan(plan.implied)) {
+    if (text.size() > 1) text += ',';
+    const auto name = key.by == SortKey::By::score ? "_score"
+                      : key.by == SortKey::By::id  ? "id"
+                                                   : std::string_view(key.name);
+    JsonLine(text).add('{', Quoted(name), key.descending ? R"(:"desc"})" : R"(:"asc"})");
   }
-  return text;
+  return text += ']';
 }
 
 }  // namespace karmad

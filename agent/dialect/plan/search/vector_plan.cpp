@@ -1,8 +1,8 @@
-#include "agent/dialect/plan/search/vector_plan.hpp"
+#include "agent/dialect/plan/search/search_parts.hpp"
 
 #include <fmt/format.h>
 
-#include "agent/dialect/merge/nearest_bound.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
@@ -43,7 +43,7 @@ std::optional<ClientError> mistake_in_fused(const rapidjson::Value& knn) {
                      "\"query_vector\", and leave the document out by a filter"};
 }
 
-std::expected<KnnDocument, ClientError> document_of(const rapidjson::Value& knn) {
+std::expected<NearDocument, ClientError> document_of(const rapidjson::Value& knn) {
   const auto& id = knn["doc_id"];
   if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
   const auto field = text_of(member_of(&knn, "field"));
@@ -51,7 +51,7 @@ std::expected<KnnDocument, ClientError> document_of(const rapidjson::Value& knn)
   const auto* const filter = member_of(&knn, "filter");
   if (filter != nullptr && !filter->IsObject())
     return refused("\"filter\" of \"knn\" must be an object");
-  return KnnDocument{std::string(field), fmt::to_string(id.GetUint64())};
+  return NearDocument{std::string(field), fmt::to_string(id.GetUint64())};
 }
 
 /// `query` and not the document.
@@ -93,10 +93,11 @@ void search_by_vector(std::string_view body, const SearchRequest& request, std::
   const auto filter = last_member(knn, "filter");
   const auto query = query_in(body, request);
   if (!is_object(filter) && is_object(query.in(body))) {
-    plan.edits.push_back({at, by_vector(knn, vector, plan, {})});
-    plan.edits.push_back({query, without_document(query.in(body), id)});
+    plan.edits.push_back({at.begin, at.end, by_vector(knn, vector, plan, {})});
+    plan.edits.push_back({query.begin, query.end, without_document(query.in(body), id)});
   } else {
-    plan.edits.push_back({at, by_vector(knn, vector, plan, without_document(filter, id))});
+    plan.edits.push_back(
+        {at.begin, at.end, by_vector(knn, vector, plan, without_document(filter, id))});
   }
 }
 
@@ -114,25 +115,20 @@ std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
   parse_part(text, knn);
   // Servers refuse several vectors that are not fused; a list of one vector is that one.
   const bool is_list = knn.IsArray();
-  const rapidjson::Value* const only = !is_list ? &knn : knn.Size() == 1 ? &knn[0] : nullptr;
-  const bool fused = only == nullptr || is_fused(body, request);
-  const auto mistake_in = [&](const rapidjson::Value& each) {
+  const auto vectors = each_of(knn);
+  const bool fused = vectors.size() != 1 || is_fused(body, request);
+  for (const auto& each : vectors) {
     auto mistake = mistake_in_knn(each);
     const bool among_others = (is_list || fused || hybrid) && shards > 1;
-    return mistake || !among_others ? mistake : mistake_in_fused(each);
-  };
-  if (is_list) {
-    for (const auto& each : knn.GetArray())
-      if (auto mistake = mistake_in(each)) return std::unexpected(std::move(*mistake));
-  } else if (auto mistake = mistake_in(knn)) {
-    return std::unexpected(std::move(*mistake));
+    if (!mistake && among_others) mistake = mistake_in_fused(each);
+    if (mistake) return std::unexpected(std::move(*mistake));
   }
   if (fused) {
     plan.order = VectorOrder::fused;
     return plan;
   }
   plan.order = VectorOrder::distance;
-  if (const auto* const k = member_of(only, "k")) plan.nearest = k->GetUint();
+  if (const auto* const k = member_of(&vectors.front(), "k")) plan.nearest = k->GetUint();
   if (shards == 1 || is_list || !knn.HasMember("doc_id")) return plan;
   auto document = document_of(knn);
   if (!document) return std::unexpected(std::move(document.error()));

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "agent/dialect/merge/nearest_bound.hpp"
 #include "agent/dialect/plan/select/select_draft.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -107,19 +107,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   if (draft.options.scroll)
     if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
 
-  rows.hidden = columns.hidden();
-  rows.hidden_names = columns.hidden_names();
-  for (auto& key : rows.order) columns.settle(key);
-  if (rows.outer)
-    for (auto& key : rows.outer->order) columns.settle(key);
-  for (auto& json : rows.json) {
-    columns.settle(json.column);
-    columns.settle(json.attribute);
-  }
-  columns.settle(*rows.id);
-  if (rows.distance) columns.settle(*rows.distance);
-  if (rows.score) columns.settle(*rows.score);
-  out.hidden = columns.written();
+  out.hidden = columns.settle(rows);
   return out;
 }
 

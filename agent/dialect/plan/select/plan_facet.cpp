@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "agent/dialect/plan/select/hiding_aliases.hpp"
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -15,11 +14,9 @@ class FacetPlanner {
   FacetPlanner(SelectDraft& draft, const FacetClause& facet) : draft_(draft), facet_(facet) {}
 
   std::expected<FacetDraft, ClientError> run() {
-    auto refusal = read();
-    if (!refusal) refusal = plan_keys();
-    if (!refusal) refusal = plan_counts();
-    if (!refusal) refusal = plan_order();
-    if (refusal) return std::unexpected(std::move(*refusal));
+    Refusal why;
+    if ((why = read()) || (why = plan_keys()) || (why = plan_counts()) || (why = plan_order()))
+      return std::unexpected(*std::move(why));
     plan_size();
     return std::move(out_);
   }
@@ -54,10 +51,7 @@ class FacetPlanner {
   }
 
   std::optional<std::size_t> column_of(const SelectItem& wanted) const {
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      if ((!items_[i].alias.empty() && items_[i].alias == wanted.canonical) ||
-          items_[i].canonical == wanted.canonical)
-        return i;
+    if (const auto shown = shown_column(wanted)) return shown;
     for (std::size_t i = 0; i < by_.size(); ++i)
       if (by_[i].canonical == wanted.canonical) return out_.rows.group[i].at;
     return std::nullopt;

@@ -1,11 +1,10 @@
-#include "agent/dialect/plan/select/plan_groups.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "agent/dialect/merge/merge_groups.hpp"
+#include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/plan/select/select_draft.hpp"
 
 namespace karmad {
@@ -51,6 +50,12 @@ struct HavingOperator {
   std::size_t end = 0;
 };
 
+/// Longer ones first.
+constexpr std::pair<std::string_view, HavingIs> kHavingSigns[] = {
+    {"!=", HavingIs::unequal},  {"<>", HavingIs::unequal}, {"<=", HavingIs::at_most},
+    {">=", HavingIs::at_least}, {"<", HavingIs::less},     {">", HavingIs::greater},
+    {"=", HavingIs::equal}};
+
 /// The first operator outside of brackets.
 std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -58,23 +63,14 @@ std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
       i = after_bracket(tokens, i) - 1;
       continue;
     }
-    const auto next_is = [&](char c) {  // without a space between: `>=` is one token of the server
-      return i + 1 < tokens.size() && tokens[i + 1].is_sign(c) &&
-             tokens[i + 1].at == tokens[i].at + 1;
-    };
-    if (tokens[i].is_sign('=')) return HavingOperator{HavingIs::equal, false, i, i + 1};
-    if (tokens[i].is_sign('!')) {
-      if (!next_is('=')) return std::nullopt;
-      return HavingOperator{HavingIs::unequal, false, i, i + 2};
-    }
-    if (tokens[i].is_sign('<')) {
-      if (next_is('>')) return HavingOperator{HavingIs::unequal, false, i, i + 2};
-      return next_is('=') ? HavingOperator{HavingIs::at_most, false, i, i + 2}
-                          : HavingOperator{HavingIs::less, false, i, i + 1};
-    }
-    if (tokens[i].is_sign('>'))
-      return next_is('=') ? HavingOperator{HavingIs::at_least, false, i, i + 2}
-                          : HavingOperator{HavingIs::greater, false, i, i + 1};
+    // Without a space between: `>=` is one token of the server.
+    const bool two = i + 1 < tokens.size() && tokens[i + 1].kind == SqlToken::Kind::sign &&
+                     tokens[i + 1].at == tokens[i].at + 1;
+    const std::string_view sign(tokens[i].text.data(), two ? 2 : 1);
+    for (const auto& [text, is] : kHavingSigns)
+      if (tokens[i].kind == SqlToken::Kind::sign && sign.starts_with(text))
+        return HavingOperator{is, false, i, i + text.size()};
+    if (tokens[i].is_sign('!')) return std::nullopt;
     const bool negated = tokens[i].is_word("not");
     const auto word = negated ? i + 1 : i;
     if (word == tokens.size()) return std::nullopt;
@@ -99,8 +95,14 @@ std::vector<SqlSpan> having_operands(SqlSpan tokens, HavingIs is) {
   return {tokens};
 }
 
-}  // namespace
+/// HAVING: an expression and what it must fulfil; the condition's column is not set.
+struct HavingClause {
+  SelectItem of;
+  RowCondition condition;
+};
 
+/// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
+/// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
 std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
@@ -125,8 +127,6 @@ std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
   return having;
 }
 
-namespace {
-
 using GroupRefusal = std::optional<ClientError>;
 
 /// HAVING is applied to merged groups, so a shard returns also those that will be dropped.
@@ -140,22 +140,21 @@ class GroupPlanner {
       : draft_(draft), columns_(draft.items, draft.names), rows_(out_.rows) {}
 
   std::expected<RowsDraft, ClientError> run() {
-    auto refusal = check_expressions();
-    if (!refusal) refusal = plan_having();
-    if (!refusal) refusal = plan_within();
-    if (refusal) return std::unexpected(std::move(*refusal));
     rows_.grouped = true;
     rows_.per_group = draft_.clauses.per_group;
-    refusal = plan_order();
+    GroupRefusal why;
+    if ((why = check_expressions()) || (why = plan_having()) || (why = plan_within()) ||
+        (why = plan_order()))
+      return std::unexpected(*std::move(why));
     draft_.add_outer(columns_, rows_);
-    if (!refusal) {
-      plan_keys();
-      plan_size();
-      refusal = plan_folds();
-      draft_.add_json(columns_, rows_);
-    }
-    if (refusal) return std::unexpected(std::move(*refusal));
-    settle();
+    plan_keys();
+    plan_size();
+    if ((why = plan_folds())) return std::unexpected(*std::move(why));
+    draft_.add_json(columns_, rows_);
+    for (std::size_t i = 0; i < draft_.items.size(); ++i)
+      if (const auto& shown = draft_.items[i].shown; !shown.empty())
+        rows_.names.emplace_back(columns_.of_item(i), shown);
+    out_.hidden = columns_.settle(rows_);
     return std::move(out_);
   }
 
@@ -389,34 +388,6 @@ class GroupPlanner {
       rows_.documents = columns_.of("COUNT(*)", "count(*)", Fold::sum);
     else if (mean != rows_.folded.end() && std::ranges::none_of(draft_.items, counts))
       rows_.documents = mean->weight;
-  }
-
-  void settle() {
-    const auto all = [&](auto& keys) {
-      for (auto& key : keys) columns_.settle(key);
-    };
-    all(rows_.order);
-    if (rows_.outer) all(rows_.outer->order);
-    all(rows_.within);
-    for (auto& key : rows_.group) columns_.settle(key);
-    if (rows_.group_number) columns_.settle(*rows_.group_number);
-    for (auto& json : rows_.json) {
-      columns_.settle(json.column);
-      columns_.settle(json.attribute);
-    }
-    for (auto& folded : rows_.folded) {
-      columns_.settle(folded.column);
-      if (folded.fold == Fold::mean) columns_.settle(folded.weight);
-      if (folded.sum) columns_.settle(*folded.sum);
-    }
-    if (rows_.documents) columns_.settle(*rows_.documents);
-    if (rows_.having) columns_.settle(rows_.having->column);
-    for (std::size_t i = 0; i < draft_.items.size(); ++i)
-      if (const auto& shown = draft_.items[i].shown; !shown.empty())
-        rows_.names.emplace_back(columns_.settled(i), shown);
-    rows_.hidden = columns_.hidden();
-    rows_.hidden_names = columns_.hidden_names();
-    out_.hidden = columns_.written();
   }
 
   SelectDraft& draft_;

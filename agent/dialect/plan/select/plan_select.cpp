@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "agent/dialect/plan/select/hiding_aliases.hpp"
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 
@@ -26,80 +25,62 @@ std::optional<ClientError> refuse_number(const SelectItem& key, std::string_view
 }
 
 std::optional<ClientError> read_draft(SelectDraft& draft) {
-  auto items = read_items(draft.clauses.items);
-  if (!items) return std::move(items.error());
-  draft.items = std::move(*items);
-  auto order = read_order(draft.clauses.order);
-  if (!order) return std::move(order.error());
-  draft.order = std::move(*order);
-  auto options = read_options(draft.clauses.option_list);
-  if (!options) return std::move(options.error());
-  draft.options = std::move(*options);
-  auto group = read_group_keys(draft.clauses.group);
-  if (!group) return std::move(group.error());
-  draft.group = std::move(*group);
+  const auto& clauses = draft.clauses;
+  std::optional<ClientError> why;
+  if (!keep(read_items(clauses.items), draft.items, why) ||
+      !keep(read_order(clauses.order), draft.order, why) ||
+      !keep(read_options(clauses.option_list), draft.options, why) ||
+      !keep(read_group_keys(clauses.group), draft.group, why))
+    return why;
   for (const auto& key : draft.group)
     if (auto refusal = refuse_number(key, draft.clauses.text, draft.form)) return refusal;
   for (const auto& key : draft.order)
-    if (auto refusal = refuse_number(key.by, draft.clauses.text, draft.form)) return refusal;
-  if (draft.clauses.outer != nullptr) {
-    auto outer = read_order(draft.clauses.outer->order);
-    if (!outer) return std::move(outer.error());
-    draft.outer = *std::move(outer);
+    if (auto refusal = refuse_number(key.by, clauses.text, draft.form)) return refusal;
+  if (clauses.outer != nullptr) {
+    if (!keep(read_order(clauses.outer->order), draft.outer, why)) return why;
     for (const auto& key : draft.outer)
-      if (auto refusal = refuse_number(key.by, draft.clauses.outer->text, draft.form))
-        return refusal;
+      if (auto refusal = refuse_number(key.by, clauses.outer->text, draft.form)) return refusal;
   }
-  const auto offset = draft.clauses.window.offset;
+  const auto offset = clauses.window.offset;
   if (offset == 0 || offset < draft.max_matches()) return std::nullopt;
   return ClientError{500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,
                                       draft.max_matches())};
 }
 
+/// Appends ` word text`, or nothing if the text is empty.
+void append_clause(std::string& out, std::string_view word, std::string_view text) {
+  if (!text.empty()) out.append(" ").append(word).append(" ").append(text);
+}
+
+/// Begins a statement, with the place for the table's name.
+void append_select(ShardSelect& select, std::string_view list, std::string_view where) {
+  select.statements.append("SELECT ").append(list).append(" FROM ");
+  const auto at = select.statements.size();
+  select.names.push_back({.begin = at, .end = at, .names = TableNames::sql});
+  append_clause(select.statements, "WHERE", where);
+}
+
 /// Writes the statements of a select for the shards.
-class StatementWriter {
- public:
-  explicit StatementWriter(ShardSelect& select) : select_(select) {}
-
-  void add(std::string_view text) { select_.statements += text; }
-  /// ` word text`, or nothing if the text is empty.
-  void add_clause(std::string_view word, std::string_view text) {
-    if (!text.empty()) add(fmt::format(" {} {}", word, text));
-  }
-  void add_table() {
-    const auto at = select_.statements.size();
-    select_.names.push_back({.begin = at, .end = at, .names = TableNames::sql});
-  }
-
- private:
-  ShardSelect& select_;
-};
-
 void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::string_view facets,
                       ShardSelect& select) {
-  const auto& clauses = draft.clauses;
-  StatementWriter text(select);
-  text.add(fmt::format("SELECT {}{} FROM ", draft.list(), rows.hidden));
-  text.add_table();
-  text.add_clause("WHERE", draft.where);
-  const auto group =
-      clauses.per_group == 1 ? "GROUP BY" : fmt::format("GROUP {} BY", clauses.per_group);
-  text.add_clause(group, rows.group);
-  text.add_clause("WITHIN GROUP ORDER BY", rows.within);
-  text.add_clause("ORDER BY", rows.order);
-  text.add(fmt::format(" LIMIT 0,{}", rows.asked));
+  auto& text = select.statements;
+  append_select(select, draft.list() + rows.hidden, draft.where);
+  const auto per_group = draft.clauses.per_group;
+  append_clause(text, per_group == 1 ? "GROUP BY" : fmt::format("GROUP {} BY", per_group),
+                rows.group);
+  append_clause(text, "WITHIN GROUP ORDER BY", rows.within);
+  append_clause(text, "ORDER BY", rows.order);
+  append_clause(text, "LIMIT", fmt::format("0,{}", rows.asked));
   const auto most = draft.max_matches();
   const auto kept = std::max(most, draft.most_asked);
-  text.add(draft.options.write(kept > most || draft.options.max_matches ? kept : 0));
-  text.add(facets);
-  text.add("; SHOW META");
+  text += draft.options.write(kept > most || draft.options.max_matches ? kept : 0);
+  text.append(facets).append("; SHOW META");
   for (const auto& pairs : draft.pairs_texts) {
-    text.add(fmt::format("; SELECT {} FROM ", pairs.list));
-    text.add_table();
-    text.add_clause("WHERE", draft.where);
-    text.add_clause("GROUP BY", pairs.group);
-    text.add(fmt::format(" LIMIT 0,{}", kMostPairs));
-    text.add(draft.options.write(kMostPairs));
+    text += "; ";
+    append_select(select, pairs.list, draft.where);
+    append_clause(text, "GROUP BY", pairs.group);
+    append_clause(text, "LIMIT", fmt::format("0,{}", kMostPairs));
+    text += draft.options.write(kMostPairs);
   }
 }
 
@@ -184,6 +165,51 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
   return std::nullopt;
 }
 
+std::optional<ClientError> plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
+  const auto& facets = draft.clauses.facets;
+  if (facets.size() > kMostFacets)
+    return wrong_at(facets[kMostFacets].items.front().at,
+                    fmt::format("more than {} facets", kMostFacets));
+  for (const auto& clause : facets) {
+    auto facet = plan_facet(draft, clause);
+    if (!facet) return std::move(facet.error());
+    text += facet->text;
+    plan.facets.push_back(std::move(facet->rows));
+  }
+  return std::nullopt;
+}
+
+std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace& place,
+                                           std::string_view vector, ShardSelect& select) {
+  auto& plan = select.plan;
+  const auto& clauses = draft.clauses;
+  OrderBefore before;
+  auto why = read_draft(draft);
+  if (why || (why = begin_scroll(draft, place, before, plan)) || (why = settle_aliases(draft)))
+    return why;
+  if (!clauses.having.empty() && !draft.is_grouped())
+    return wrong_at(clauses.having.front().at,
+                    "HAVING needs GROUP BY; conditions on documents are WHERE");
+  std::string where;  // owns that of the shards
+  if (const auto& knn = clauses.knn_document) {
+    if ((why = mistake_in(*knn, clauses.nearest))) return why;
+    select.document = {std::string(knn->attribute), std::string(knn->id)};
+    where = by_vector(clauses, vector);
+    draft.where = where;
+  }
+  RowsDraft rows;
+  if (!keep(draft.is_grouped() ? plan_groups(draft) : plan_documents(draft), rows, why) ||
+      (why = continue_scroll(draft, rows, plan)))
+    return why;
+  draft.most_asked = rows.asked;
+  std::string facets;
+  if ((why = plan_facets(draft, plan, facets))) return why;
+  write_statements(draft, rows, facets, select);
+  plan.rows = std::move(rows.rows);
+  plan.pairs = std::move(draft.pairs);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
@@ -193,45 +219,11 @@ std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowF
   SelectDraft draft(given);
   draft.form = form;
   draft.pairs_by = pairs_by;
-  if (auto refusal = read_draft(draft)) return std::unexpected(std::move(*refusal));
   ShardSelect select;
-  auto& plan = select.plan;
-  OrderBefore before;
-  if (auto refusal = begin_scroll(draft, place, before, plan))
-    return std::unexpected(std::move(*refusal));
-  if (auto refusal = settle_aliases(draft)) return std::unexpected(std::move(*refusal));
-  if (!draft.clauses.having.empty() && !draft.is_grouped())
-    return std::unexpected(wrong_at(draft.clauses.having.front().at,
-                                    "HAVING needs GROUP BY; conditions on documents are WHERE"));
-  std::string where;  // owns that of the shards
-  if (const auto& knn = draft.clauses.knn_document) {
-    if (auto refusal = mistake_in(*knn, draft.clauses.nearest))
-      return std::unexpected(std::move(*refusal));
-    select.document = {std::string(knn->attribute), std::string(knn->id)};
-    where = by_vector(draft.clauses, vector);
-    draft.where = where;
-  }
-  auto rows = draft.is_grouped() ? plan_groups(draft) : plan_documents(draft);
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  if (auto refusal = continue_scroll(draft, *rows, plan))
-    return std::unexpected(std::move(*refusal));
-  draft.most_asked = rows->asked;
-  std::string facets;
-  const auto& facets_given = draft.clauses.facets;
-  if (facets_given.size() > kMostFacets)
-    return std::unexpected(wrong_at(facets_given[kMostFacets].items.front().at,
-                                    fmt::format("more than {} facets", kMostFacets)));
-  for (const auto& clause : draft.clauses.facets) {
-    auto facet = plan_facet(draft, clause);
-    if (!facet) return std::unexpected(std::move(facet.error()));
-    facets += facet->text;
-    plan.facets.push_back(std::move(facet->rows));
-  }
-  write_statements(draft, *rows, facets, select);
-  plan.form = form;
-  plan.collation = collation;
-  plan.rows = std::move(rows->rows);
-  plan.pairs = std::move(draft.pairs);
+  select.plan.form = form;
+  select.plan.collation = collation;
+  if (auto why = plan_statements(draft, place, vector, select))
+    return std::unexpected(*std::move(why));
   return select;
 }
 

@@ -5,9 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/merge/merge_select.hpp"
-#include "agent/dialect/plan/near_document.hpp"
-#include "agent/dialect/plan/select/select_columns.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 
@@ -18,7 +16,7 @@ struct ShardSelect {
   std::string statements;  ///< for a shard, but for the table's name
   TextEdits names;         ///< of the statements: puts it in
   SelectPlan plan;
-  std::optional<SelectedDocument> document;  ///< the one whose vector KNN() searches by
+  std::optional<NearDocument> document;  ///< the one whose vector KNN() searches by
 };
 
 /// Plans a SELECT of one table. The shards get the client's list and hidden columns for what

@@ -1,8 +1,9 @@
-#include "agent/dialect/plan/select/select_columns.hpp"
+#include "agent/dialect/plan/select/select_draft.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace karmad {
 
@@ -134,44 +135,64 @@ std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
   return item;
 }
 
-std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
-  std::vector<SelectItem> items;
-  bool star = false;
+namespace {
+
+/// Reads the parts of a list with `read`, which are at most `most`; `has_more` begins the error
+/// about more of them.
+template <class Item, class Read>
+std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::string_view empty_part,
+                                                        std::size_t most, std::string_view has_more,
+                                                        std::string_view parts, Read read) {
+  std::vector<Item> items;
+  if (tokens.empty()) return items;
   for (const auto part : split_list(tokens)) {
-    if (part.empty())
-      return std::unexpected(wrong_at(tokens.front().at, "the list has an empty item"));
-    if (items.size() == kMostItems)
+    if (part.empty()) return std::unexpected(wrong_at(tokens.front().at, empty_part));
+    if (items.size() == most)
       return std::unexpected(
-          wrong_at(part.front().at, fmt::format("more than {} items", kMostItems)));
-    auto item = read_item(part);
+          wrong_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts)));
+    std::expected<Item, ClientError> item = read(part);
     if (!item) return std::unexpected(std::move(item.error()));
-    if (item->is_star() && star)
-      return std::unexpected(wrong_at(part.front().at, "* is given twice; write it once"));
-    star = star || item->is_star();
     items.push_back(std::move(*item));
   }
   return items;
 }
 
+}  // namespace
+
+std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
+  bool star = false;
+  const auto read = [&](SqlSpan part) {
+    auto item = read_item(part);
+    if (item && item->is_star() && std::exchange(star, true))
+      item = std::unexpected(wrong_at(part.front().at, "* is given twice; write it once"));
+    return item;
+  };
+  return read_list<SelectItem>(tokens, "the list has an empty item", kMostItems, "more than",
+                               "items", read);
+}
+
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens) {
+  const auto read = [](SqlSpan part) {
+    auto key = read_expression(part);
+    if (key && key->aggregate)
+      key = std::unexpected(wrong_at(part.front().at, "the keys of groups are no aggregates"));
+    return key;
+  };
+  return read_list<SelectItem>(tokens, "the list of keys has an empty item", kMostGroupKeys,
+                               "groups have more than", "keys", read);
+}
+
 std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens) {
-  std::vector<OrderKey> keys;
-  if (tokens.empty()) return keys;
-  for (auto part : split_list(tokens)) {
-    if (part.empty())
-      return std::unexpected(wrong_at(tokens.front().at, "ORDER BY has an empty key"));
-    if (keys.size() == kMostOrderKeys)
-      return std::unexpected(
-          wrong_at(part.front().at, fmt::format("more than {} sort keys", kMostOrderKeys)));
-    OrderKey key;
-    key.descending = part.back().is_word("desc");
-    if (part.size() > 1 && (key.descending || part.back().is_word("asc")))
+  const auto read = [](SqlSpan part) -> std::expected<OrderKey, ClientError> {
+    const bool descending = part.back().is_word("desc");
+    if (part.size() > 1 && (descending || part.back().is_word("asc")))
       part = part.first(part.size() - 1);
     auto by = read_expression(part);
     if (!by) return std::unexpected(std::move(by.error()));
-    key.by = std::move(*by);
-    keys.push_back(std::move(key));
-  }
-  return keys;
+    return OrderKey{std::move(*by), descending};
+  };
+  return read_list<OrderKey>(tokens, "ORDER BY has an empty key", kMostOrderKeys, "more than",
+                             "sort keys", read);
 }
 
 ShardColumns::ShardColumns(const std::vector<SelectItem>& items, HiddenNames& names)
@@ -261,31 +282,18 @@ std::vector<ShardColumns::Aggregated> ShardColumns::aggregated() const {
   return found;
 }
 
-std::vector<std::string> ShardColumns::hidden_names() const {
-  std::vector<std::string> names;
-  for (const auto& hidden : hidden_) names.push_back(hidden.name);
-  return names;
-}
-
-std::string ShardColumns::written() const {
+std::string ShardColumns::settle(RowPlan& rows) const {
   std::string text;
-  for (const auto& hidden : hidden_) text += fmt::format(", {} AS {}", hidden.text, hidden.name);
+  rows.hidden = hidden_.size();
+  for (const auto& hidden : hidden_) {
+    text += fmt::format(", {} AS {}", hidden.text, hidden.name);
+    rows.hidden_names.push_back(hidden.name);
+  }
+  const auto count = items_.size() + hidden_.size();
+  visit_columns(rows, [count](ColumnAt& column) {
+    if (column.from_right) column.at = count - 1 - column.at;
+  });
   return text;
-}
-
-void ShardColumns::settle(ColumnAt& column) const {
-  if (column.from_right) column.at = items_.size() + hidden_.size() - 1 - column.at;
-}
-
-void ShardColumns::settle(RowKey& key) const {
-  settle(key.column);
-  if (key.attribute) settle(*key.attribute);
-}
-
-ColumnAt ShardColumns::settled(std::size_t item) const {
-  auto column = column_at(item);
-  settle(column);
-  return column;
 }
 
 namespace {
@@ -302,6 +310,15 @@ class PairsWriter {
               PairsBy by)
       : items_(items), known_(aliases), names_(names), by_(by) {}
 
+  PairsText write(const std::vector<SelectItem>& keys, const SelectItem& value) {
+    for (const auto& key : keys) add(key);
+    out_.numbered = add_value(value);
+    if (uses_alias_ || known_.are_in_where()) add_other_aliases();
+    out_.list += texts_;
+    return std::move(out_);
+  }
+
+ private:
   void add(const SelectItem& column) {
     if (const auto* const item = named_by(column)) return add_alias(*item);
     if (!column.alias.empty()) return add_alias(column);
@@ -340,13 +357,6 @@ class PairsWriter {
     }
   }
 
-  bool uses_alias() const { return uses_alias_; }
-  PairsText take() {
-    out_.list += texts_;
-    return std::move(out_);
-  }
-
- private:
   /// The name of a column behind the others with the text of an attribute.
   std::string text_in_list(std::string_view attribute) {
     auto name = names_.next();
@@ -406,13 +416,7 @@ bool ListAliases::are_in(std::string_view text) const {
 PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
                       const std::vector<SelectItem>& items, const ListAliases& aliases,
                       HiddenNames& names, PairsBy by) {
-  PairsWriter writer(items, aliases, names, by);
-  for (const auto& key : keys) writer.add(key);
-  const bool numbered = writer.add_value(value);
-  if (writer.uses_alias() || aliases.are_in_where()) writer.add_other_aliases();
-  auto text = writer.take();
-  text.numbered = numbered;
-  return text;
+  return PairsWriter(items, aliases, names, by).write(keys, value);
 }
 
 }  // namespace karmad

@@ -1,27 +1,21 @@
 #pragma once
 
-#include <rapidjson/document.h>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/sort_keys.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
+#include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/search_request.hpp"
+#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 
-/// The key of `"_geo_distance":{…}`: the distance in metres, computed as the search server does.
-/// `how`: null if it has no properties.
-std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how);
-
-/// The key of `"attribute":{"mode":…}`: the least or greatest of several values.
-std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attribute,
-                                                          const rapidjson::Value& mode);
-
-/// Names the computed keys by their position.
-void name_computed(std::vector<SortKey>& keys);
+// What the parts of a search mean for its plan.
 
 /// Keys that are names in the request's `expressions` (an object; may be empty) lead into no JSON
 /// attribute.
@@ -29,10 +23,6 @@ void take_named_expressions(std::string_view expressions, std::vector<SortKey>& 
 
 /// The members of `expressions` for the shards, without braces: empty if no key is computed.
 std::string expressions_of(const std::vector<SortKey>& keys);
-
-/// `"asc"` or `"desc"`.
-std::expected<bool, ClientError> sorts_descending(std::string_view attribute,
-                                                  const rapidjson::Value& order);
 
 /// The order of a search for vectors that has no `sort`.
 enum class VectorOrder : std::uint8_t {
@@ -73,5 +63,29 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text,
 
 /// The value of `sort` for a shard's request.
 std::string write_sort(const SortPlan& plan);
+
+/// What `knn`, `hybrid` and `options.fusion_method` of a search mean for the merged answer.
+struct VectorPlan {
+  VectorOrder order = VectorOrder::none;
+  /// Most hits of the merged answer: the `k` nearest of all shards. Nothing: no such limit.
+  std::optional<std::uint64_t> nearest;
+  std::optional<NearDocument> document;
+  /// The vector in place of the document's id, one more neighbour, since some servers filter after
+  /// the search, and a filter without the document itself.
+  TextEdits edits;
+};
+
+/// `vector`: the numbers of the document's vector, if the search is by a document's. Refuses (400)
+/// mistakes, and a fused search by a document's vector over several shards. On one shard such a
+/// search is sent unchanged.
+std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
+                                                    const SearchRequest& request,
+                                                    std::size_t shards,
+                                                    std::string_view vector = {});
+
+/// `text`: the bytes of the request's `aggs`, empty if there is none. Refuses what cannot be merged
+/// from the shards' results: nested aggregations, percentiles, distinct counts, unknown kinds.
+std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
+                                                              const SearchPage& page);
 
 }  // namespace karmad
