@@ -10,20 +10,6 @@ namespace karmad {
 namespace {
 
 using TokenKind = SqlToken::Kind;
-using MysqlRow = std::vector<std::string>;
-
-struct LocalColumn {
-  std::string name;
-  std::string_view type = "string";
-};
-
-MysqlLocalAnswer rows_answer(const std::vector<LocalColumn>& columns,
-                             const std::vector<MysqlRow>& rows) {
-  ResultSet set;
-  for (const auto& column : columns) set.add_column(column.name, column.type);
-  for (const auto& row : rows) set.add_row(std::vector<std::string_view>(row.begin(), row.end()));
-  return {std::move(set)};
-}
 
 /// Whether a text is a SELECT without FROM that asks for facts about the connection, or a UNION: a
 /// mirror would answer about itself, or not at all.
@@ -68,11 +54,12 @@ std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statemen
     case Is::kill:
       return MysqlLocalAnswer{std::move(statement)};
     case Is::warnings: {
-      std::vector<MysqlRow> rows;
+      ResultSet set = text_rows({"Level", "Code", "Message"});
+      set.columns[1].type = "uint";
       if (facts.warning != nullptr)
-        rows.push_back({std::string(facts.warning->level), fmt::format("{}", facts.warning->code),
-                        facts.warning->text});
-      return rows_answer({{"Level"}, {"Code", "uint"}, {"Message"}}, rows);
+        set.add_row(
+            {facts.warning->level, fmt::to_string(facts.warning->code), facts.warning->text});
+      return MysqlLocalAnswer{std::move(set)};
     }
     default:
       return std::nullopt;
@@ -80,18 +67,6 @@ std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statemen
 }
 
 }  // namespace
-
-SchemaFacts schema_facts(const MysqlConnectionFacts& facts) {
-  return {.schema = std::string(facts.database.empty() ? "Manticore" : facts.database),
-          .user = fmt::format("{}@{}", facts.user, facts.host.empty() ? "localhost" : facts.host),
-          .connection = facts.id,
-          .last_insert_id = facts.last_insert_id,
-          .version = std::string(kMysqlVersion),
-          .is_mysql = true,
-          .read_only = facts.read_only,
-          .variable = [facts](auto name) { return value_of_variable(name, facts); },
-          .variables = [facts] { return all_variables(facts); }};
-}
 
 std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
                                                const MysqlConnectionFacts& facts) {

@@ -9,7 +9,6 @@
 #include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/variables.hpp"
-#include "balancer/schema/tables.hpp"
 
 namespace karmad {
 
@@ -25,9 +24,5 @@ struct MysqlLocalAnswer {
 /// been read (StatementText::read) if it can be.
 std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
                                                const MysqlConnectionFacts& facts);
-
-/// What the connection tells about itself, for statements about the schema. Refers to what the
-/// facts refer to.
-SchemaFacts schema_facts(const MysqlConnectionFacts& facts);
 
 }  // namespace karmad

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "agent/dialect/request/sql_tokens.hpp"
 #include "agent/json/json_text.hpp"
+#include "balancer/schema/select.hpp"
 #include "config/text/source_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -109,102 +110,27 @@ struct SetValue {
   std::string text{};
 };
 
-/// Evaluates texts, numbers, words, variables and CONCAT() of these.
-class SetExpression {
- public:
+/// A word, number or text by itself, or what a SELECT gives.
+SetValue set_value(const std::string& expression, const MysqlConnectionFacts& facts) {
   using Kind = SetValue::Kind;
-  SetExpression(std::string_view text, const MysqlConnectionFacts& facts)
-      : tokens_(text), facts_(facts) {
-    step();
+  SchemaTokens tokens(expression);
+  const auto first = tokens.now();
+  const bool is_single = tokens.ahead().kind == SqlToken::Kind::end;
+  if (is_single && first.kind == SqlToken::Kind::word && !first.text.starts_with('@')) {
+    if (first.is_word("null")) return {Kind::null};
+    if (first.is_word("default")) return {Kind::by_default};
+    const bool is_number = first.text.find_first_not_of("0123456789.") == first.text.npos;
+    return {is_number ? Kind::text : Kind::word, std::string(first.text)};
   }
-
-  SetValue value() {
-    auto value = operand(0);
-    return now_.kind == SqlToken::Kind::end ? std::move(value) : SetValue{};
+  if (first.kind == SqlToken::Kind::quoted) {
+    auto text = tokens.take_text();
+    if (tokens.now().kind == SqlToken::Kind::end) return {Kind::text, std::move(text)};
   }
-
- private:
-  static constexpr int kDeepest = 16;
-
-  void step() { now_ = tokens_.next(); }
-  bool take_sign(char sign) {
-    if (!now_.is_sign(sign)) return false;
-    step();
-    return true;
-  }
-
-  SetValue operand(int depth) {
-    if (depth == kDeepest) return {};
-    if (now_.kind == SqlToken::Kind::quoted) return quoted();
-    if (take_sign('(')) {
-      auto inner = operand(depth + 1);
-      return take_sign(')') ? std::move(inner) : SetValue{};
-    }
-    const bool negative = take_sign('-');
-    const auto token = now_;
-    if (token.kind != SqlToken::Kind::word) return {};
-    step();
-    const auto word = lower(token.text);
-    const bool is_number = word.find_first_not_of("0123456789.") == word.npos;
-    if (is_number) return {Kind::text, (negative ? "-" : "") + word};
-    if (negative) return {};
-    if (word == "concat" && take_sign('(')) return joined(depth + 1);
-    if (word.starts_with('@')) return variable(word);
-    if (word == "null") return {Kind::null};
-    if (word == "default") return {Kind::by_default};
-    return {Kind::word, std::string(token.text)};
-  }
-
-  /// CONCAT() of the operands up to the closing bracket.
-  SetValue joined(int depth) {
-    SetValue whole{Kind::text};
-    do {
-      const auto part = operand(depth);
-      if (part.kind == Kind::unknown || part.kind == Kind::by_default) return {};
-      if (part.kind == Kind::null) whole.kind = Kind::null;
-      whole.text += part.text;
-      if (whole.text.size() > MysqlVariables::kMostBytes) return {};
-    } while (take_sign(','));
-    return take_sign(')') ? std::move(whole) : SetValue{};
-  }
-
-  /// A text of one or several quoted ones that stand right beside each other.
-  SetValue quoted() {
-    SetValue value{Kind::text};
-    const char quote = now_.text.front();
-    auto end = now_.at;
-    for (bool first = true; now_.kind == SqlToken::Kind::quoted && now_.at == end; first = false) {
-      if (now_.text.front() != quote) return {};
-      if (!first) value.text += quote;
-      value.text += unescaped(now_.inner());
-      end = now_.end();
-      step();
-    }
-    return value;
-  }
-
-  static std::string unescaped(std::string_view inner) {
-    constexpr std::string_view kLetters = "nrt";
-    constexpr std::string_view kMeanings = "\n\r\t";
-    std::string out;
-    for (std::size_t c = 0; c < inner.size(); ++c) {
-      const bool escapes = inner[c] == '\\' && c + 1 < inner.size();
-      if (escapes) ++c;
-      const auto meaning = escapes ? kLetters.find(inner[c]) : kLetters.npos;
-      out += meaning == kLetters.npos ? inner[c] : kMeanings[meaning];
-    }
-    return out;
-  }
-
-  SetValue variable(const std::string& name) const {
-    if (auto value = value_of_variable(name, facts_)) return {Kind::text, *std::move(value)};
-    return {name.starts_with("@@") ? Kind::unknown : Kind::null};
-  }
-
-  SqlTokens tokens_;
-  SqlToken now_;
-  const MysqlConnectionFacts& facts_;
-};
+  const auto rows = rows_of("SELECT " + expression, {}, schema_facts(facts));
+  if (!rows || rows->rows.size() != 1 || rows->columns.size() != 1) return {};
+  const auto& value = rows->rows[0][0];
+  return {value.is_null() ? Kind::null : Kind::text, value.text};
+}
 
 // ---- values that are checked
 
@@ -214,14 +140,6 @@ std::optional<std::string> truth_value(std::string_view value) {
   if (word == "1" || word == "on" || word == "true") return "1";
   if (word == "0" || word == "off" || word == "false") return "0";
   return std::nullopt;
-}
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
 }
 
 /// Whether texts in this character set are what the search server takes and gives.
@@ -271,7 +189,7 @@ std::optional<MysqlError> refused_value(std::string_view name, std::string& valu
     if (!truth) return wrong_value(name, value);
     value = *std::move(truth);
   } else if (is_number_variable(name)) {
-    const auto number = whole_number(value);
+    const auto number = whole_number<std::uint64_t>(value);
     if (!number) return wrong_value(name, value);
     if (name == "wait_timeout" && *number == 0) value = "1";  // as MySQL
   }
@@ -362,7 +280,7 @@ std::optional<MysqlError> MysqlVariables::assign(Values& values, const SessionSe
   if (setting.name == "transaction") return set_transaction(values, setting.value);
   const auto name = std::string(current_name(setting.name));
   if (name == "next_transaction" || fact_of_variable(name, facts)) return std::nullopt;
-  auto value = SetExpression(setting.value, facts).value();
+  auto value = set_value(std::string(setting.value), facts);
   const auto* const known = known_variable(name);
   using Kind = SetValue::Kind;
   switch (value.kind) {
@@ -421,7 +339,7 @@ bool MysqlVariables::read_only() const {
 
 std::optional<std::uint64_t> MysqlVariables::number(std::string_view name) const {
   const auto* const value = find(name);
-  return value == nullptr ? std::nullopt : whole_number(*value);
+  return value == nullptr ? std::nullopt : whole_number<std::uint64_t>(*value);
 }
 
 std::optional<std::string> value_of_variable(std::string_view name,
@@ -439,7 +357,7 @@ std::optional<std::string> value_of_variable(std::string_view name,
       of_session && facts.variables != nullptr ? facts.variables->find(name) : nullptr;
   if (set == nullptr) return name.starts_with('@') ? std::nullopt : initial_value(name, facts);
   // The connection ends after client_timeout in any case.
-  if (name == "wait_timeout" && whole_number(*set).value_or(0) > facts.idle_seconds)
+  if (name == "wait_timeout" && whole_number<std::uint64_t>(*set).value_or(0) > facts.idle_seconds)
     return fmt::format("{}", facts.idle_seconds);
   return *set;
 }
@@ -456,6 +374,18 @@ std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnec
   for (const auto& variable : kMysqlVariables) add(variable.name);
   for (const auto name : kFacts) add(name);
   return all;
+}
+
+SchemaFacts schema_facts(const MysqlConnectionFacts& facts) {
+  return {.schema = std::string(facts.database.empty() ? "Manticore" : facts.database),
+          .user = fmt::format("{}@{}", facts.user, facts.host.empty() ? "localhost" : facts.host),
+          .connection = facts.id,
+          .last_insert_id = facts.last_insert_id,
+          .version = std::string(kMysqlVersion),
+          .is_mysql = true,
+          .read_only = facts.read_only,
+          .variable = [facts](auto name) { return value_of_variable(name, facts); },
+          .variables = [facts] { return all_variables(facts); }};
 }
 
 }  // namespace karmad

@@ -12,6 +12,7 @@
 
 #include "agent/dialect/request/sql_statement.hpp"
 #include "balancer/mysql/messages.hpp"
+#include "balancer/schema/tables.hpp"
 
 namespace karmad {
 
@@ -66,5 +67,9 @@ std::optional<std::string> value_of_variable(std::string_view name,
 
 /// All variables that have a value.
 std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts);
+
+/// What the connection tells about itself, for statements about the schema. Refers to what the
+/// facts refer to.
+SchemaFacts schema_facts(const MysqlConnectionFacts& facts);
 
 }  // namespace karmad

@@ -312,10 +312,10 @@ class TableMaker {
       struct Charset {
         std::string_view name, collation, id, length;
       };
-      constexpr std::array kCharsets{Charset{"utf8", "utf8_general_ci", "33", "3"},
-                                     Charset{"utf8mb4", kCollation, "45", "4"}};
+      constexpr std::array kKnownCharsets{Charset{"utf8", "utf8_general_ci", "33", "3"},
+                                          Charset{"utf8mb4", kCollation, "45", "4"}};
       // The search server has the first one only.
-      for (const auto& charset : std::span(kCharsets).first(facts_.is_mysql ? 2 : 1))
+      for (const auto& charset : std::span(kKnownCharsets).first(facts_.is_mysql ? 2 : 1))
         add(table, {{"CHARACTER_SET_NAME", charset.name},
                     {"DEFAULT_COLLATE_NAME", charset.collation},
                     {"DESCRIPTION", "UTF-8 Unicode"},

@@ -62,11 +62,14 @@ std::string SchemaTokens::take_text() {
   step();
   const auto inner = token.inner();
   if (token.kind != SqlToken::Kind::quoted) return std::string(inner);
+  constexpr std::string_view kLetters = "nrt";
+  constexpr std::string_view kMeanings = "\n\r\t";
   std::string text;
   for (std::size_t i = 0; i < inner.size(); ++i) {
     const bool escapes =
         inner[i] == '\\' && i + 1 < inner.size() && inner[i + 1] != '%' && inner[i + 1] != '_';
-    text += inner[escapes ? ++i : i];
+    const auto meaning = escapes ? kLetters.find(inner[++i]) : kLetters.npos;
+    text += meaning == kLetters.npos ? inner[i] : kMeanings[meaning];
   }
   // A quote that is written twice.
   while (now().kind == SqlToken::Kind::quoted && now().at == end_before() &&

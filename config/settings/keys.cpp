@@ -478,10 +478,9 @@ constexpr std::array kSearchdKeys{
         times(1s, 1ms, 7 * kDay)),
     key("half_close_wait", &I::half_close_wait,
         "A client that has closed its sending side gets its answer. If that takes longer than "
-        "this, "
-        "the client is sent `100 Continue` (not with HTTP/1.0) to learn whether it has closed the "
-        "whole connection, which ends its query. 0: a client that closes its sending side has "
-        "left.",
+        "this, the client is sent `100 Continue` (not with HTTP/1.0), or a byte of urgent data "
+        "over the MySQL protocol, to learn whether it has closed the whole connection, which ends "
+        "its query. 0: a client that closes its sending side has left.",
         times(1s, 0s, kDay)),
     key("read_timeout", &I::network_timeout, "The same as `network_timeout`, which overrides it.",
         times(1s, 1ms, kDay), {}, "network_timeout"),

@@ -139,6 +139,7 @@ TEST(SchemaSelects, GiveTheRowsThatMysqlWouldGive) {
       {"SELECT CAST('12abc' AS SIGNED) a, CONVERT('x' USING utf8) b, CONVERT(5, CHAR(3)) c",
        "a,b,c:12|x|5"},
       {"SELECT NULL = NULL a, NULL <=> NULL b, NULL AND 0 c, NULL OR 1 d", "a,b,c,d:NULL|1|0|1"},
+      {"SELECT 'a\\tb\\nc\\d' t", "t:a\tb\ncd"},
       {"SELECT 'it''s' a, 'b\\'c' b, _utf8'd' c, 'x\\_y' LIKE 'x\\_y' d", "a,b,c,d:it's|b'c|d|0"},
       {"SELECT 'a%b' LIKE 'a|%b' ESCAPE '|' x, 'axb' LIKE 'a|%b' ESCAPE '|' y", "x,y:1|0"},
       {"SELECT DATABASE(), USER(), CONNECTION_ID(), VERSION(), @@x",
