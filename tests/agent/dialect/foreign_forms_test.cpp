@@ -171,6 +171,8 @@ TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
       {"INSERT INTO two (a, b, id) VALUES (DEFAULT, DEFAULT, 3)",
        "INSERT INTO two ( id) VALUES ( 3)"},
       {"REPLACE INTO two (id, a) VALUES (3, DEFAULT)", "REPLACE INTO two (id ) VALUES (3 )"},
+      {"INSERT INTO two (a, id, b) VALUES (DEFAULT, , DEFAULT)",
+       "INSERT INTO two ( id ) VALUES ( )"},
       // Not in every row, or nothing would be left: engines refuse it.
       {"INSERT INTO two (id, a) VALUES (3, DEFAULT), (4, 5)",
        "INSERT INTO two (id, a) VALUES (3, DEFAULT), (4, 5)"},

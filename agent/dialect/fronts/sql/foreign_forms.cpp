@@ -182,13 +182,15 @@ class DefaultsRemover {
     for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
       if (depth == 0 && token.is_word("option")) return;
       if (token.is_sign(')')) --depth;
-      if (depth == 1 && token.is_sign(',')) lists_.back().emplace_back();
-      if (depth > 0 && !(depth == 1 && token.is_sign(','))) {
+      const ByteRange next{token.end(), token.end()};  // a part without tokens yet
+      if (depth == 1 && token.is_sign(',')) {
+        lists_.back().push_back(next);
+      } else if (depth > 0) {
         auto& part = lists_.back().back();
-        if (!part.found()) part.begin = token.at;
+        if (part.begin == part.end) part.begin = token.at;
         part.end = token.end();
       }
-      if (token.is_sign('(') && depth++ == 0) lists_.emplace_back(1);
+      if (token.is_sign('(') && depth++ == 0) lists_.push_back({next});
     }
   }
 

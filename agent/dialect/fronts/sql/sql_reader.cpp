@@ -12,6 +12,7 @@
 #include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 #include "embedded/sql_grammar.h"
 
 namespace karmad {
@@ -36,6 +37,9 @@ constexpr std::size_t kLongestPattern = 1024;  // keys and names are far shorter
 constexpr std::size_t kMostQuotedBytes = 60;   // of a statement, in an error
 /// Of a statement about karmad or the connection: bounds memory.
 constexpr std::size_t kMostKept = 10'000;
+
+/// Bounds the answer of a mirror to CALL UUID_SHORT.
+constexpr std::uint32_t kMostShortIds = 100'000;
 
 /// A token as the parser's stack holds it.
 struct SqlPiece {
@@ -71,6 +75,14 @@ ClientError out_of_order(const SqlToken& keyword) {
                   fmt::format("{} is given twice or out of order, which is: WHERE, GROUP BY, "
                               "WITHIN GROUP ORDER BY, HAVING, ORDER BY, LIMIT, OPTION, FACET",
                               keyword.text));
+}
+
+/// Whether the arguments of CALL UUID_SHORT are what servers take, and not too many ids.
+bool has_count_of_ids(std::string_view arguments) {
+  SqlTokens tokens(arguments);
+  const bool opens = tokens.next().is_sign('(');
+  const auto count = whole_number<std::uint32_t>(tokens.next().text);
+  return opens && count && *count > 0 && *count <= kMostShortIds && tokens.next().is_sign(')');
 }
 
 struct yyParser;
@@ -175,6 +187,11 @@ class SqlReader {
   void procedure(SqlPiece name) {
     if (call_.set_procedure(name.token())) return expect("(");
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
+    if (!has_count_of_ids(statement_.substr(name.at + name.size)))
+      return refuse(
+          bad(fmt::format("CALL UUID_SHORT takes one number, from 1 to {}: CALL "
+                          "UUID_SHORT(3)",
+                          kMostShortIds)));
     done(ShowStatement{.object = ShowStatement::Object::server});
     skimming_ = true;
   }
