@@ -4,10 +4,11 @@
 
 #include "dashboard_hashes.hpp"
 
-// The page, in the assembler file that embed.cmake makes.
+// The page, in the assembler file that embed.cmake makes: Chart.js lies between its two pieces, so
+// that the plain page is one range of bytes.
 extern "C" {
 extern const char karmad_dashboard_plain;
-extern const char karmad_dashboard_plain_end;
+extern const char karmad_dashboard_rest_end;
 extern const char karmad_dashboard_packed;
 extern const char karmad_dashboard_packed_end;
 }
@@ -32,7 +33,7 @@ constexpr std::span<const Field> kAll(kDashboardFields);
 }  // namespace
 
 DashboardPage dashboard_page() {
-  return {.plain = {&karmad_dashboard_plain, &karmad_dashboard_plain_end},
+  return {.plain = {&karmad_dashboard_plain, &karmad_dashboard_rest_end},
           .packed = {&karmad_dashboard_packed, &karmad_dashboard_packed_end},
           .fields = kAll.first(kAll.size() - 1),
           .packed_fields = kAll};

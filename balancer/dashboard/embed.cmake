@@ -7,7 +7,8 @@ function(karmad_content_hash path result)
 endfunction()
 
 # Makes the page of the dashboard from its parts, and puts it into the program, plain and
-# compressed. Run at configuration; configuration runs again if a part changes.
+# compressed. Chart.js, which other pages use too, lies between karmad_chart_js and its end, within the
+# plain page. Run at configuration; configuration runs again if a part changes.
 function(karmad_embed_dashboard target)
   set(from ${CMAKE_SOURCE_DIR}/balancer/dashboard)
   set(to ${CMAKE_BINARY_DIR}/dashboard)
@@ -16,13 +17,19 @@ function(karmad_embed_dashboard target)
   if(NOT KARMAD_CHART_JS)
     message(FATAL_ERROR "there is no Chart.js: install libjs-chart.js, or set KARMAD_CHART_JS")
   endif()
-  set(names STYLE CHART SCRIPT)
-  set(parts ${from}/dashboard.css ${KARMAD_CHART_JS} ${from}/dashboard.js)
+  set(names STYLE SCRIPT CHART)  # Chart.js last: the page is cut around it
+  set(parts ${from}/dashboard.css ${from}/dashboard.js ${KARMAD_CHART_JS})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from}/dashboard.html ${parts})
 
   file(READ ${from}/dashboard.html page)
   foreach(name path IN ZIP_LISTS names parts)
     file(READ ${path} text)
+    if(name STREQUAL CHART)
+      string(FIND "${page}" "@CHART@" at)
+      string(SUBSTRING "${page}" 0 ${at} before_chart)
+      string(LENGTH "${before_chart}@CHART@" at)
+      string(SUBSTRING "${page}" ${at} -1 after_chart)
+    endif()
     string(REPLACE "@${name}@" "${text}" page "${page}")
     karmad_content_hash(${path} hash_${name})
   endforeach()
@@ -31,6 +38,9 @@ function(karmad_embed_dashboard target)
 #define KARMAD_DASHBOARD_STYLE \"'sha256-@hash_STYLE@'\"
 #define KARMAD_DASHBOARD_SCRIPTS \"'sha256-@hash_CHART@' 'sha256-@hash_SCRIPT@'\"
 ")
+  foreach(piece before_chart after_chart)
+    file(CONFIGURE OUTPUT ${to}/${piece}.html CONTENT "@${piece}@" @ONLY)
+  endforeach()
   set(page_before "")
   if(EXISTS ${to}/dashboard.html)
     file(READ ${to}/dashboard.html page_before)
@@ -40,6 +50,7 @@ function(karmad_embed_dashboard target)
     execute_process(COMMAND gzip -9nkf ${to}/dashboard.html COMMAND_ERROR_IS_FATAL ANY)
   endif()
   karmad_embed(${target} dashboard
-    karmad_dashboard_plain ${to}/dashboard.html karmad_dashboard_packed ${to}/dashboard.html.gz)
+    karmad_dashboard_plain ${to}/before_chart.html karmad_chart_js ${KARMAD_CHART_JS}
+    karmad_dashboard_rest ${to}/after_chart.html karmad_dashboard_packed ${to}/dashboard.html.gz)
   target_include_directories(${target} PRIVATE ${to})
 endfunction()

@@ -1,20 +1,27 @@
-# Makes a header from the style sheet of the report of a simulation, with its hash for the page's
-# Content-Security-Policy. Run at configuration; configuration runs again if the style changes.
-function(karmad_embed_report_style target)
-  set(style ${CMAKE_SOURCE_DIR}/balancer/simulate/html_report.css)
+# Makes a header from the style sheet and the script of the report of a simulation, with the hashes for
+# the page's Content-Security-Policy. Run at configuration; configuration runs again if a part changes.
+function(karmad_embed_report target)
+  set(from ${CMAKE_SOURCE_DIR}/balancer/simulate)
   set(to ${CMAKE_BINARY_DIR}/report)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${style})
-  file(READ ${style} text)
-  karmad_content_hash(${style} hash)
-  file(CONFIGURE OUTPUT ${to}/html_report_style.hpp @ONLY CONTENT
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${from}/html_report.css ${from}/html_report.js)
+  file(READ ${from}/html_report.css style)
+  file(READ ${from}/html_report.js script)
+  karmad_content_hash(${from}/html_report.css style_hash)
+  karmad_content_hash(${from}/html_report.js script_hash)
+  karmad_content_hash(${KARMAD_CHART_JS} chart_hash)
+  file(CONFIGURE OUTPUT ${to}/html_report_parts.hpp @ONLY CONTENT
 "#pragma once
 
 #include <string_view>
 
 namespace karmad {
 
-inline constexpr std::string_view kHtmlReportStyle = R\"css(@text@)css\";
-inline constexpr std::string_view kHtmlReportStyleHash = \"'sha256-@hash@'\";
+inline constexpr std::string_view kHtmlReportStyle = R\"css(@style@)css\";
+inline constexpr std::string_view kHtmlReportStyleHash = \"'sha256-@style_hash@'\";
+inline constexpr std::string_view kHtmlReportScript = R\"js(@script@)js\";
+inline constexpr std::string_view kHtmlReportScriptHashes =
+    \"'sha256-@chart_hash@' 'sha256-@script_hash@'\";
 
 }  // namespace karmad
 ")

@@ -10,12 +10,7 @@ namespace karmad {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";
-
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
 
 std::string_view html_of(char c, std::string_view as_it_is) {
   switch (c) {
@@ -45,17 +40,6 @@ std::string html_escaped(std::string_view text) {
   out.reserve(clean.size());
   for (const char& c : clean) out += html_of(c, {&c, 1});
   return out;
-}
-
-std::string shortened(std::string_view text, std::size_t most) {
-  std::size_t characters = 0;
-  std::size_t end_of_cut = 0;  // leaves room for the ellipsis
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (continues_character(text[at])) continue;
-    if (characters + 1 == most) end_of_cut = at;
-    if (++characters > most) return std::string(text.substr(0, end_of_cut)).append(kEllipsis);
-  }
-  return std::string(text);
 }
 
 std::string count_text(std::uint64_t count) {

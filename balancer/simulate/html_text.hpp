@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,9 +11,6 @@ namespace karmad {
 /// Any text as content or quoted attribute of HTML and XML. Control characters, which XML does not
 /// allow, and bytes that are not UTF-8 become U+FFFD.
 std::string html_escaped(std::string_view text);
-
-/// At most `most` characters of a UTF-8 text; a longer one ends with an ellipsis.
-std::string shortened(std::string_view text, std::size_t most);
 
 /// A count with a narrow space between groups of three digits.
 std::string count_text(std::uint64_t count);

@@ -3,21 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
-#include <span>
+#include <optional>
 #include <vector>
 
+#include "agent/json/json_line.hpp"
 #include "balancer/simulate/html_text.hpp"
-#include "balancer/simulate/svg_charts.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr double kLineChartHeight = 236;
-constexpr double kTrafficChartHeight = 150;
-constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kLineColours = 8;  // c0 to c7 of the style sheet
+constexpr std::size_t kLineDashes = 3;   // d0 to d2
 
 double chart_seconds(Micros time) {
   return static_cast<double>(time.count()) / 1e6;
@@ -54,13 +51,6 @@ double end_second(const SimulationResult& result) {
                                   : chart_seconds(result.intervals.back().from + result.interval);
 }
 
-std::vector<ChartMark> chart_marks_of(const ScenarioReport& scenario) {
-  std::vector<ChartMark> marks;
-  for (const auto& change : scenario.changes)
-    marks.push_back({chart_seconds(change.at), marks.size() + 1, change.text});
-  return marks;
-}
-
 /// Positions of the results with a line: the first ones, and the last.
 std::vector<std::size_t> charted_results(const ScenarioReport& scenario, std::size_t most) {
   std::vector<std::size_t> places;
@@ -71,86 +61,82 @@ std::vector<std::size_t> charted_results(const ScenarioReport& scenario, std::si
   return places;
 }
 
-/// A chart over the whole scenario; `value_of` a point. Its times are the middles of the first
-/// result's points: all results of a scenario have the same intervals.
-std::string chart_of_all(const ScenarioReport& scenario, LineChart chart,
-                         double (*value_of)(const ChartPoint&)) {
-  std::vector<double> times;
-  for (const auto place : charted_results(scenario, kMostChartLines)) {
-    const auto& result = scenario.results[place];
-    const auto points = points_of(result);
-    chart.frame.seconds = std::max(chart.frame.seconds, end_second(result));
-    ChartLine line{.name = result.strategy,
-                   .style = line_style(place, is_reference(result.strategy))};
-    for (const auto& point : points) line.values.push_back(value_of(point));
-    if (points.size() > times.size()) {
-      times.clear();
-      const auto width = points.size() > 1 ? points[1].from - points[0].from : end_second(result);
-      for (const auto& point : points) times.push_back(point.from + width / 2);
-    }
-    chart.lines.push_back(std::move(line));
+/// Appends the values of an array, without zeros that tell nothing; an empty one is null.
+template <class Values, class ValueOf>
+void add_values(JsonLine& json, const Values& values, ValueOf value_of) {
+  const char* before = "[";
+  for (const auto& value : values) {
+    const std::optional<double> number = value_of(value);
+    json.add(std::string_view(before));
+    json.add(std::string_view(number ? round_number(*number) : "null"));
+    before = ",";
   }
-  chart.times = times;
-  return line_chart(chart);
+  if (*before == '[') json.add('[');
+  json.add(']');
 }
 
-std::string chart_figure(std::string_view caption, std::string_view chart,
+/// What the charts of a scenario have in common: appends the beginning of the object of a chart, up
+/// to its lines.
+void begin_chart(JsonLine& json, std::string_view kind, const ScenarioReport& scenario,
+                 const SimulationResult& result) {
+  if (json.size() > 0) json.add(",\n");
+  json.add("{\"kind\":", Quoted{kind}, ",\"seconds\":");
+  json.add_number(end_second(result));
+  json.add(",\"marks\":");
+  add_values(json, scenario.changes,
+             [](const SimulatedChange& change) { return chart_seconds(change.at); });
+  json.add(",\"times\":");
+  add_values(json, points_of(result), [](const ChartPoint& point) { return point.from; });
+  json.add(",\"lines\":[");
+}
+
+std::string chart_figure(std::string_view caption, std::string_view label,
                          std::string_view classes) {
-  return chart.empty() ? std::string()
-                       : fmt::format(
-                             "<figure class=\"{}\"><figcaption>{}</figcaption>\n{}"
-                             "</figure>\n",
-                             classes, html_escaped(caption), chart);
+  return fmt::format(
+      "<figure class=\"{}\"><figcaption>{}</figcaption><div class=\"plot\"><canvas role=\"img\" "
+      "aria-label=\"{}\"></canvas></div></figure>\n",
+      classes, html_escaped(caption), html_escaped(label));
 }
 
-std::string millis_text(double ms) {
-  if (ms < 1) return round_number(ms * 1000) + " us";
-  return ms < 1000 ? round_number(ms) + " ms" : round_number(ms / 1000) + " s";
+/// A chart over the whole scenario with a line for each strategy; `value_of` a point.
+template <class ValueOf>
+void chart_of_all(JsonLine& json, std::string_view kind, const ScenarioReport& scenario,
+                  ValueOf value_of) {
+  const auto places = charted_results(scenario, kMostChartLines);
+  // All results of a scenario have the same intervals, but one may end early.
+  const auto longest = std::ranges::max(
+      places, {}, [&](auto place) { return scenario.results[place].intervals.size(); });
+  begin_chart(json, kind, scenario, scenario.results[longest]);
+  for (const auto place : places) {
+    const auto& result = scenario.results[place];
+    if (place != places.front()) json.add(',');
+    json.add("{\"name\":", Quoted{result.strategy}, ",\"place\":");
+    json.add_number(is_reference(result.strategy) ? -1 : static_cast<std::int64_t>(place));
+    json.add(",\"values\":");
+    add_values(json, points_of(result), value_of);
+    json.add('}');
+  }
+  json.add("]}");
 }
 
-std::string percent_of_requests(double percent) {
-  return round_number(percent) + " %";
+std::optional<double> p99_millis(const ChartPoint& point) {
+  if (point.p99 <= Micros{0}) return std::nullopt;  // the scale is logarithmic
+  return static_cast<double>(point.p99.count()) / 1000;
 }
 
-std::string p99_chart(const ScenarioReport& scenario, const std::vector<ChartMark>& marks) {
-  LineChart chart;
-  chart.frame = {.height = kLineChartHeight,
-                 .title = scenario.name + ": p99 of each strategy over time",
-                 .description =
-                     "Logarithmic scale. The table above has the values of the whole "
-                     "simulation.",
-                 .marks = marks,
-                 .marks_have_text = true};
-  chart.logarithmic = true;
-  chart.text_of = millis_text;
-  return chart_figure("p99 of answered requests, logarithmic",
-                      chart_of_all(scenario, std::move(chart),
-                                   [](const ChartPoint& point) {
-                                     return static_cast<double>(point.p99.count()) / 1000;
-                                   }),
-                      "large");
+std::optional<double> failed_percent(const ChartPoint& point) {
+  if (point.requests == 0) return std::nullopt;
+  return 100.0 * static_cast<double>(point.errors) / static_cast<double>(point.requests);
 }
 
-std::string error_chart(const ScenarioReport& scenario, const std::vector<ChartMark>& marks) {
-  const auto errors = std::transform_reduce(
-      scenario.results.begin(), scenario.results.end(), std::uint64_t{0}, std::plus<>(),
-      [](const SimulationResult& result) { return result.errors; });
-  if (errors == 0) return "<p class=\"none\">No request failed with any strategy.</p>\n";
-  LineChart chart;
-  chart.frame = {.height = kLineChartHeight,
-                 .title = scenario.name + ": failed requests of each strategy over time",
-                 .description = "Per cent of the requests that arrived in an interval.",
-                 .marks = marks,
-                 .marks_have_text = true};
-  chart.text_of = percent_of_requests;
+std::string error_chart(const ScenarioReport& scenario, JsonLine& json) {
+  if (std::ranges::all_of(scenario.results, [](const auto& result) { return result.errors == 0; }))
+    return "<p class=\"none\">No request failed with any strategy.</p>\n";
+  chart_of_all(json, "errors", scenario, failed_percent);
   return chart_figure("Failed requests, per cent",
-                      chart_of_all(scenario, std::move(chart),
-                                   [](const ChartPoint& point) {
-                                     return point.requests == 0
-                                                ? kNoValue
-                                                : 100.0 * static_cast<double>(point.errors) /
-                                                      static_cast<double>(point.requests);
-                                   }),
+                      scenario.name +
+                          ": failed requests of each strategy over time, in per cent of the "
+                          "requests that arrived in an interval.",
                       "large");
 }
 
@@ -197,75 +183,62 @@ ChartedMirrors charted_mirrors(const ScenarioReport& scenario) {
   return charted;
 }
 
-std::vector<double> mirror_shares(const std::vector<ChartPoint>& points, std::size_t mirror) {
-  std::vector<double> shares;
-  for (const auto& point : points) {
-    const auto all =
-        std::accumulate(point.attempts.begin(), point.attempts.end(), std::uint64_t{0});
-    const auto own = mirror < point.attempts.size() ? point.attempts[mirror] : 0;
-    shares.push_back(all == 0 ? 0 : static_cast<double>(own) / static_cast<double>(all));
-  }
-  return shares;
+double mirror_share(const ChartPoint& point, std::size_t mirror) {
+  const auto all = std::accumulate(point.attempts.begin(), point.attempts.end(), std::uint64_t{0});
+  if (all == 0 || mirror >= point.attempts.size()) return 0;
+  return static_cast<double>(point.attempts[mirror]) / static_cast<double>(all);
 }
 
-struct TrafficChart {
-  std::string strategy;
-  std::vector<double> starts;
-  BandChart chart;
-};
-
-TrafficChart traffic_chart(const ScenarioReport& scenario, const SimulationResult& result,
-                           const ChartedMirrors& mirrors, std::span<const ChartMark> marks) {
-  const auto points = points_of(result);
-  TrafficChart made{.strategy = result.strategy, .starts = {}, .chart = {}};
-  for (const auto& point : points) made.starts.push_back(point.from);
-  made.chart.frame = {.height = kTrafficChartHeight,
-                      .seconds = end_second(result),
-                      .title = fmt::format("{}, {}: share of each mirror in the attempts over time",
-                                           scenario.name, result.strategy),
-                      .description =
-                          "Bands on each other; the mirrors that the scenario changes "
-                          "are the lowest.",
-                      .marks = marks};
-  for (std::size_t i = 0; i < mirrors.places.size(); ++i)
-    made.chart.bands.push_back({.name = mirror_name(scenario, mirrors.places[i]),
-                                .emphasized = i < mirrors.changed,
-                                .values = mirror_shares(points, mirrors.places[i])});
-  return made;
-}
-
-/// The highest sum of all bands.
-double highest_sum(const BandChart& chart, std::size_t points) {
+/// Highest sum of the bands in any chart, in per cent: one scale lets charts be compared.
+double highest_band(const ScenarioReport& scenario, const ChartedMirrors& mirrors) {
   double highest = 0;
-  for (std::size_t i = 0; i < points; ++i) {
-    double sum = 0;
-    for (const auto& band : chart.bands) sum += band.values[i];
-    highest = std::max(highest, sum);
-  }
-  return highest;
+  for (const auto place : charted_results(scenario, kMostTrafficCharts))
+    for (const auto& point : points_of(scenario.results[place])) {
+      double sum = 0;
+      for (const auto mirror : mirrors.places) sum += mirror_share(point, mirror);
+      highest = std::max(highest, 100 * sum);
+    }
+  return mirrors.places.size() == mirrors.all || highest == 0 ? 100 : highest;
 }
 
-std::string traffic_charts(const ScenarioReport& scenario, const std::vector<ChartMark>& marks) {
+void traffic_chart(JsonLine& json, const ScenarioReport& scenario, const SimulationResult& result,
+                   const ChartedMirrors& mirrors, double most) {
+  begin_chart(json, "shares", scenario, result);
+  const auto points = points_of(result);
+  for (std::size_t i = 0; i < mirrors.places.size(); ++i) {
+    if (i > 0) json.add(',');
+    json.add("{\"name\":", Quoted{mirror_name(scenario, mirrors.places[i])}, ",\"changes\":");
+    json.add(std::string_view(i < mirrors.changed ? "true" : "false"));
+    json.add(",\"values\":");
+    add_values(json, points, [&](const ChartPoint& point) {
+      return 100 * mirror_share(point, mirrors.places[i]);
+    });
+    json.add('}');
+  }
+  json.add("],\"most\":", std::string_view(round_number(most)), '}');
+}
+
+std::string traffic_charts(const ScenarioReport& scenario, JsonLine& json) {
   const auto mirrors = charted_mirrors(scenario);
-  const bool has_all = mirrors.places.size() == mirrors.all;
-  std::vector<TrafficChart> charts;
-  double most = 0;
-  for (const auto place : charted_results(scenario, kMostTrafficCharts)) {
-    charts.push_back(traffic_chart(scenario, scenario.results[place], mirrors, marks));
-    most = std::max(most, highest_sum(charts.back().chart, charts.back().starts.size()));
-  }
+  if (mirrors.places.empty()) return {};
+  const auto most = highest_band(scenario, mirrors);
   std::string figures;
-  for (auto& one : charts) {
-    one.chart.starts = one.starts;
-    one.chart.most = has_all || most == 0 ? 1 : most;
-    figures += chart_figure(one.strategy, band_chart(one.chart), "small");
+  for (const auto place : charted_results(scenario, kMostTrafficCharts)) {
+    const auto& result = scenario.results[place];
+    traffic_chart(json, scenario, result, mirrors, most);
+    figures += chart_figure(
+        result.strategy,
+        fmt::format("{}, {}: share of each mirror in the attempts over time, as bands on each "
+                    "other; the mirrors that the scenario changes are the lowest.",
+                    scenario.name, result.strategy),
+        "small");
   }
-  if (figures.empty()) return {};
   const auto left_out =
-      has_all ? std::string()
-              : fmt::format("<p class=\"none\">The charts show {} of {} mirrors: {}.</p>\n",
-                            mirrors.places.size(), mirrors.all,
-                            mirrors.changed > 0 ? "those that change" : "the first ones");
+      mirrors.places.size() == mirrors.all
+          ? std::string()
+          : fmt::format("<p class=\"none\">The charts show {} of {} mirrors: {}.</p>\n",
+                        mirrors.places.size(), mirrors.all,
+                        mirrors.changed > 0 ? "those that change" : "the first ones");
   return fmt::format(
       "<h3>Share of each mirror in the attempts</h3>\n{}<div class=\"multiples\">\n{}</div>\n",
       left_out, figures);
@@ -273,18 +246,29 @@ std::string traffic_charts(const ScenarioReport& scenario, const std::vector<Cha
 
 }  // namespace
 
-std::string scenario_charts(const ScenarioReport& scenario) {
-  const auto marks = chart_marks_of(scenario);
-  const auto p99 = p99_chart(scenario, marks);
+std::string line_classes(std::size_t strategy, bool reference) {
+  if (reference) return "reference-line";
+  return fmt::format("c{} d{}", strategy % kLineColours, strategy % kLineDashes);
+}
+
+std::string scenario_charts(const ScenarioReport& scenario, std::string& data) {
   if (charted_results(scenario, kMostChartLines).empty()) return {};
+  JsonLine json(data);
   std::string left_out;
   if (scenario.results.size() > kMostChartLines)
     left_out = fmt::format(
         "<p class=\"none\">The charts of all strategies show the first {}, and "
         "the last.</p>\n",
         kMostChartLines - 1);
-  return fmt::format("{}<div class=\"charts\">\n{}{}</div>\n{}", left_out, p99,
-                     error_chart(scenario, marks), traffic_charts(scenario, marks));
+  chart_of_all(json, "p99", scenario, p99_millis);
+  const auto p99 = chart_figure("p99 of answered requests, logarithmic",
+                                scenario.name +
+                                    ": p99 of each strategy over time on a logarithmic scale. The "
+                                    "table above has the values of the whole simulation.",
+                                "large");
+  const auto errors = error_chart(scenario, json);
+  return fmt::format("{}<div class=\"charts\">\n{}{}</div>\n{}", left_out, p99, errors,
+                     traffic_charts(scenario, json));
 }
 
 }  // namespace karmad
