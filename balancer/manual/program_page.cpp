@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "config/text/roff.hpp"
+#include "config/manual_page.hpp"
 
 namespace karmad {
 
