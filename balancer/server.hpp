@@ -30,7 +30,6 @@
 #include "balancer/systemd/watchdog.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
-#include "balancer/watch/operator_log.hpp"
 
 namespace karmad {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/watch/event_stream.hpp"
+#include "balancer/watch/event_log.hpp"
 
 namespace karmad {
 namespace {
