@@ -16,7 +16,6 @@
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
-#include "balancer/status/rates_json.hpp"
 #include "balancer/status/readiness.hpp"
 
 namespace karmad {

@@ -12,8 +12,8 @@
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/schema/show.hpp"
 #include "balancer/schema/tables.hpp"
-#include "balancer/status/collect.hpp"
 #include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/snapshot.hpp"
 
 namespace karmad {
 namespace {
