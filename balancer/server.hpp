@@ -25,7 +25,7 @@
 #include "balancer/handover/takeover_service.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
-#include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/systemd/notify.hpp"
 #include "balancer/systemd/watchdog.hpp"
 #include "balancer/trace/line_writer.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "balancer/discovery/mirror_json.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/admin_json.hpp"
-#include "balancer/operate/last_mirrors.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/server.hpp"
 
