@@ -26,8 +26,7 @@
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
 #include "balancer/operate/admin_call.hpp"
-#include "balancer/systemd/notify.hpp"
-#include "balancer/systemd/watchdog.hpp"
+#include "balancer/systemd.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 

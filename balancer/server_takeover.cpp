@@ -17,7 +17,7 @@
 
 #include "balancer/handover/learned.hpp"
 #include "balancer/server.hpp"
-#include "balancer/systemd/listen_fds.hpp"
+#include "balancer/systemd.hpp"
 
 namespace karmad {
 namespace {
