@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "agent/json/json_line.hpp"
+#include "agent/stats/document.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
@@ -230,15 +230,25 @@ std::string rates_line(const TopView& view) {
   return line;
 }
 
-void add_optional(JsonLine& out, std::string_view key, std::optional<double> value) {
-  out.add(",\"");
-  out.add(key);
-  out.add("\":");
-  if (value) {
-    out.add_number(*value);
-  } else {
-    out.add("null");
-  }
+void add_mirror(Document& out, const TopMirror& mirror) {
+  out.object([&] {
+    out.text("table", mirror.table);
+    out.value("shard", mirror.shard);
+    out.value("mirror", mirror.mirror);
+    out.text("address", mirror.address);
+    out.text("state", mirror.state);
+    out.text("state_since", mirror.since);
+    out.text("role", mirror.role);
+    out.text("reason", mirror.reason);
+    out.text("diagnosis", mirror.diagnosis);
+    out.value("share", mirror.share);
+    out.value("weight", mirror.weight);
+    out.value("p50_ms", mirror.p50);
+    out.value("p95_ms", mirror.p95);
+    out.value("p99_ms", mirror.p99);
+    out.value("in_flight", mirror.in_flight);
+    out.value("errors_in_a_row", mirror.errors_in_a_row);
+  });
 }
 
 }  // namespace
@@ -416,81 +426,30 @@ std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
   return lines;
 }
 
-namespace {
-
-void add_member(JsonLine& out, std::string_view key, std::string_view value) {
-  out.add(",\"");
-  out.add(key);
-  out.add("\":");
-  out.add_quoted(value);
-}
-
-void add_mirror(JsonLine& out, const TopMirror& mirror) {
-  out.add("{\"table\":");
-  out.add_quoted(mirror.table);
-  out.add(",\"shard\":");
-  out.add_number(mirror.shard);
-  out.add(",\"mirror\":");
-  out.add_number(mirror.mirror);
-  add_member(out, "address", mirror.address);
-  add_member(out, "state", mirror.state);
-  add_member(out, "state_since", mirror.since);
-  add_member(out, "role", mirror.role);
-  add_member(out, "reason", mirror.reason);
-  add_member(out, "diagnosis", mirror.diagnosis);
-  add_optional(out, "share", mirror.share);
-  add_optional(out, "weight", mirror.weight);
-  add_optional(out, "p50_ms", mirror.p50);
-  add_optional(out, "p95_ms", mirror.p95);
-  add_optional(out, "p99_ms", mirror.p99);
-  out.add(",\"in_flight\":");
-  out.add_number(mirror.in_flight);
-  out.add(",\"errors_in_a_row\":");
-  out.add_number(mirror.errors_in_a_row);
-  out.add('}');
-}
-
-}  // namespace
-
 std::string top_json(const TopView& view) {
   std::string text;
   {
-    JsonLine out(text);
-    out.add("{\"version\":");
-    out.add_quoted(view.version);
-    add_member(out, "verdict", view.verdict);
-    out.add(",\"rates\":{");
-    const char* comma = "";
-    for (const auto& rate : top_rates()) {
-      out.add(std::string_view(std::exchange(comma, ",")));
-      out.add_quoted(rate.name);
-      out.add(':');
-      const auto found = view.rates.find(rate.name);
-      out.add_number(found == view.rates.end() ? 0.0 : found->second);
-    }
-    out.add("},\"mirrors\":[");
-    comma = "";
-    for (const auto& mirror : view.mirrors) {
-      out.add(std::string_view(std::exchange(comma, ",")));
-      add_mirror(out, mirror);
-    }
-    out.add("],\"diagnoses\":[");
-    comma = "";
-    for (const auto& diagnosis : view.diagnoses) {
-      out.add(std::string_view(std::exchange(comma, ",")));
-      out.add_quoted(diagnosis.text);
-    }
-    out.add("],\"events\":[");
-    comma = "";
-    for (const auto& event : view.events) {
-      out.add(std::string_view(std::exchange(comma, ",")));
-      out.add("{\"id\":");
-      out.add_number(event.id);
-      add_member(out, "time", event.time);
-      add_member(out, "message", event.message);
-      out.add('}');
-    }
-    out.add("]}");
+    Document out(text);
+    out.object([&] {
+      out.text("version", view.version);
+      out.text("verdict", view.verdict);
+      out.object("rates", [&] {
+        for (const auto& rate : top_rates()) {
+          const auto found = view.rates.find(rate.name);
+          out.value(rate.name, found == view.rates.end() ? 0.0 : found->second);
+        }
+      });
+      out.array("mirrors", view.mirrors, [&](const TopMirror& mirror) { add_mirror(out, mirror); });
+      out.array("diagnoses", view.diagnoses,
+                [&](const auto& diagnosis) { out.text(diagnosis.text); });
+      out.array("events", view.events, [&](const auto& event) {
+        out.object([&] {
+          out.value("id", event.id);
+          out.text("time", event.time);
+          out.text("message", event.message);
+        });
+      });
+    });
   }
   return text;
 }

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "balancer/status/document.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/agent_options.hpp"
 #include "config/settings/words.hpp"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "balancer/status/document.hpp"
 #include "config/agent_options.hpp"
 #include "config/settings/words.hpp"
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "agent/stats/document.hpp"
 #include "balancer/admission/admission.hpp"
-#include "balancer/status/document.hpp"
 #include "config/settings/words.hpp"
 
 namespace karmad {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "balancer/status/document.hpp"
+#include "agent/stats/document.hpp"
 #include "config/settings/words.hpp"
 
 namespace karmad {

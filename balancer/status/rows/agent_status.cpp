@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "agent/json/json_text.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "balancer/status/document.hpp"
 #include "balancer/status/rows/like.hpp"
 #include "balancer/topology/topology.hpp"
 
