@@ -11,7 +11,7 @@
 #include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
 #include "balancer/trace/process_log.hpp"
-#include "config/dump.hpp"
+#include "config/effective.hpp"
 #include "config/load.hpp"
 
 /// Settings of jemalloc: memory of a burst is released within about a second; ordinary requests

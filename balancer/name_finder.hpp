@@ -9,12 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "agent/transport/dns.hpp"
 #include "balancer/discovery/found.hpp"
-#include "balancer/discovery/main_door.hpp"
+#include "balancer/discovery/mirror_source.hpp"
 #include "balancer/discovery/source_board.hpp"
 #include "balancer/topology/topology.hpp"
 
 namespace karmad {
+
+// Which mirrors an answer of a name server stands for. Pure; equal answers give equal results,
+// whatever their order.
+
+/// One per address, in order.
+std::vector<NamedMirror> mirrors_at(std::vector<HostAddress> addresses);
+
+/// One per address of each target. The targets with the lowest priority have their weights, at
+/// least 1 and scaled if one is larger than karmad's highest; all others have 0, so that they are
+/// asked only if no other mirror suits (RFC 2782). Priorities without any address do not count.
+std::vector<NamedMirror> mirrors_of(const std::vector<SrvTarget>& targets);
 
 /// Looks up the names of agents: at once when they are new, every `dns_refresh`, and after failed
 /// connects at most once a second. A look-up that fails is repeated: without an answer yet, or with

@@ -15,7 +15,6 @@
 #include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_json.hpp"
-#include "balancer/operate/last_mirrors.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/selection/selection_log.hpp"
 #include "config/check.hpp"

@@ -18,12 +18,11 @@
 #include "balancer/handover/successor_channel.hpp"
 #include "balancer/handover/takeover_service.hpp"
 #include "balancer/mirror_finder.hpp"
-#include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/configuration.hpp"
-#include "balancer/systemd/notify.hpp"
-#include "balancer/systemd/watchdog.hpp"
+#include "balancer/systemd.hpp"
 #include "balancer/trace/line_writer.hpp"
-#include "balancer/watch/operator_log.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 #include "balancer/worker_fleet.hpp"
 
 namespace karmad {

@@ -15,9 +15,9 @@
 #include <ranges>
 #include <utility>
 
-#include "balancer/handover/learned_state.hpp"
+#include "balancer/handover/learned.hpp"
 #include "balancer/server.hpp"
-#include "balancer/systemd/listen_fds.hpp"
+#include "balancer/systemd.hpp"
 
 namespace karmad {
 namespace {

@@ -2,13 +2,79 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "config/agent_line.hpp"
-#include "config/setting_rows.hpp"
+#include "config/settings/attempts.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
 
 namespace karmad {
 namespace {
+
+template <class Owner>
+class RowMaker {
+ public:
+  /// `above`: an owner with inherited values only.
+  RowMaker(const Owner& owner, const Owner& above) : owner_(owner), above_(above) {}
+
+  std::vector<SettingRow> run(std::span<const Key<Owner>> keys) {
+    for (const auto& key : keys)
+      if (key.alias_of.empty()) std::visit([&](const auto field) { add(field, key); }, key.field);
+    return std::move(rows_);
+  }
+
+ private:
+  void row(const Key<Owner>& key, std::string value, const Place& at) {
+    rows_.push_back({.key = key.name, .value = std::move(value), .at = at});
+  }
+  void unset(const Key<Owner>& key) {
+    rows_.push_back({.key = key.name, .is_set = false, .unset = key.unset});
+  }
+
+  void add(std::monostate, const Key<Owner>& key) {
+    row(key, "distributed", {});  // the only key without a field
+  }
+
+  void add(std::vector<Listen> Owner::*field, const Key<Owner>& key) {
+    for (const auto& listen : owner_.*field) row(key, text(listen), listen.at);
+  }
+
+  /// Shards of agent and agent_persistent are in one list: `agent` has all of them in order.
+  void add(std::vector<ShardSettings> Owner::*field, const Key<Owner>& key) {
+    if (key.name == "agent_persistent") return;
+    if constexpr (std::is_same_v<Owner, TableSettings>)
+      for (const auto& shard : owner_.*field) row(key, text(shard, owner_), shard.at);
+  }
+
+  void add(std::vector<std::string> Owner::*field, const Key<Owner>& key) {
+    if constexpr (std::is_same_v<Owner, TableSettings>) {
+      if (!(owner_.*field).empty())
+        row(key, fmt::format("{}", fmt::join(owner_.*field, ", ")), owner_.reads_at);
+    }
+  }
+
+  template <class T>
+  void add(Located<T> Owner::*field, const Key<Owner>& key) {
+    const auto& setting = owner_.*field;
+    if (key.inherited && !is_own(setting, above_.*field)) return unset(key);
+    auto value = value_text(setting.value, key.bounds);
+    if (value.empty() && setting.at.line == 0) return unset(key);
+    row(key, std::move(value), setting.at);
+  }
+
+  template <class T>
+  void add(std::optional<Located<T>> Owner::*field, const Key<Owner>& key) {
+    const auto& setting = owner_.*field;
+    if (!setting || (key.inherited && !is_own(setting, above_.*field))) return unset(key);
+    row(key, value_text(setting->value, key.bounds), setting->at);
+  }
+
+  const Owner& owner_;
+  const Owner& above_;
+  std::vector<SettingRow> rows_;
+};
 
 class EffectiveList {
  public:
@@ -42,7 +108,50 @@ std::string side(const std::optional<EffectiveSetting>& setting) {
   return fmt::format("{} ({})", setting->value.empty() ? "-" : setting->value, setting->source);
 }
 
+/// Escapes characters that are syntax.
+std::string escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '#' || c == '{' || c == '}' || c == '$') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+void dump(const std::vector<SettingRow>& rows, std::string& out) {
+  for (const auto& row : rows) {
+    if (!row.is_set)
+      out += fmt::format("  # {} is unset: {}\n", row.key, row.unset);
+    else if (row.key == "type")  // has no place: a table without it is not read
+      out += fmt::format("  {} = {}\n", row.key, row.value);
+    else
+      out += fmt::format("  {} = {}  # {}\n", row.key, escaped(row.value), text(row.at));
+  }
+}
+
+/// What the counts of retries come to, as `max_attempts` leaves them.
+void dump_attempts(const InstanceSettings& searchd, const TableSettings& table,
+                   const ShardSettings& shard, std::string& out) {
+  const auto counts = retry_counts(searchd, table, shard);
+  const auto most = most_attempts(
+      table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt, counts);
+  const auto left = [&](unsigned count) { return std::min(count, most - 1); };
+  out += fmt::format(
+      "  # at most {} attempts of a request at the shard in {}; retries: {} ordinary, {} after "
+      "overload, {} after a delay, {} after timeouts\n",
+      most, text(shard.at), left(counts.ordinary), left(counts.overload), left(counts.throttled),
+      left(counts.timeouts));
+}
+
 }  // namespace
+
+std::vector<SettingRow> setting_rows(const InstanceSettings& searchd) {
+  return RowMaker<InstanceSettings>(searchd, {}).run(searchd_keys());
+}
+
+std::vector<SettingRow> setting_rows(const TableSettings& table, const InstanceSettings& searchd) {
+  return RowMaker<TableSettings>(table, empty_table(searchd)).run(table_keys());
+}
 
 std::vector<EffectiveSetting> effective_settings(const Settings& settings) {
   EffectiveList list;
@@ -79,6 +188,19 @@ std::vector<SettingChange> difference(const std::vector<EffectiveSetting>& befor
 
 std::string text(const SettingChange& change) {
   return fmt::format("{}: {} -> {}", change.name, side(change.before), side(change.after));
+}
+
+std::string dump(const Settings& settings) {
+  std::string out = "searchd {\n";
+  dump(setting_rows(settings.searchd), out);
+  out += "}\n";
+  for (const auto& table : settings.tables) {
+    out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
+    dump(setting_rows(table, settings.searchd), out);
+    for (const auto& shard : table.shards) dump_attempts(settings.searchd, table, shard, out);
+    out += "}\n";
+  }
+  return out;
 }
 
 }  // namespace karmad

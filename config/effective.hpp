@@ -1,12 +1,29 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "config/settings/keys.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
+
+/// One setting as it would be written in a configuration.
+struct SettingRow {
+  std::string_view key;
+  std::string value;  ///< nothing is escaped
+  Place at;
+  bool is_set = true;      ///< false: `unset` tells what is used instead
+  std::string_view unset;  ///< from the table of keys
+};
+
+/// The settings of `searchd`, and those of a table that it does not inherit, in the order of the
+/// table of keys. A list gives one row for each element.
+std::vector<SettingRow> setting_rows(const InstanceSettings& searchd);
+std::vector<SettingRow> setting_rows(const TableSettings& table, const InstanceSettings& searchd);
 
 /// One effective setting, with a name that is unique in a configuration: `searchd: hedge`, `table
 /// t: updates`, `table t: shard 1: mirror 10.0.0.1:9308`.
@@ -35,5 +52,9 @@ std::vector<SettingChange> difference(const std::vector<EffectiveSetting>& befor
 
 /// `name: before (source) -> after (source)`.
 std::string text(const SettingChange& change);
+
+/// The effective settings as a configuration that loads to the same settings; after each value its
+/// place, or `default`. Unset keys appear as comments.
+std::string dump(const Settings& settings);
 
 }  // namespace karmad

@@ -1,8 +1,36 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace karmad {
+
+/// Text of a manual page: characters with a meaning in roff are escaped, others than ASCII become
+/// `\[uXXXX]`, so that the page does not depend on a locale. `code` of Markdown becomes bold. The
+/// text must be UTF-8; a byte that is not becomes `?`.
+std::string roff(std::string_view markdown);
+
+/// The same for text without Markdown: line breaks stay, for a block without filling.
+std::string roff_verbatim(std::string_view text);
+
+/// What the documentation says of one key. Texts are Markdown: only `code` is used.
+struct KeyText {
+  std::string_view name;
+  std::string value;     ///< what may be written
+  std::string fallback;  ///< the default; empty: none
+  std::string range;     ///< empty: no limits
+  std::string_view meaning;
+};
+
+/// The keys of `searchd` and of a distributed table, from the rows that the reader uses, in the
+/// order of the documentation.
+std::vector<KeyText> searchd_key_texts();
+std::vector<KeyText> table_key_texts();
+
+/// The reference of all keys as Markdown tables. A test compares it with the part of
+/// docs/configuration.md between two markers.
+std::string reference();
 
 /// The manual page karmad.conf(5), in roff: the grammar of the file in short, and all keys from the
 /// rows that the reader uses. The same program always writes the same bytes.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/text/enum_names.hpp"
+
 namespace karmad {
 namespace {
 
@@ -10,6 +12,167 @@ std::uint64_t elapsed_us(TimePoint from, TimePoint to) {
 }
 
 }  // namespace
+
+void WakeList::add(TicketWaiter& waiter) {
+  // The last element points to itself, so that membership in the list is visible.
+  waiter.next_to_wake_ = first_ != nullptr ? first_ : &waiter;
+  first_ = &waiter;
+}
+
+void WakeList::wake(const Loops& loops) {
+  while (auto* const waiter = first_) {
+    first_ = waiter->next_to_wake_ == waiter ? nullptr : waiter->next_to_wake_;
+    loops.post(waiter->worker, [waiter] { waiter->on_wake(); });
+  }
+}
+
+void TicketLine::settings(const LineSettings& settings) {
+  fewest_admissions_ = settings.fewest_admissions;
+  auto discipline = settings.discipline;
+  if (fewest_admissions_) discipline.order = QueueOrder::fifo;
+  discipline_.settings(discipline);
+}
+
+void TicketLine::join(TicketWaiter& waiter) {
+  waiter.state_ = TicketWaiter::State::queued;
+  waiter.rank_ = fewest_admissions_ ? waiter.admissions : 0;
+  waiting_.insert(waiting_.end(), waiter);
+}
+
+void TicketLine::serve_next(TimePoint now, WakeList& to_wake) {
+  auto& served = next(now, to_wake);
+  remove(served, TicketWaiter::State::granted);
+  to_wake.add(served);
+}
+
+TicketWaiter& TicketLine::next(TimePoint now, WakeList& to_wake) {
+  for (;;) {
+    auto& first = *waiting_.begin();
+    const auto oldest = std::max(Micros{0}, std::chrono::duration_cast<Micros>(now - first.since_));
+    switch (discipline_.next(waiting_.size(), oldest, now)) {
+      case QueueMove::serve_oldest:
+        return first;
+      case QueueMove::serve_newest:
+        return *waiting_.rbegin();
+      case QueueMove::shed_oldest:
+        shed_oldest(to_wake);
+    }
+  }
+}
+
+void TicketLine::shed_oldest(WakeList& to_wake) {
+  auto& oldest = *waiting_.begin();
+  remove(oldest, TicketWaiter::State::shed);
+  to_wake.add(oldest);
+}
+
+void TicketLine::remove(TicketWaiter& waiter, TicketWaiter::State state) {
+  waiting_.erase(waiting_.iterator_to(waiter));
+  waiter.state_ = state;
+  if (waiting_.empty()) discipline_.emptied();
+}
+
+std::string_view name(Priority priority) {
+  static constexpr auto kNames = enum_names<Priority>(
+      {{Priority::normal, "normal"}, {Priority::low, "low"}, {Priority::exempt, "exempt"}});
+  static_assert(kNames.all().size() == kPriorities);
+  return kNames[priority];
+}
+
+PoolStatistics sum(std::span<const WorkerTickets> workers) {
+  PoolStatistics sums;
+  for (const auto& worker : workers) {
+    for (std::size_t i = 0; i < kPriorities; ++i) {
+      const auto& cells = worker.by_priority[i];
+      auto& of = sums.by_priority[i];
+      of.removed_from_queue += cells.removed.get();
+      of.finished_processing += cells.finished.get();
+      of.added_to_queue += cells.added.get();
+      of.started_processing += cells.started.get();
+      of.total_time_processing_us += cells.processing_us.get();
+      of.total_time_queued_us += cells.queued_us.get();
+      of.canceled += cells.canceled.get();
+      of.shed += cells.shed.get();
+      of.refused += cells.refused.get();
+      of.would_queue += cells.would_queue.get();
+      of.would_refuse += cells.would_refuse.get();
+    }
+    sums.delinquent += worker.delinquent.get();
+    sums.delinquent_ms += worker.delinquent_ms.get();
+    sums.delinquent_ms_most = std::max(sums.delinquent_ms_most, worker.delinquent_ms_most.get());
+  }
+  for (auto& of : sums.by_priority) {
+    of.added_to_queue = std::max(of.added_to_queue, of.removed_from_queue);
+    of.started_processing = std::max(of.started_processing, of.finished_processing);
+  }
+  return sums;
+}
+
+void write(StatsWriter& out, const PriorityStatistics& of) {
+  using enum StatKind;
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
+                       StatValue value, StatKind kind = counter, Unit unit = Unit::count) {
+    out.add({name, help, kind, unit, kHidden, member}, value);
+  };
+  add("pool_queued", "requests put into the queue", "addedToQueue", of.added_to_queue);
+  add("pool_dequeued", "requests that left the queue", "removedFromQueue", of.removed_from_queue);
+  add("pool_queue_length", "requests in the queue now", "queueLength", of.queue_length(), gauge);
+  add("pool_started", "requests that got a ticket", "startedProcessing", of.started_processing);
+  add("pool_processing", "requests that have a ticket now", "processing", of.processing(), gauge);
+  add("pool_finished", "requests that gave their ticket back", "finishedProcessing",
+      of.finished_processing);
+  add("pool_processing_time", "total time that requests had tickets", "totalTimeProcessingMicros",
+      of.total_time_processing_us, counter, Unit::microseconds);
+  add("pool_canceled", "requests that left the queue without a ticket", "canceled", of.canceled);
+  add("pool_admissions", "requests that got a ticket; the same as pool_started", "newAdmissions",
+      of.started_processing);
+  add("pool_queued_time", "total time of requests in the queue", "totalTimeQueuedMicros",
+      of.total_time_queued_us, counter, Unit::microseconds);
+  add("pool_shed", "requests removed from the queue to make room, or after too long a wait", "shed",
+      of.shed);
+  add("pool_refused", "requests refused because the queue was full", "refused", of.refused);
+  add("pool_would_queue", "requests that would wait for a ticket with admission = enforce",
+      "wouldQueue", of.would_queue);
+  add("pool_would_refuse", "requests that would be refused with admission = enforce", "wouldRefuse",
+      of.would_refuse);
+}
+
+void write(StatsWriter& out, const PoolStatistics& pool) {
+  using enum StatKind;
+  out.add({"pool_tickets_out", "tickets in use", gauge, Unit::count, "tickets_out", "out"},
+          pool.out);
+  out.add({"pool_tickets_available", "free tickets", gauge, Unit::count, "tickets_available",
+           "available"},
+          StatValue::limit(pool.available));
+  out.add(
+      {"pool_tickets", "number of tickets", gauge, Unit::count, "tickets_total", "totalTickets"},
+      StatValue::limit(pool.total));
+  out.add({"pool_tickets_queued", "requests that wait now for a ticket", gauge, Unit::count,
+           "tickets_queued", kHidden},
+          pool.queued());
+  out.add({"pool_peak", "most tickets in use at a time since the last measurement of probing",
+           gauge, Unit::count, kHidden, "peak"},
+          pool.peak);
+  out.add({"pool_resizing", "1: the pool becomes smaller and waits for tickets to come back", gauge,
+           Unit::flag, kHidden, "resizing"},
+          pool.resizing);
+  out.add({"pool_retry_after", "Retry-After of requests refused now", gauge, Unit::seconds, kHidden,
+           "retryAfterSeconds"},
+          pool.retry_after.count());
+}
+
+void write_delinquent(StatsWriter& out, const PoolStatistics& pool) {
+  using enum StatKind;
+  out.add({"pool_delinquent", "tickets held longer than ticket_delinquent_after", counter,
+           Unit::count, kHidden, "count"},
+          pool.delinquent);
+  out.add({"pool_delinquent_time", "total time of tickets held longer than ticket_delinquent_after",
+           counter, Unit::milliseconds, kHidden, "totalMillis"},
+          pool.delinquent_ms);
+  out.add({"pool_delinquent_longest", "longest time that one ticket was held", gauge,
+           Unit::milliseconds, kHidden, "maxMillis"},
+          pool.delinquent_ms_most);
+}
 
 void Ticket::give_back() {
   if (pool_ != nullptr) give_back(counted_ ? Loop::now() : taken_);
@@ -252,6 +415,96 @@ PoolStatistics TicketPool::statistics() const {
       statistics.available = std::int64_t{*size} - static_cast<std::int64_t>(statistics.out);
   }
   return statistics;
+}
+
+void TicketPool::settings(const PoolSettings& settings, TimePoint now) {
+  WakeList to_wake;
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool was_counted = settings_.limits();
+    settings_ = settings;
+    line_.settings(settings.line);
+    delinquent_after_.store(settings.delinquent_after.count(), std::memory_order_relaxed);
+    if (!settings.limits()) {
+      set_total(PoolSettings::kMost);
+    } else if (!was_counted) {
+      set_total(settings.tickets());
+    } else {
+      begin_resize(settings.tickets(), now);
+    }
+    counted_.store(settings.limits(), std::memory_order_relaxed);
+    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+    grant_free_tickets(now, to_wake);
+  }
+  to_wake.wake(loops_);
+}
+
+void TicketPool::resize(std::uint32_t size, TimePoint now) {
+  WakeList to_wake;
+  {
+    const std::scoped_lock lock(mutex_);
+    settings_.size = size;
+    begin_resize(std::min(size, PoolSettings::kMost), now);
+    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+    grant_free_tickets(now, to_wake);
+  }
+  to_wake.wake(loops_);
+}
+
+void TicketPool::set_total(std::uint32_t size) {
+  target_ = size;
+  stalled_at_.reset();
+  auto word = word_.load(std::memory_order_relaxed);
+  while (!word_.compare_exchange_weak(word, with_total(word, size), std::memory_order_acq_rel)) {
+  }
+}
+
+void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
+  const bool smaller = size < total(word_.load(std::memory_order_relaxed));
+  if (!smaller || settings_.resize == TicketResize::immediate) return set_total(size);
+  if (size == target_ && stalled_at_) return;  // it is in progress
+  target_ = size;
+  stalled_at_ = now + settings_.stalled_after;
+  word_.fetch_or(kAttention, std::memory_order_acq_rel);
+}
+
+/// Removes free tickets from the pool.
+void TicketPool::shrink() {
+  auto word = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto least = std::min(total(word), std::max(used(word), target_));
+    if (least == total(word) ||
+        word_.compare_exchange_weak(word, with_total(word, least), std::memory_order_acq_rel))
+      break;
+  }
+  if (total(word_.load(std::memory_order_relaxed)) <= target_) stalled_at_.reset();
+}
+
+bool TicketPool::end_stalled_resize(TimePoint now) {
+  WakeList to_wake;
+  bool stuck = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!stalled_at_) return false;
+    grant_free_tickets(now, to_wake);
+    stuck = stalled_at_ && now >= *stalled_at_;
+    if (stuck) {
+      set_total(total(word_.load(std::memory_order_relaxed)));
+      grant_free_tickets(now, to_wake);
+    }
+  }
+  to_wake.wake(loops_);
+  return stuck;
+}
+
+bool TicketPool::resizing() const {
+  const std::scoped_lock lock(mutex_);
+  return stalled_at_.has_value();
+}
+
+PoolSettings TicketPool::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
 }
 
 }  // namespace karmad

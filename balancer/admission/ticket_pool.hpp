@@ -1,20 +1,180 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <boost/intrusive/set.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "agent/stats/single_writer.hpp"
+#include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/loops.hpp"
-#include "balancer/admission/ticket_counts.hpp"
-#include "balancer/admission/ticket_line.hpp"
 #include "balancer/core/ticket.hpp"
 #include "balancer/rules/admission/drain_rate.hpp"
+#include "balancer/rules/admission/queue_discipline.hpp"
+#include "strategies/time.hpp"
 
 namespace karmad {
+
+/// A request that waits for a ticket. Its address must not change until it was woken or cancelled.
+class TicketWaiter : public boost::intrusive::set_base_hook<
+                         boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+ public:
+  TicketWaiter(unsigned on_worker, Priority with, std::uint64_t admitted_before = 0)
+      : worker(on_worker), priority(with), admissions(admitted_before) {}
+  TicketWaiter(const TicketWaiter&) = delete;
+  TicketWaiter& operator=(const TicketWaiter&) = delete;
+
+  const unsigned worker;
+  const Priority priority;         ///< not exempt
+  const std::uint64_t admissions;  ///< so far; the queue of low priority serves the fewest first
+
+  friend bool operator<(const TicketWaiter& a, const TicketWaiter& b) { return a.rank_ < b.rank_; }
+
+ protected:
+  ~TicketWaiter() = default;
+  /// The wait has ended. Called once, on its worker.
+  virtual void on_wake() = 0;
+
+ private:
+  friend class TicketLine;
+  friend class TicketPool;
+  friend class WakeList;
+  enum class State : std::uint8_t { idle, queued, granted, shed };
+  State state_ = State::idle;  // protected by the pool's lock while queued
+  std::uint64_t rank_ = 0;
+  TimePoint since_{};
+  TicketWaiter* next_to_wake_ = nullptr;
+};
+
+/// The waiters to wake after the lock of the pool is released: posting to a loop takes the lock of
+/// the loop.
+class WakeList {
+ public:
+  void add(TicketWaiter& waiter);
+  /// Wakes each waiter on its worker; without loops on this thread.
+  void wake(const Loops& loops);
+
+ private:
+  TicketWaiter* first_ = nullptr;
+};
+
+/// The order in which a queue is served.
+struct LineSettings {
+  DisciplineSettings discipline;
+  /// Serves the request with the fewest admissions first, in any discipline (AC-007).
+  bool fewest_admissions = false;
+
+  bool operator==(const LineSettings&) const = default;
+};
+
+/// The queue of requests for tickets of one pool, ordered by arrival or by admissions. Allocates
+/// nothing: the nodes are part of the waiters. One thread at a time.
+class TicketLine {
+ public:
+  explicit TicketLine(const LineSettings& settings) { this->settings(settings); }
+
+  /// Changes the rules; waiting requests keep their places.
+  void settings(const LineSettings& settings);
+  std::size_t size() const { return waiting_.size(); }
+
+  void join(TicketWaiter& waiter);
+  /// Removes a waiter that gives up.
+  void leave(TicketWaiter& waiter) { remove(waiter, TicketWaiter::State::idle); }
+  /// Removes the waiter that gets the free ticket, and before it those that have waited too long.
+  /// The queue must not be empty.
+  void serve_next(TimePoint now, WakeList& to_wake);
+  /// Whether a waiting request may be shed for a new one.
+  bool can_make_room() const { return !waiting_.empty() && discipline_.newest_first(); }
+  /// Sheds the oldest waiter, if there is one.
+  void make_room(WakeList& to_wake) { shed_oldest(to_wake); }
+
+ private:
+  TicketWaiter& next(TimePoint now, WakeList& to_wake);
+  void shed_oldest(WakeList& to_wake);
+  void remove(TicketWaiter& waiter, TicketWaiter::State state);
+
+  bool fewest_admissions_ = false;
+  QueueDiscipline discipline_;
+  boost::intrusive::multiset<TicketWaiter> waiting_;  ///< equal ranks in order of arrival
+};
+
+/// One worker's counts for one pool and priority. Only that worker writes.
+struct TicketCells {
+  SingleWriter<std::uint64_t> added;
+  SingleWriter<std::uint64_t> removed;
+  SingleWriter<std::uint64_t> started;
+  SingleWriter<std::uint64_t> finished;
+  SingleWriter<std::uint64_t> processing_us;
+  SingleWriter<std::uint64_t> queued_us;
+  SingleWriter<std::uint64_t> canceled;
+  SingleWriter<std::uint64_t> shed;
+  SingleWriter<std::uint64_t> refused;
+  SingleWriter<std::uint64_t> would_queue;
+  SingleWriter<std::uint64_t> would_refuse;
+};
+
+/// One worker's counts for one pool.
+struct alignas(64) WorkerTickets {
+  std::array<TicketCells, kPriorities> by_priority;
+  SingleWriter<std::uint64_t> delinquent;
+  SingleWriter<std::uint64_t> delinquent_ms;
+  SingleWriter<std::uint64_t> delinquent_ms_most;
+};
+
+/// Statistics of one priority (AC-015), over all workers.
+struct PriorityStatistics {
+  std::uint64_t added_to_queue = 0;
+  std::uint64_t removed_from_queue = 0;
+  std::uint64_t started_processing = 0;
+  std::uint64_t finished_processing = 0;
+  std::uint64_t total_time_processing_us = 0;
+  std::uint64_t total_time_queued_us = 0;
+  std::uint64_t canceled = 0;     ///< left the queue without a ticket: deadline, client, shed
+  std::uint64_t shed = 0;         ///< part of these: for a new request, or waited too long
+  std::uint64_t refused = 0;      ///< the queue was full
+  std::uint64_t would_queue = 0;  ///< monitor mode: requests that would have queued
+  std::uint64_t would_refuse = 0;
+
+  std::uint64_t queue_length() const { return added_to_queue - removed_from_queue; }
+  std::uint64_t processing() const { return started_processing - finished_processing; }
+};
+
+void write(StatsWriter& out, const PriorityStatistics& of);
+
+struct PoolStatistics {
+  std::uint64_t out = 0;
+  std::optional<std::int64_t> available;  ///< negative after an immediate reduction of the size
+  std::optional<std::uint32_t> total;     ///< none: unlimited
+  std::optional<std::uint32_t> peak;      ///< since the last adjustment; none: not counted
+  bool resizing = false;
+  std::array<PriorityStatistics, kPriorities> by_priority;
+  std::uint64_t delinquent = 0;  ///< tickets held longer than the threshold
+  std::uint64_t delinquent_ms = 0;
+  std::uint64_t delinquent_ms_most = 0;
+  std::chrono::seconds retry_after{0};  ///< sent to refused requests
+  std::uint64_t queued() const {
+    return (*this)[Priority::normal].queue_length() + (*this)[Priority::low].queue_length();
+  }
+
+  const PriorityStatistics& operator[](Priority priority) const {
+    return by_priority[static_cast<std::size_t>(priority)];
+  }
+};
+
+/// Writes all numbers except those of the priorities and delinquent tickets.
+void write(StatsWriter& out, const PoolStatistics& pool);
+void write_delinquent(StatsWriter& out, const PoolStatistics& pool);
+
+/// Sums the workers' counts. Concurrent updates may be missing, but no difference of two numbers
+/// becomes negative.
+PoolStatistics sum(std::span<const WorkerTickets> workers);
 
 struct PoolSettings {
   static constexpr std::uint32_t kMost = (1u << 31) - 1;  ///< tickets

@@ -6,9 +6,9 @@
 #include <iostream>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "balancer/client/admin_client.hpp"
 #include "balancer/operate/admin_call.hpp"
-#include "balancer/status/document.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {

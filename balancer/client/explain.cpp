@@ -1,16 +1,103 @@
+#include "balancer/client/explain.hpp"
+
 #include <fmt/format.h>
 #include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <iostream>
+#include <vector>
 
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/client/commands.hpp"
-#include "balancer/client/explanation_text.hpp"
 #include "balancer/client/http_get.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {
+
+using Json = rapidjson::Value;
+
+/// A member as text; empty: there is none.
+std::string shown(const Json& of, const char* key) {
+  if (!of.IsObject()) return {};
+  const auto found = of.FindMember(key);
+  if (found == of.MemberEnd() || found->value.IsNull()) return {};
+  const auto& value = found->value;
+  if (value.IsString()) return without_controls({value.GetString(), value.GetStringLength()});
+  if (value.IsDouble()) return fmt::format("{:.3f}", value.GetDouble());
+  rapidjson::StringBuffer out;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(out);
+  value.Accept(writer);
+  return without_controls({out.GetString(), out.GetSize()});
+}
+
+template <class Each>
+void each_in(const Json& of, const char* key, Each each) {
+  if (!of.IsObject()) return;
+  const auto found = of.FindMember(key);
+  if (found == of.MemberEnd() || !found->value.IsArray()) return;
+  for (const auto& element : found->value.GetArray()) each(element);
+}
+
+/// ` name VALUE unit` for a member that is there.
+std::string named(const Json& of, const char* key, std::string_view name, std::string_view unit) {
+  const auto value = shown(of, key);
+  return value.empty() ? std::string() : fmt::format(", {} {}{}", name, value, unit);
+}
+
+std::string mirror_line(const Json& mirror, std::size_t width) {
+  const auto removed = shown(mirror, "removed_by");
+  double probability = 0;
+  if (mirror.IsObject())
+    if (const auto found = mirror.FindMember("probability");
+        found != mirror.MemberEnd() && found->value.IsNumber())
+      probability = found->value.GetDouble();
+  auto line = fmt::format("    {} {}  {}", fitted(shown(mirror, "mirror"), 3, true),
+                          fitted(shown(mirror, "address"), width),
+                          removed.empty() ? fmt::format("candidate, {:.1f} %", probability * 100)
+                                          : "removed: " + removed);
+  line += fmt::format("  ({} {}{}{}{}{}{}{})", shown(mirror, "role"), shown(mirror, "state"),
+                      named(mirror, "in_flight", "in flight", ""),
+                      named(mirror, "errors_in_a_row", "errors in a row", ""),
+                      named(mirror, "weight", "weight", ""),
+                      named(mirror, "rtt_ms", "round trip", " ms"),
+                      named(mirror, "staleness_ms", "behind", " ms"),
+                      shown(mirror, "tags").empty() ? "" : ", tags " + shown(mirror, "tags"));
+  return line + '\n';
+}
+
+std::string attempt_line(const Json& attempt) {
+  auto line = fmt::format("    attempt ({}) at {} ms: {}", shown(attempt, "reason"),
+                          shown(attempt, "started_ms"), shown(attempt, "outcome"));
+  line += named(attempt, "status", "status", "");
+  line += named(attempt, "pause_ms", "after a pause of", " ms");
+  line += named(attempt, "connecting_ms", "connecting", " ms");
+  line += named(attempt, "first_byte_ms", "first byte at", " ms");
+  line += named(attempt, "took_ms", "took", " ms");
+  if (const auto error = shown(attempt, "error"); !error.empty()) line += ": " + error;
+  return line + '\n';
+}
+
+std::string choice_text(const Json& choice, std::size_t number) {
+  std::string text = fmt::format("  choice {} by {}, set {}\n", number, shown(choice, "chosen_by"),
+                                 shown(choice, "set"));
+  std::size_t width = 0;
+  each_in(choice, "mirrors", [&](const Json& mirror) {
+    width = std::max(width, std::min<std::size_t>(width_of(shown(mirror, "address")), 60));
+  });
+  each_in(choice, "mirrors", [&](const Json& mirror) { text += mirror_line(mirror, width); });
+  each_in(choice, "draws", [&](const Json& draw) {
+    text += fmt::format("    drawn: {} below {}\n", shown(draw, "drawn"), shown(draw, "below"));
+  });
+  if (const auto chosen = shown(choice, "chosen"); !chosen.empty())
+    text += fmt::format("    chosen: {} {}\n", chosen, shown(choice, "address"));
+  if (const auto refused = shown(choice, "refused"); !refused.empty())
+    text += fmt::format("    no mirror: {}\n", refused);
+  if (choice.IsObject() && choice.HasMember("attempt")) text += attempt_line(choice["attempt"]);
+  return text;
+}
 
 std::string target_of(const ExplainOptions& options) {
   std::string target = "/explain";
@@ -40,6 +127,35 @@ std::string reason_in(const std::string& body) {
 }
 
 }  // namespace
+
+std::expected<std::string, std::string> explanation_text(std::string_view json) {
+  rapidjson::Document document;
+  constexpr unsigned kFlags =
+      rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag;
+  document.Parse<kFlags>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject() || !document.HasMember("shards"))
+    return std::unexpected("the answer is not an explanation of karmad");
+  std::string text;
+  if (const auto id = shown(document, "id"); !id.empty())
+    text += fmt::format("request {} of {}, table {}: status {}{}{}{}\n", id,
+                        shown(document, "time"), shown(document, "table"),
+                        shown(document, "status"), named(document, "took_ms", "took", " ms"),
+                        named(document, "queued_ms", "queued", " ms"),
+                        named(document, "merge_ms", "merging", " ms"));
+  else
+    text += fmt::format("table {} now\n", shown(document, "table"));
+  text += fmt::format("criteria: {}\n", shown(document, "criteria"));
+  if (const auto plan = shown(document, "plan"); !plan.empty())
+    text += fmt::format("plan: {}\n", plan);
+  each_in(document, "shards", [&](const Json& shard) {
+    text += fmt::format("shard {}, strategy {}\n", shown(shard, "shard"), shown(shard, "strategy"));
+    std::size_t number = 0;
+    each_in(shard, "choices", [&](const Json& choice) { text += choice_text(choice, ++number); });
+  });
+  if (const auto left_out = shown(document, "left_out"); left_out != "0" && !left_out.empty())
+    text += fmt::format("{} more choices had no room\n", left_out);
+  return text;
+}
 
 int run_explain(const ExplainOptions& options) {
   const auto server = server_with_token(options.address, options.token_file);

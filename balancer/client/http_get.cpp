@@ -93,16 +93,16 @@ std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
 }
 
 using Tcp = asio::ip::tcp;
-using LookUp = std::pair<Tcp::resolver::results_type, ErrorCode>;
+using Resolved = std::pair<Tcp::resolver::results_type, ErrorCode>;
 
 /// Looks a name up. A look-up cannot be cancelled: one that takes too long continues on its thread.
-std::expected<LookUp, std::string> look_up(const ServerAddress& server,
-                                           std::chrono::milliseconds longest) {
-  auto promise = std::make_shared<std::promise<LookUp>>();
+std::expected<Resolved, std::string> look_up(const ServerAddress& server,
+                                             std::chrono::milliseconds longest) {
+  auto promise = std::make_shared<std::promise<Resolved>>();
   auto found = promise->get_future();
   run_detached([promise, server] {
     asio::io_context io;
-    LookUp result;
+    Resolved result;
     result.first = Tcp::resolver(io).resolve(server.host, server.port, result.second);
     promise->set_value(std::move(result));
   });

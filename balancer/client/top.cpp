@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "balancer/client/http_get.hpp"
-#include "balancer/client/top_text.hpp"
+#include "balancer/client/top_view.hpp"
 
 namespace karmad {
 namespace {

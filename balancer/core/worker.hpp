@@ -11,7 +11,7 @@
 #include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/kill.hpp"
 #include "balancer/core/process.hpp"
-#include "balancer/explain/explain_ring.hpp"
+#include "balancer/explain/explain_record.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/line_rate.hpp"
 

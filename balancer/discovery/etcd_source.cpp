@@ -1,8 +1,48 @@
-#include "balancer/discovery/etcd_json.hpp"
+#include "balancer/discovery/etcd_source.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
 #include "balancer/discovery/following.hpp"
+#include "balancer/discovery/mirror_json.hpp"
 
 namespace karmad {
 namespace {
+
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The first key behind all with the prefix.
+std::string range_end(std::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
+  if (end.empty()) return std::string(1, '\0');  // etcd's word for: no end
+  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+  return end;
+}
+
+/// etcd writes numbers as texts; also takes a number.
+std::optional<std::uint64_t> number_member(const JsonValue& value, const char* name) {
+  if (const auto* found = member(value, name); found != nullptr && found->IsUint64())
+    return found->GetUint64();
+  const auto text = text_member(value, name);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// The error that etcd answers instead.
+std::string etcd_error(const JsonValue& value) {
+  const auto* error = member(value, "error");
+  if (error == nullptr) return {};
+  if (const auto text = text_member(*error, "message"); !text.empty())
+    return fmt::format("etcd says: {}", text.substr(0, 200));
+  return fmt::format("etcd says: {}", shown(*error));
+}
 
 constexpr Micros kReadAgain = 60s;  // without a change, in case a watch is dead
 constexpr Micros kGather = 100ms;   // changes that come together are read together
@@ -51,6 +91,88 @@ boost::asio::awaitable<std::string> etcd_session(std::shared_ptr<Following> of) 
 }
 
 }  // namespace
+
+std::string base64(std::string_view bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto part = bytes.substr(i, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      bits = bits << 8 | (k < part.size() ? static_cast<unsigned char>(part[k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += k <= part.size() ? kBase64[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && text.ends_with('=')) {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const auto digit = kBase64.find(c);
+    if (digit == kBase64.npos) return std::nullopt;
+    bits = (bits << 6 | static_cast<std::uint32_t>(digit)) & 0xffffff;
+    if ((count += 6) < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 0xff);
+  }
+  return bytes;
+}
+
+std::string range_request(std::string_view prefix) {
+  return fmt::format(R"({{"key":"{}","range_end":"{}","limit":"{}"}})", base64(prefix),
+                     base64(range_end(prefix)), kMostEntries + 1);
+}
+
+std::string watch_request(std::string_view prefix, std::uint64_t revision) {
+  return fmt::format(
+      R"({{"create_request":{{"key":"{}","range_end":"{}","start_revision":"{}"}}}})",
+      base64(prefix), base64(range_end(prefix)), revision);
+}
+
+std::expected<EtcdRange, std::string> read_range(std::string_view json) {
+  const auto document = parse_source(json);
+  if (!document) return std::unexpected(document.error());
+  if (auto error = etcd_error(*document); !error.empty()) return std::unexpected(error);
+  EtcdRange range;
+  const auto* header = member(*document, "header");
+  const auto revision = header == nullptr ? std::nullopt : number_member(*header, "revision");
+  if (!revision) return std::unexpected("not an answer of etcd: it has no header.revision");
+  range.revision = *revision;
+  if (const auto* pairs = member(*document, "kvs"); pairs != nullptr && pairs->IsArray())
+    for (const auto& pair : pairs->GetArray()) {
+      const auto key = from_base64(text_member(pair, "key"));
+      const auto value = from_base64(text_member(pair, "value"));
+      if (!key || !value) return std::unexpected("a key or value is not in base64");
+      const auto content = parse_source(*value);
+      auto entry = content ? read_entry(*content) : std::unexpected(content.error());
+      if (!entry)
+        return std::unexpected(fmt::format("key {}: {}", key->substr(0, 200), entry.error()));
+      range.entries.push_back(*std::move(entry));
+    }
+  if (auto sound = check_entries(range.entries); !sound) return std::unexpected(sound.error());
+  return range;
+}
+
+std::expected<EtcdNote, std::string> read_watch_line(std::string_view line) {
+  const auto document = parse_source(line);
+  if (!document) return std::unexpected(document.error());
+  if (auto error = etcd_error(*document); !error.empty()) return std::unexpected(error);
+  const auto* result = member(*document, "result");
+  if (result == nullptr) return std::unexpected("not an answer of etcd: it has no result");
+  const auto* cancelled = member(*result, "canceled");
+  if (cancelled != nullptr && cancelled->IsTrue()) return EtcdNote::lost;  // also: compacted
+  const auto* events = member(*result, "events");
+  return events != nullptr && events->IsArray() && !events->Empty() ? EtcdNote::changed
+                                                                    : EtcdNote::nothing;
+}
 
 std::unique_ptr<MirrorSource> follow_etcd(const DiscoverySource& source, SourceRun run) {
   return std::make_unique<FollowedSource>(source, std::move(run), etcd_session);

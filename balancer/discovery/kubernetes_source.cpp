@@ -1,8 +1,97 @@
+#include "balancer/discovery/kubernetes_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "balancer/discovery/following.hpp"
-#include "balancer/discovery/kubernetes_json.hpp"
+#include "balancer/discovery/mirror_json.hpp"
+#include "config/settings/discovery_source.hpp"
 
 namespace karmad {
 namespace {
+
+constexpr int kGone = 410;
+constexpr std::size_t kMostSlices = 1000;
+constexpr std::size_t kListedAtOnce = 100;
+constexpr std::size_t kWatchSeconds = 300;  // then the API server ends it, and a new one begins
+
+/// A list may be left out or null.
+template <class Visit>
+void for_each(const JsonValue* list, Visit visit) {
+  if (list == nullptr || !list->IsArray()) return;
+  for (const auto& item : list->GetArray()) visit(item);
+}
+
+/// Consumers must take a missing condition as ready.
+bool is_ready(const JsonValue& endpoint) {
+  const auto* conditions = member(endpoint, "conditions");
+  const auto* ready = conditions == nullptr ? nullptr : member(*conditions, "ready");
+  return ready == nullptr || !ready->IsFalse();
+}
+
+std::expected<EndpointSlice, std::string> read_slice(const JsonValue& object) {
+  EndpointSlice slice;
+  const auto type = text_member(object, "addressType");
+  if (type != "IPv4" && type != "IPv6") return slice;  // names: not promised to be resolvable
+  for_each(member(object, "ports"), [&](const JsonValue& port) {
+    const auto* number = member(port, "port");
+    if (number != nullptr && number->IsUint() && number->GetUint() - 1 < 65535)
+      slice.ports.push_back(
+          {std::string(text_member(port, "name")), static_cast<std::uint16_t>(number->GetUint())});
+  });
+  std::string wrong;
+  for_each(member(object, "endpoints"), [&](const JsonValue& endpoint) {
+    if (!is_ready(endpoint)) return;
+    // Only the first address is defined to be used.
+    const auto* addresses = member(endpoint, "addresses");
+    if (addresses == nullptr || !addresses->IsArray() || addresses->Empty()) return;
+    const auto& first = (*addresses)[0];
+    std::string host = first.IsString() ? first.GetString() : "";
+    if (!is_ip_address(host)) {
+      wrong = fmt::format("{} is not an IP address", shown(first));
+    } else if (slice.endpoints.size() < kMostEntries) {
+      slice.endpoints.push_back({std::move(host), std::string(text_member(endpoint, "zone"))});
+    }
+  });
+  if (!wrong.empty()) return std::unexpected(wrong);
+  return slice;
+}
+
+std::string name_in(const JsonValue& object) {
+  const auto* metadata = member(object, "metadata");
+  return std::string(metadata == nullptr ? "" : text_member(*metadata, "name"));
+}
+
+std::string version_in(const JsonValue& object) {
+  const auto* metadata = member(object, "metadata");
+  return std::string(metadata == nullptr ? "" : text_member(*metadata, "resourceVersion"));
+}
+
+/// The error that the API server answers instead (`Status`).
+std::string status_error(const JsonValue& value) {
+  if (text_member(value, "kind") != "Status") return {};
+  return fmt::format("the API server says: {}", text_member(value, "message").substr(0, 200));
+}
+
+/// Percent-encodes what has a meaning in a query.
+std::string in_query(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_';
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+std::string slices_path(std::string_view service) {
+  const auto slash = service.find('/');
+  return fmt::format(
+      "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2F"
+      "service-name%3D{}",
+      service.substr(0, slash), service.substr(slash + 1));
+}
 
 constexpr Micros kLongestSilence = 330s;  // the API server ends a watch after 300 s
 constexpr std::size_t kMostPages = 100;
@@ -59,6 +148,99 @@ boost::asio::awaitable<std::string> kubernetes_session(std::shared_ptr<Following
 }
 
 }  // namespace
+
+std::expected<SliceList, std::string> read_slice_list(std::string_view json) {
+  const auto document = parse_source(json);
+  if (!document) return std::unexpected(document.error());
+  if (auto error = status_error(*document); !error.empty()) return std::unexpected(error);
+  if (text_member(*document, "kind") != "EndpointSliceList")
+    return std::unexpected("not an answer of the API server: its kind is not EndpointSliceList");
+  SliceList list{.version = version_in(*document)};
+  if (const auto* metadata = member(*document, "metadata"))
+    list.more = text_member(*metadata, "continue");
+  std::string wrong;
+  for_each(member(*document, "items"), [&](const JsonValue& item) {
+    auto slice = read_slice(item);
+    const auto name = name_in(item);
+    if (!slice)
+      wrong = fmt::format("slice {}: {}", name, slice.error());
+    else if (list.slices.size() < kMostSlices)
+      list.slices[name] = *std::move(slice);
+  });
+  if (!wrong.empty()) return std::unexpected(wrong);
+  return list;
+}
+
+std::expected<SliceEvent, std::string> read_slice_event(std::string_view line) {
+  const auto document = parse_source(line);
+  if (!document) return std::unexpected(document.error());
+  const auto type = text_member(*document, "type");
+  const auto* object = member(*document, "object");
+  if (object == nullptr) return std::unexpected("not an event of a watch: it has no object");
+  SliceEvent event{.version = version_in(*object), .name = name_in(*object)};
+  if (type == "ERROR") {
+    const auto* code = member(*object, "code");
+    if (code == nullptr || !code->IsInt() || code->GetInt() != kGone)
+      return std::unexpected(status_error(*object));
+    event.kind = SliceEvent::Kind::expired;
+    return event;
+  }
+  if (type == "BOOKMARK") return event;
+  if (type == "DELETED") {
+    event.kind = SliceEvent::Kind::deleted;
+    return event;
+  }
+  if (type != "ADDED" && type != "MODIFIED")
+    return std::unexpected(
+        fmt::format("not an event of a watch: its type is '{}'", type.substr(0, 60)));
+  event.kind = SliceEvent::Kind::changed;
+  auto slice = read_slice(*object);
+  if (!slice) return std::unexpected(fmt::format("slice {}: {}", event.name, slice.error()));
+  event.slice = *std::move(slice);
+  return event;
+}
+
+void apply(const SliceEvent& event, EndpointSlices& slices) {
+  if (event.kind == SliceEvent::Kind::deleted) slices.erase(event.name);
+  if (event.kind != SliceEvent::Kind::changed) return;
+  if (slices.size() < kMostSlices || slices.contains(event.name)) slices[event.name] = event.slice;
+}
+
+std::expected<FoundEntries, std::string> merged(const EndpointSlices& slices,
+                                                std::string_view port) {
+  std::map<Address, std::string> zones;
+  bool has_port = slices.empty();
+  for (const auto& [name, slice] : slices) {
+    const auto found = port.empty()
+                           ? slice.ports.begin()
+                           : std::ranges::find(slice.ports, port, &EndpointSlice::Port::name);
+    if (found == slice.ports.end()) continue;
+    has_port = true;
+    for (const auto& [host, zone] : slice.endpoints)
+      zones.try_emplace({.host = host, .port = found->port, .unix_path = {}}, zone);
+  }
+  if (!has_port)
+    return std::unexpected(port.empty() ? std::string("its slices have no port")
+                                        : fmt::format("no slice has a port named '{}'", port));
+  FoundEntries entries;
+  for (const auto& [address, zone] : zones) {
+    auto& mirror = entries.emplace_back().mirror;
+    mirror.address = address;
+    if (!zone.empty()) mirror.tags = "zone:" + zone;
+  }
+  if (auto sound = check_entries(entries); !sound) return std::unexpected(sound.error());
+  return entries;
+}
+
+std::string slices_target(std::string_view service, const std::string& more) {
+  return fmt::format("{}&limit={}{}{}", slices_path(service), kListedAtOnce,
+                     more.empty() ? "" : "&continue=", in_query(more));
+}
+
+std::string slices_watch_target(std::string_view service, const std::string& version) {
+  return fmt::format("{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
+                     slices_path(service), kWatchSeconds, in_query(version));
+}
 
 std::unique_ptr<MirrorSource> follow_kubernetes(const DiscoverySource& source, SourceRun run) {
   return std::make_unique<FollowedSource>(source, std::move(run), kubernetes_session);

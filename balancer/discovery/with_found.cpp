@@ -9,7 +9,7 @@
 
 #include "agent/transport/dns.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/check_tables.hpp"
+#include "config/check.hpp"
 #include "config/settings/discovery_source.hpp"
 #include "config/settings/inherit.hpp"
 

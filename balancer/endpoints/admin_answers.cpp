@@ -6,7 +6,7 @@
 #include "agent/json/equals_literal.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
-#include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/admin_json.hpp"
 
 namespace karmad {

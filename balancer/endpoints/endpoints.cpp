@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/json/equals_literal.hpp"
@@ -15,12 +16,52 @@
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
-#include "balancer/endpoints/route_path.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 
 namespace karmad {
 namespace {
+
+bool is_control(int byte) {
+  return byte < 0x20 || byte == 0x7f;
+}
+
+std::string_view trouble_with_escape(int byte) {
+  if (byte < 0) return "a % without two hexadecimal digits";
+  if (byte == '/') return "an encoded slash";
+  if (byte == '\\') return "a backslash";
+  if (is_control(byte)) return "a control character";
+  if (byte == 0xc0 || byte == 0xc1) return "a byte that is not valid in UTF-8";
+  return {};
+}
+
+/// Whether a character that was encoded twice could be a separator or part of a `..` segment.
+bool hides(int byte) {
+  return byte == '/' || byte == '\\' || byte == '.' || byte == '%' || byte == ';' ||
+         (byte >= 0 && is_control(byte));
+}
+
+std::string_view trouble_with_segment(std::string_view segment) {
+  std::string decoded;
+  for (std::size_t at = 0; at < segment.size(); ++at) {
+    char c = segment[at];
+    if (c == '%') {
+      const auto byte = escaped_byte(segment.substr(at));
+      if (const auto trouble = trouble_with_escape(byte); !trouble.empty()) return trouble;
+      c = static_cast<char>(byte);
+      at += 2;
+    } else if (c == '\\') {
+      return "a backslash";
+    }
+    decoded.push_back(c);
+  }
+  for (std::size_t at = 0; at < decoded.size(); ++at)
+    if (hides(escaped_byte(std::string_view(decoded).substr(at))))
+      return "a character that is encoded twice";
+  const auto name = std::string_view(decoded).substr(0, decoded.find(';'));
+  if (name == "." || name == "..") return "a segment . or ..";
+  return {};
+}
 
 /// Whether the endpoint or the route answers if a path is both.
 enum class Precedence : std::uint8_t { endpoint, route };
@@ -265,6 +306,18 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 }
 
 }  // namespace
+
+std::string_view trouble_with_path(std::string_view path) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  while (!path.empty()) {
+    const auto end = path.find('/');
+    const auto segment = path.substr(0, end);
+    if (segment.empty()) return "an empty segment (//)";
+    if (const auto trouble = trouble_with_segment(segment); !trouble.empty()) return trouble;
+    path = end == path.npos ? std::string_view() : path.substr(end + 1);
+  }
+  return {};
+}
 
 TicketClass ticket_class_of(Query& query) {
   if (query.on_admin_port || is_admin_call(query)) return TicketClass::exempt;

@@ -10,6 +10,13 @@
 
 namespace karmad {
 
+/// Why a request for a route of a table must not be passed on with its path: for a server it could
+/// lead out of the route, or servers could read it differently. Empty if the path is safe.
+/// Refused are segments `.` and `..`, also encoded or with parameters (`..;x`), empty segments,
+/// slashes and backslashes that are encoded, any backslash, control characters, bytes that are
+/// not valid in UTF-8, invalid escapes, and any of these encoded twice.
+std::string_view trouble_with_path(std::string_view path);
+
 /// Answers any request: endpoints about karmad itself (the table is in endpoints.cpp), endpoints of
 /// dialects, and routes of tables.
 Task<Answer> answer(Query& query, Scatter scatter);

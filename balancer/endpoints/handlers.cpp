@@ -1,27 +1,328 @@
 #include "balancer/endpoints/handlers.hpp"
 
-#include "balancer/endpoints/operator_access.hpp"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/transport/http/http_head.hpp"
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/dashboard/dashboard.hpp"
-#include "balancer/endpoints/description.hpp"
-#include "balancer/endpoints/event_answers.hpp"
-#include "balancer/endpoints/explain_answers.hpp"
+#include "balancer/core/ask_workers.hpp"
+#include "balancer/core/long_work.hpp"
+#include "balancer/core/query.hpp"
+#include "balancer/core/request_fields.hpp"
+#include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
-#include "balancer/endpoints/part_answers.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
+#include "balancer/selection/explain_now.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
-#include "balancer/status/rates_json.hpp"
 #include "balancer/status/readiness.hpp"
+#include "balancer/watch/event_log.hpp"
+#include "dashboard_hashes.hpp"
+
+// The page, in the assembler file that embed.cmake makes: Chart.js lies between its two pieces, so
+// that the plain page is one range of bytes.
+extern "C" {
+extern const char karmad_dashboard_plain;
+extern const char karmad_dashboard_rest_end;
+extern const char karmad_dashboard_packed;
+extern const char karmad_dashboard_packed_end;
+}
 
 namespace karmad {
-
 namespace {
+
+/// The page of the dashboard, which needs no other file. It lives as long as the program.
+struct DashboardPage {
+  std::string_view plain;
+  std::string_view packed;               ///< the same as gzip (RFC 1952)
+  std::span<const Field> fields;         ///< header fields besides those of any body
+  std::span<const Field> packed_fields;  ///< the same for the gzip form
+};
+
+/// The page may run its own scripts and ask its own origin, and nothing else.
+constexpr std::array kDashboardFields{
+    Field{"Content-Security-Policy",
+          "default-src 'none'; connect-src 'self'; img-src data:; style-src " KARMAD_DASHBOARD_STYLE
+          "; script-src " KARMAD_DASHBOARD_SCRIPTS
+          "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    Field{"X-Content-Type-Options", "nosniff"},
+    Field{"Referrer-Policy", "no-referrer"},
+    Field{"Cache-Control", "no-cache"},
+    Field{"Vary", "Accept-Encoding"},
+    Field{"Content-Encoding", "gzip"},  // last
+};
+constexpr std::span<const Field> kAll(kDashboardFields);
+
+DashboardPage dashboard_page() {
+  return {.plain = {&karmad_dashboard_plain, &karmad_dashboard_rest_end},
+          .packed = {&karmad_dashboard_packed, &karmad_dashboard_packed_end},
+          .fields = kAll.first(kAll.size() - 1),
+          .packed_fields = kAll};
+}
+
+constexpr std::string_view kTable = "table=";
+
+/// The table in the parameters; none if there is no such parameter.
+std::optional<std::string_view> named_table(std::string_view parameters) {
+  if (!parameters.starts_with(kTable)) return std::nullopt;
+  return parameters.substr(kTable.size());
+}
+
+/// The table with one shard of one mirror, for which karmad is a side-car; null without one.
+const Table* only_one(const Topology& topology, std::string_view parameters) {
+  const Table* table = nullptr;
+  if (const auto name = named_table(parameters)) {
+    table = topology.find(*name);
+  } else if (topology.tables.size() == 1) {
+    table = topology.tables.front().get();
+  }
+  const bool alone =
+      table != nullptr && table->shards.size() == 1 && table->shards.front()->mirrors->size() == 1;
+  return alone ? table : nullptr;
+}
+
+/// Answers `GET /hello` with a native description of karmad, so that karmad can be a mirror of
+/// another karmad. With one table, one shard and one mirror (or `?table=NAME` for such a table)
+/// karmad is a side-car and repeats the mirror's description; else its role is router.
+Answer describe_balancer(Query& query) {
+  const auto name = named_table(query.request.query);
+  if (name && query.topology->find(*name) == nullptr)
+    return refusal(404, query.topology->unknown(*name));
+  Description description;
+  if (const auto* table = only_one(*query.topology, query.request.query)) {
+    const auto& shard = *table->shards.front();
+    const auto& view = *shard.mirrors->view(query.worker.loop.index);
+    if (shard.pings.kind != nullptr) {
+      const auto& mirror = view.mirrors.front();
+      description = mirror.description;
+      description.role = view.picture.mirrors.front().role;
+      description.tags = view.picture.mirrors.front().tags;
+      description.why = mirror.why;
+      // This is the address of the mirror; the other karmad must use the address of this one.
+      description.me.reset();
+      if (description.role == Role::unknown) {
+        Answer answer =
+            refusal(503, fmt::format("the only mirror is not reachable: {}", mirror.why));
+        return answer;
+      }
+    }
+  }
+  if (query.worker.monitoring.draining.load(std::memory_order_relaxed)) {
+    description.role = Role::other;
+    description.why = "draining";
+  }
+  Answer answer;
+  answer.body = text(description);
+  return answer;
+}
+
+std::optional<std::uint64_t> event_id(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, id);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return id;
+}
+
+/// The newest id that the client has seen: from the URL, or from the field that a client sends when
+/// it reconnects.
+std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
+  auto parameters = query.request.query;
+  std::uint64_t seen = 0;
+  if (const auto last_event = event_id(query.head.find("Last-Event-ID"))) seen = *last_event;
+  while (const auto parameter = take_parameter(parameters)) {
+    const auto id = event_id(parameter->value);
+    if (!id)
+      return std::unexpected(
+          fmt::format("'{}={}' is not allowed: `since` is the id of an event, a whole number",
+                      parameter->name, parameter->value));
+    seen = *id;
+  }
+  return seen;
+}
+
+std::string all_events(const EventLog& log, std::uint64_t after) {
+  std::string body = fmt::format(R"({{"newest":{},"events":[)", log.newest());
+  bool follows = false;
+  for (const auto& event : log.since(after)) {
+    if (std::exchange(follows, true)) body += ",\n";
+    body += event.json;
+  }
+  return body += "]}";
+}
+
+/// The last events (`since=ID`: those after that id) as a JSON document; as server-sent events if
+/// the client accepts text/event-stream. 400 for another parameter, 503 if `max_event_streams`
+/// streams are open already.
+Answer events_answer(Query& query) {
+  auto& monitoring = query.worker.monitoring;
+  const auto after = last_seen(query);
+  if (!after) {
+    query.worker.counters.add(Count::bad_requests);
+    return refusal(400, after.error());
+  }
+  if (monitoring.events == nullptr) return refusal(404, "this process keeps no events");
+  // The id is older than the last restart: all events are new to the client.
+  const auto seen = *after > monitoring.events->newest() ? 0 : *after;
+  Answer answer;
+  if (!query.head.find("Accept").contains("text/event-stream")) {
+    answer.body = all_events(*monitoring.events, seen);
+    return answer;
+  }
+  const auto most = query.topology->settings.max_event_streams.value;
+  if (monitoring.event_streams.load(std::memory_order_relaxed) >= most)
+    return refusal(
+        503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
+  answer.content_type = "text/event-stream";
+  answer.source = std::make_unique<EventStream>(query.worker, *monitoring.events, seen);
+  return answer;
+}
+
+Answer wrong_request(Query& query, int status, std::string_view reason) {
+  query.worker.counters.add(Count::bad_requests);
+  return refusal(status, reason);
+}
+
+/// The parameters of `/explain`.
+struct ExplainParameters {
+  std::string table;
+  Operation operation = Operation::read;
+};
+
+std::expected<ExplainParameters, std::string> explain_parameters(std::string_view text) {
+  ExplainParameters parameters;
+  while (const auto parameter = take_parameter(text)) {
+    const auto& [name, value] = *parameter;
+    if (name == "table") {
+      parameters.table = value;
+    } else if (name == "operation" && (value == "read" || value == "write")) {
+      parameters.operation = value == "read" ? Operation::read : Operation::write;
+    } else if (name == "operation") {
+      return std::unexpected(fmt::format("operation is read or write, not '{}'", value));
+    }
+  }
+  return parameters;
+}
+
+std::string explanation_in(const Worker& worker, std::string_view id) {
+  std::string text;
+  for (const auto* ring : {&worker.explained_on_request, &worker.explained})
+    if (const auto* record = ring->find(id)) {
+      append_explanation(text, *record, Loop::now(), std::chrono::system_clock::now());
+      break;
+    }
+  return text;
+}
+
+/// A search through the records of all workers, one after the other.
+struct RecordSearch {
+  std::string id;
+  std::string found;
+
+  bool operator()(Worker& worker) {
+    found = explanation_in(worker, id);
+    return !found.empty();
+  }
+};
+
+/// `/explain?table=T`: what a request would see now, also with `read_preference` and `operation`.
+/// 400 for other parameters, 404 for an unknown table, with the known ones.
+Answer explain_table(Query& query) {
+  if (auto wrong =
+          read_request_fields(query.head, query.request.query, query.without_preference, query))
+    return wrong_request(query, 400, wrong->reason);
+  const auto parameters = explain_parameters(query.request.query);
+  if (!parameters) return wrong_request(query, 400, parameters.error());
+  if (parameters->table.empty())
+    return wrong_request(
+        query, 400,
+        fmt::format("{0}?table=NAME explains the current choice of mirrors, {0}/ID the choice for "
+                    "the request with this X-Request-Id",
+                    kExplainPath));
+  const auto* const table = query.topology->find(parameters->table);
+  if (table == nullptr)
+    return wrong_request(query, 404, query.topology->unknown(parameters->table));
+  const auto shards = table->shards.size();
+  ExplainRecord record(shards, shards * Candidates::kMost);
+  explain_now(query, *table, parameters->operation, record);
+  Answer answer;
+  append_explanation(answer.body, record, Loop::now(), std::chrono::system_clock::now());
+  return answer;
+}
+
+/// `/explain/ID`: what was decided about the request with this X-Request-Id, or with this number in
+/// the process. 404 if no worker has it any more.
+Task<Answer> explain_request(Query& query) {
+  const auto id = url_decoded(query.request.path.substr(kExplainPath.size() + 1));
+  const auto search = std::make_shared<RecordSearch>(RecordSearch{.id = id, .found = {}});
+  query.waited = true;
+  {
+    QueryStop when_over(query);
+    Stop& stop = when_over;
+    stop.arm(query.deadline, StopReason::deadline);
+    const bool searched = co_await ask_workers(query.worker, stop, search);
+    if (!searched) co_return refusal(504, "the search for the request took too long");
+  }
+  if (search->found.empty())
+    co_return wrong_request(
+        query, 404,
+        fmt::format("no request '{}' among the last {} of each worker (explain_requests) and the "
+                    "last ones with X-Karmad-Explain: 1",
+                    id, query.topology->settings.explain_requests.value));
+  Answer answer;
+  answer.body = std::move(search->found);
+  co_return answer;
+}
+
+/// Answers a request that holds several (Dialect::parts), one after the other. Each has an answer
+/// of its own within the whole, also if it fails.
+Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& several = served.endpoint.several;
+  std::expected<std::vector<RequestPart>, ClientError> parts;
+  auto read = [&] { parts = several.parts(query.request); };
+  if (is_long_work(query, query.request.body.size())) {
+    const auto end = co_await run_on_helper(query, query.request.body.size(), read);
+    if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  } else {
+    read();
+  }
+  if (!parts) co_return refused_query(query, served, parts.error());
+
+  const auto whole_request = query.request;
+  std::vector<std::string> bodies;
+  std::vector<PartAnswer> answers;
+  std::size_t size = 0;
+  Answer whole;
+  for (const auto& part : *parts) {
+    query.request = whole_request;
+    query.request.path = part.path;
+    query.request.path_table = part.tables;
+    query.request.path_table_raw = {};
+    query.request.body = part.body;
+    auto answer = co_await answer_query(query, served, scatter);
+    if (query.client_left || query.memory_denied()) co_return answer;
+    answers.push_back({.status = answer.status});
+    bodies.emplace_back(answer.content());
+    size += bodies.back().size();
+    whole.memory.charge(query.memory, 2 * size);  // the parts, and the answer made of them
+    query.worker.loop.buffers.give(std::move(answer.body));
+  }
+  query.request = whole_request;
+  for (std::size_t i = 0; i < bodies.size(); ++i) answers[i].body = bodies[i];
+  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - query.began);
+  whole.content_type = served.kind.content_type;
+  several.join(whole.body, answers, took);
+  co_return whole;
+}
 
 Answer text_json(int status, std::string body) {
   Answer answer;

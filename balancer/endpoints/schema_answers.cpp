@@ -11,8 +11,9 @@
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/schema/select.hpp"
 #include "balancer/schema/show.hpp"
-#include "balancer/status/collect.hpp"
+#include "balancer/schema/tables.hpp"
 #include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/snapshot.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {

@@ -6,13 +6,17 @@
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
+#include <span>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/agent_options.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
+
+// What an admin call is about, as JSON: the state before and after it.
 
 namespace karmad {
 namespace {
@@ -55,6 +59,53 @@ std::string expected_members(AdminVerb verb) {
   for (const auto name : members.required) all.emplace_back(name);
   for (const auto name : members.optional) all.push_back(fmt::format("{} (optional)", name));
   return fmt::format("{}", fmt::join(all, ", "));
+}
+
+template <class Members>
+std::string subject_of(Members members) {
+  std::string json;
+  {
+    Document out(json);
+    out.object([&] { members(out); });
+  }
+  return json;
+}
+
+std::string subject_of(const TableSettings& table, std::size_t shard,
+                       const MirrorSettings& mirror) {
+  return subject_of([&](Document& out) {
+    out.text("table", table.name);
+    out.value("shard", shard);
+    out.text("mirror", text(mirror.address));
+    out.text("state", word(mirror.state.value));
+    out.value("weight", mirror.weight.value);
+  });
+}
+
+std::string subject_of(const TableSettings& table) {
+  std::string strategies;
+  for (const auto& shard : table.shards) {
+    const auto strategy = shard.ha_strategy ? shard.ha_strategy->value : "default";
+    if (strategies.empty()) strategies = strategy;
+    if (strategies != strategy) strategies = "differs between shards";
+  }
+  return subject_of([&](Document& out) {
+    out.text("table", table.name);
+    out.text("strategy", strategies);
+    out.text("hedge", table.hedge.value);
+  });
+}
+
+std::string subject_of(const InstanceSettings& searchd) {
+  return subject_of([&](Document& out) {
+    out.raw("hedging", searchd.hedge_disabled.value ? "false" : "true");
+    out.text("log_level", word(searchd.log_level.value));
+  });
+}
+
+bool is_about_mirrors(const AdminCall& call) {
+  using enum AdminVerb;
+  return call.mirror || call.verb == reset_karma || call.verb == restore;
 }
 
 }  // namespace
@@ -218,6 +269,54 @@ std::expected<Overrides, AdminRefusal> apply(const AdminCall& call, const Settin
         409, fmt::format("{} mirrors and tables have changes already; restore some of them",
                          kMostOverrides)});
   return overrides;
+}
+
+std::vector<std::string> subjects(const AdminCall& call, const Settings& settings) {
+  std::vector<std::string> all;
+  if (!call.mirror && !call.table) all.push_back(subject_of(settings.searchd));
+  for (const auto& table : settings.tables) {
+    if (call.table && !wire::same_word(table.name, *call.table)) continue;
+    if (!call.mirror && (call.table || call.verb == AdminVerb::restore))
+      all.push_back(subject_of(table));
+    for (std::size_t s = 0; is_about_mirrors(call) && s < table.shards.size(); ++s)
+      for (const auto& mirror : table.shards[s].mirrors)
+        if (!call.mirror || text(mirror.address) == *call.mirror)
+          all.push_back(subject_of(table, s + 1, mirror));
+  }
+  return all;
+}
+
+std::vector<std::string> shards_without_mirrors(
+    const Settings& before, const Settings& after,
+    const std::function<bool(const std::string& address)>& works) {
+  const auto is_ready = [](const MirrorSettings& mirror) {
+    return mirror.state.value == ServiceState::ready;
+  };
+  const auto serves = [&](const MirrorSettings& mirror) {
+    return is_ready(mirror) && works(text(mirror.address));
+  };
+  std::vector<std::string> shards;
+  for (std::size_t t = 0; t < before.tables.size(); ++t)
+    for (std::size_t s = 0; s < before.tables[t].shards.size(); ++s) {
+      const auto& had = before.tables[t].shards[s].mirrors;
+      const auto& has = after.tables[t].shards[s].mirrors;
+      const auto loses = [&](auto counts) {
+        return std::ranges::any_of(had, counts) && std::ranges::none_of(has, counts);
+      };
+      if (loses(is_ready) || loses(serves))
+        shards.push_back(fmt::format("table {}, shard {}", before.tables[t].name, s + 1));
+    }
+  return shards;
+}
+
+std::string last_mirror_text(const std::vector<std::string>& shards) {
+  constexpr std::size_t kNamed = 8;
+  const auto named = std::span(shards).first(std::min(shards.size(), kNamed));
+  return fmt::format(
+      "no mirror that can serve searches would be left: {}{}; nothing was changed; with force "
+      "(\"force\":true, karmad ctl --force) it is done nevertheless",
+      fmt::join(named, "; "),
+      shards.size() > kNamed ? fmt::format(" and {} more", shards.size() - kNamed) : "");
 }
 
 }  // namespace karmad

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "balancer/operate/overrides.hpp"
+#include "config/settings/settings.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
@@ -78,5 +80,37 @@ std::expected<std::vector<MirrorName>, AdminRefusal> mirrors_of(const AdminCall&
 /// What the call is about, with its state in these settings: elements of a JSON array such as
 /// `{"table":"t","mirror":"10.0.0.1:9308","state":"ready","weight":1}`.
 std::vector<std::string> subjects(const AdminCall& call, const Settings& settings);
+
+/// The answer to an admin call: JSON.
+struct AdminResult {
+  int status = 200;
+  std::string body;
+};
+
+/// Does what operators ask for. Any thread may call; `done` is called once, on any thread, when
+/// every worker uses the change.
+class AdminDesk {
+ public:
+  using Done = std::move_only_function<void(AdminResult)>;
+
+  /// `who`: the operator's address, for the log.
+  virtual void call(AdminCall call, std::string who, Done done) = 0;
+  /// The effective settings with their sources, the expected shares, and what the operator changed.
+  virtual void describe(Done done) = 0;
+
+ protected:
+  ~AdminDesk() = default;
+};
+
+/// Shards that lose their last mirror that can serve searches when the settings `before` become
+/// `after`, as `table t, shard 1`. A mirror can serve if it is in the state `ready` and `works`
+/// says so of its address. If none of a shard works, the states alone count. Both settings have the
+/// same tables and shards. Pure.
+std::vector<std::string> shards_without_mirrors(
+    const Settings& before, const Settings& after,
+    const std::function<bool(const std::string& address)>& works);
+
+/// The reason to refuse such a change.
+std::string last_mirror_text(const std::vector<std::string>& shards);
 
 }  // namespace karmad

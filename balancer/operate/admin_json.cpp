@@ -1,6 +1,6 @@
 #include "balancer/operate/admin_json.hpp"
 
-#include "balancer/status/document.hpp"
+#include "agent/stats/document.hpp"
 
 namespace karmad {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/expected_shares.hpp"
 #include "config/effective.hpp"
 

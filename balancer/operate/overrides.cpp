@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
 
 #include <set>
 
+#include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/agent_options.hpp"
 #include "config/settings/words.hpp"
+
+// The state file: {"version":1,"mirrors":[{"table","address","state","configured_state","weight",
+// "configured_weight"}],"tables":[{"table","strategy","configured_strategy","hedging",
+// "configured_hedge"}],"hedging":true,"log_level":"info"}. Members that were not changed are
+// missing. "found" is what sources and names said last (last_found_json()).
 
 namespace karmad {
 namespace {
@@ -50,6 +60,111 @@ bool was_reconfigured(std::optional<Override<T>>& by, const std::string& now) {
   by.reset();
   return true;
 }
+
+constexpr unsigned kVersion = 1;
+constexpr std::size_t kLongestState = 16 << 20;
+
+using Json = rapidjson::Value;
+
+std::string_view truth(bool value) {
+  return value ? "true" : "false";
+}
+
+template <class T>
+void put_configured(Document& out, std::string_view name, const Override<T>& by) {
+  if (by.configured) out.text(name, *by.configured);
+}
+
+/// Reads the file's members; the first mistake ends it.
+class OverridesReader {
+ public:
+  std::expected<Overrides, std::string> run(std::string_view json) {
+    if (json.size() > kLongestState) return std::unexpected("it is larger than 16 MB");
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+        json.data(), json.size());
+    if (document.HasParseError())
+      return std::unexpected(fmt::format("not JSON at byte {}: {}", document.GetErrorOffset(),
+                                         rapidjson::GetParseError_En(document.GetParseError())));
+    const auto* version = member_of(&document, "version");
+    if (version == nullptr || !version->IsUint() || version->GetUint() != kVersion)
+      return std::unexpected(fmt::format("its version is not {}", kVersion));
+    Overrides overrides;
+    each(document, "mirrors", [&](const Json& item) {
+      auto& by = overrides.mirrors[{required(item, "table"), required(item, "address")}];
+      by.state = with_configured(word_in<ServiceState>(item, "state"), item, "configured_state");
+      by.weight = with_configured(weight(item), item, "configured_weight");
+    });
+    each(document, "tables", [&](const Json& item) {
+      auto& by = overrides.tables[required(item, "table")];
+      std::optional<std::string> strategy;
+      if (const auto name = text_of(member_of(&item, "strategy")); !name.empty()) strategy = name;
+      by.strategy = with_configured(std::move(strategy), item, "configured_strategy");
+      by.hedging = with_configured(truth_of(item, "hedging"), item, "configured_hedge");
+    });
+    overrides.hedging = truth_of(document, "hedging");
+    overrides.log_level = word_in<LogLevel>(document, "log_level");
+    if (overrides.size() > kMostOverrides) wrong_ = "it has too many entries";
+    if (!wrong_.empty()) return std::unexpected(wrong_);
+    return overrides;
+  }
+
+ private:
+  template <class Use>
+  void each(const Json& document, std::string_view name, Use use) {
+    const auto* list = member_of(&document, name);
+    if (list == nullptr) return;
+    if (!list->IsArray()) return mistake(name);
+    for (const auto& item : list->GetArray()) use(item);
+  }
+
+  template <class T>
+  static std::optional<Override<T>> with_configured(std::optional<T> value, const Json& item,
+                                                    std::string_view configured) {
+    if (!value) return std::nullopt;
+    Override<T> by{.value = *std::move(value)};
+    if (const auto text = text_of(member_of(&item, configured)); !text.empty())
+      by.configured = text;
+    return by;
+  }
+
+  void mistake(std::string_view name) {
+    if (wrong_.empty()) wrong_ = fmt::format("the member {} is missing or not as expected", name);
+  }
+
+  std::string required(const Json& item, std::string_view name) {
+    const auto text = text_of(member_of(&item, name));
+    if (text.empty()) mistake(name);
+    return std::string(text);
+  }
+
+  template <class Enum>
+  std::optional<Enum> word_in(const Json& item, std::string_view name) {
+    const auto* value = member_of(&item, name);
+    if (value == nullptr) return std::nullopt;
+    const auto found = kWords<Enum>.find(text_of(value));
+    if (!found) mistake(name);
+    return found;
+  }
+
+  std::optional<unsigned> weight(const Json& item) {
+    const auto* value = member_of(&item, "weight");
+    if (value == nullptr) return std::nullopt;
+    if (value->IsUint() && value->GetUint() <= kMostWeight) return value->GetUint();
+    mistake("weight");
+    return std::nullopt;
+  }
+
+  std::optional<bool> truth_of(const Json& item, std::string_view name) {
+    const auto* value = member_of(&item, name);
+    if (value == nullptr) return std::nullopt;
+    if (value->IsBool()) return value->GetBool();
+    mistake(name);
+    return std::nullopt;
+  }
+
+  std::string wrong_;
+};
 
 }  // namespace
 
@@ -111,6 +226,53 @@ std::vector<std::string> forget_reconfigured(Overrides& overrides, const Setting
   std::erase_if(overrides.tables,
                 [](const auto& entry) { return !entry.second.strategy && !entry.second.hedging; });
   return forgotten;
+}
+
+std::string overrides_json(const Overrides& overrides, std::string_view found) {
+  std::string json;
+  {
+    Document out(json);
+    out.object([&] {
+      out.value("version", kVersion);
+      out.array("mirrors", overrides.mirrors, [&](const auto& entry) {
+        const auto& [name, by] = entry;
+        out.object([&] {
+          out.text("table", name.table);
+          out.text("address", name.address);
+          if (by.state) {
+            out.text("state", word(by.state->value));
+            put_configured(out, "configured_state", *by.state);
+          }
+          if (by.weight) {
+            out.value("weight", by.weight->value);
+            put_configured(out, "configured_weight", *by.weight);
+          }
+        });
+      });
+      out.array("tables", overrides.tables, [&](const auto& entry) {
+        const auto& [name, by] = entry;
+        out.object([&] {
+          out.text("table", name);
+          if (by.strategy) {
+            out.text("strategy", by.strategy->value);
+            put_configured(out, "configured_strategy", *by.strategy);
+          }
+          if (by.hedging) {
+            out.raw("hedging", truth(by.hedging->value));
+            put_configured(out, "configured_hedge", *by.hedging);
+          }
+        });
+      });
+      if (overrides.hedging) out.raw("hedging", truth(*overrides.hedging));
+      if (overrides.log_level) out.text("log_level", word(*overrides.log_level));
+      if (!found.empty()) out.raw("found", found);
+    });
+  }
+  return json;
+}
+
+std::expected<Overrides, std::string> parse_overrides(std::string_view json) {
+  return OverridesReader().run(json);
 }
 
 }  // namespace karmad

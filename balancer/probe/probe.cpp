@@ -8,7 +8,6 @@
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/probe/judge_probe.hpp"
-#include "balancer/probe/probe_text.hpp"
 
 namespace karmad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "balancer/simulate/scenario_report.hpp"
+#include "balancer/simulate/simulation_result.hpp"
 
 namespace karmad {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "agent/json/json_line.hpp"
+#include "agent/stats/document.hpp"
 #include "balancer/simulate/html_text.hpp"
 
 namespace karmad {
@@ -61,33 +61,30 @@ std::vector<std::size_t> charted_results(const ScenarioReport& scenario, std::si
   return places;
 }
 
-/// Appends the values of an array, without zeros that tell nothing; an empty one is null.
+/// An array of numbers in few digits; an empty one is null.
 template <class Values, class ValueOf>
-void add_values(JsonLine& json, const Values& values, ValueOf value_of) {
-  const char* before = "[";
-  for (const auto& value : values) {
+void add_values(Document& out, std::string_view key, const Values& values, ValueOf value_of) {
+  out.array(key, values, [&](const auto& value) {
     const std::optional<double> number = value_of(value);
-    json.add(std::string_view(before));
-    json.add(std::string_view(number ? round_number(*number) : "null"));
-    before = ",";
-  }
-  if (*before == '[') json.add('[');
-  json.add(']');
+    out.raw(number ? round_number(*number) : "null");
+  });
 }
 
-/// What the charts of a scenario have in common: appends the beginning of the object of a chart, up
-/// to its lines.
-void begin_chart(JsonLine& json, std::string_view kind, const ScenarioReport& scenario,
-                 const SimulationResult& result) {
-  if (json.size() > 0) json.add(",\n");
-  json.add("{\"kind\":", Quoted{kind}, ",\"seconds\":");
-  json.add_number(end_second(result));
-  json.add(",\"marks\":");
-  add_values(json, scenario.changes,
-             [](const SimulatedChange& change) { return chart_seconds(change.at); });
-  json.add(",\"times\":");
-  add_values(json, points_of(result), [](const ChartPoint& point) { return point.from; });
-  json.add(",\"lines\":[");
+/// Appends the object of a chart to an array without brackets. `add_lines` adds its own members;
+/// the others are those that all charts of the scenario have.
+template <class AddLines>
+void add_chart(std::string& data, std::string_view kind, const ScenarioReport& scenario,
+               const SimulationResult& result, AddLines add_lines) {
+  if (!data.empty()) data += ",\n";
+  Document out(data);
+  out.object([&] {
+    out.text("kind", kind);
+    out.value("seconds", end_second(result));
+    add_values(out, "marks", scenario.changes,
+               [](const SimulatedChange& change) { return chart_seconds(change.at); });
+    add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
+    add_lines(out);
+  });
 }
 
 std::string chart_figure(std::string_view caption, std::string_view label,
@@ -100,23 +97,22 @@ std::string chart_figure(std::string_view caption, std::string_view label,
 
 /// A chart over the whole scenario with a line for each strategy; `value_of` a point.
 template <class ValueOf>
-void chart_of_all(JsonLine& json, std::string_view kind, const ScenarioReport& scenario,
+void chart_of_all(std::string& data, std::string_view kind, const ScenarioReport& scenario,
                   ValueOf value_of) {
   const auto places = charted_results(scenario, kMostChartLines);
   // All results of a scenario have the same intervals, but one may end early.
   const auto longest = std::ranges::max(
       places, {}, [&](auto place) { return scenario.results[place].intervals.size(); });
-  begin_chart(json, kind, scenario, scenario.results[longest]);
-  for (const auto place : places) {
-    const auto& result = scenario.results[place];
-    if (place != places.front()) json.add(',');
-    json.add("{\"name\":", Quoted{result.strategy}, ",\"place\":");
-    json.add_number(is_reference(result.strategy) ? -1 : static_cast<std::int64_t>(place));
-    json.add(",\"values\":");
-    add_values(json, points_of(result), value_of);
-    json.add('}');
-  }
-  json.add("]}");
+  add_chart(data, kind, scenario, scenario.results[longest], [&](Document& out) {
+    out.array("lines", places, [&](std::size_t place) {
+      const auto& result = scenario.results[place];
+      out.object([&] {
+        out.text("name", result.strategy);
+        out.value("place", is_reference(result.strategy) ? -1 : static_cast<std::int64_t>(place));
+        add_values(out, "values", points_of(result), value_of);
+      });
+    });
+  });
 }
 
 std::optional<double> p99_millis(const ChartPoint& point) {
@@ -129,10 +125,10 @@ std::optional<double> failed_percent(const ChartPoint& point) {
   return 100.0 * static_cast<double>(point.errors) / static_cast<double>(point.requests);
 }
 
-std::string error_chart(const ScenarioReport& scenario, JsonLine& json) {
+std::string error_chart(const ScenarioReport& scenario, std::string& data) {
   if (std::ranges::all_of(scenario.results, [](const auto& result) { return result.errors == 0; }))
     return "<p class=\"none\">No request failed with any strategy.</p>\n";
-  chart_of_all(json, "errors", scenario, failed_percent);
+  chart_of_all(data, "errors", scenario, failed_percent);
   return chart_figure("Failed requests, per cent",
                       scenario.name +
                           ": failed requests of each strategy over time, in per cent of the "
@@ -201,31 +197,32 @@ double highest_band(const ScenarioReport& scenario, const ChartedMirrors& mirror
   return mirrors.places.size() == mirrors.all || highest == 0 ? 100 : highest;
 }
 
-void traffic_chart(JsonLine& json, const ScenarioReport& scenario, const SimulationResult& result,
-                   const ChartedMirrors& mirrors, double most) {
-  begin_chart(json, "shares", scenario, result);
-  const auto points = points_of(result);
-  for (std::size_t i = 0; i < mirrors.places.size(); ++i) {
-    if (i > 0) json.add(',');
-    json.add("{\"name\":", Quoted{mirror_name(scenario, mirrors.places[i])}, ",\"changes\":");
-    json.add(std::string_view(i < mirrors.changed ? "true" : "false"));
-    json.add(",\"values\":");
-    add_values(json, points, [&](const ChartPoint& point) {
-      return 100 * mirror_share(point, mirrors.places[i]);
+void traffic_chart(std::string& data, const ScenarioReport& scenario,
+                   const SimulationResult& result, const ChartedMirrors& mirrors, double most) {
+  add_chart(data, "shares", scenario, result, [&](Document& out) {
+    const auto points = points_of(result);
+    std::size_t changed = mirrors.changed;
+    out.array("lines", mirrors.places, [&](std::size_t mirror) {
+      out.object([&] {
+        out.text("name", mirror_name(scenario, mirror));
+        out.value("changes", changed > 0);
+        add_values(out, "values", points,
+                   [&](const ChartPoint& point) { return 100 * mirror_share(point, mirror); });
+      });
+      if (changed > 0) --changed;
     });
-    json.add('}');
-  }
-  json.add("],\"most\":", std::string_view(round_number(most)), '}');
+    out.raw("most", round_number(most));
+  });
 }
 
-std::string traffic_charts(const ScenarioReport& scenario, JsonLine& json) {
+std::string traffic_charts(const ScenarioReport& scenario, std::string& data) {
   const auto mirrors = charted_mirrors(scenario);
   if (mirrors.places.empty()) return {};
   const auto most = highest_band(scenario, mirrors);
   std::string figures;
   for (const auto place : charted_results(scenario, kMostTrafficCharts)) {
     const auto& result = scenario.results[place];
-    traffic_chart(json, scenario, result, mirrors, most);
+    traffic_chart(data, scenario, result, mirrors, most);
     figures += chart_figure(
         result.strategy,
         fmt::format("{}, {}: share of each mirror in the attempts over time, as bands on each "
@@ -253,22 +250,21 @@ std::string line_classes(std::size_t strategy, bool reference) {
 
 std::string scenario_charts(const ScenarioReport& scenario, std::string& data) {
   if (charted_results(scenario, kMostChartLines).empty()) return {};
-  JsonLine json(data);
   std::string left_out;
   if (scenario.results.size() > kMostChartLines)
     left_out = fmt::format(
         "<p class=\"none\">The charts of all strategies show the first {}, and "
         "the last.</p>\n",
         kMostChartLines - 1);
-  chart_of_all(json, "p99", scenario, p99_millis);
+  chart_of_all(data, "p99", scenario, p99_millis);
   const auto p99 = chart_figure("p99 of answered requests, logarithmic",
                                 scenario.name +
                                     ": p99 of each strategy over time on a logarithmic scale. The "
                                     "table above has the values of the whole simulation.",
                                 "large");
-  const auto errors = error_chart(scenario, json);
+  const auto errors = error_chart(scenario, data);
   return fmt::format("{}<div class=\"charts\">\n{}{}</div>\n{}", left_out, p99, errors,
-                     traffic_charts(scenario, json));
+                     traffic_charts(scenario, data));
 }
 
 }  // namespace karmad

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "balancer/simulate/scenario_report.hpp"
+#include "balancer/simulate/simulation_result.hpp"
 
 namespace karmad {
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "balancer/core/worker.hpp"
 
@@ -19,5 +20,9 @@ struct GateText {
 /// the gates before the tickets. docs/admission.md describes every name.
 void append_admission_json(std::string& out, const Worker& worker,
                            std::span<const GateText> in_front = {});
+
+/// Statistics of the rate limiters for `GET /admission`, with the names of AC-044 and AC-055:
+/// `queues`, `connections`, `metrics` and `network`.
+std::vector<GateText> rate_texts(const Worker& worker);
 
 }  // namespace karmad

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/selection/selection.hpp"
-#include "balancer/status/document.hpp"
 #include "balancer/trace/trace_json.hpp"
 #include "balancer/watch/event_log.hpp"
 #include "strategies/narrow.hpp"

@@ -4,8 +4,8 @@
 
 #include <ranges>
 
+#include "agent/stats/document.hpp"
 #include "balancer/selection/selection.hpp"
-#include "balancer/status/document.hpp"
 
 namespace karmad {
 

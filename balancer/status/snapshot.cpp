@@ -1,8 +1,312 @@
 #include "balancer/status/snapshot.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+#include "agent/transport/loop/helper_pool.hpp"
+#include "balancer/admission/admission.hpp"
 #include "balancer/core/counters.hpp"
+#include "balancer/selection/first_pick.hpp"
+#include "balancer/status/readiness.hpp"
+#include "balancer/trace/line_writer.hpp"
+#include "strategies/read_preference_text.hpp"
 
 namespace karmad {
+namespace {
+
+using enum StatKind;
+
+/// As in the search server: all connections may be kept, but only an `agent_persistent` line counts
+/// as a pool.
+bool has_persistent_pool(const Agent& agent, const Topology& topology) {
+  const auto& limit = topology.settings.persistent_connections_limit;
+  if (limit && limit->value == 0) return false;
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards)
+      for (std::size_t i = 0; shard->persistent && i < shard->mirrors->size(); ++i)
+        if ((*shard->mirrors)[i].agent.get() == &agent) return true;
+  return false;
+}
+
+AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint now) {
+  AgentStatus status{.address = agent.name, .numbers = numbers_of(agent, now)};
+  status.pinged = topology.settings.ha_ping_interval.value > Micros{0} &&
+                  std::ranges::any_of(topology.pinged_agents,
+                                      [&](const auto& other) { return other.get() == &agent; });
+  status.has_pool = has_persistent_pool(agent, topology);
+  status.need_resolve =
+      agent.named() && topology.settings.hostname_lookup.value == LookUp::on_request;
+  status.alive = live(agent, topology.settings);
+  // A past error says nothing about an agent that works now.
+  if (status.numbers.errors_in_a_row > 0 ||
+      !agent.counters.answered.load(std::memory_order_relaxed)) {
+    status.last_error = agent.last_error();
+    status.last_error_at = agent.last_error_at();
+  }
+  return status;
+}
+
+class Collector {
+ public:
+  Collector(const Topology& topology, Worker& worker, TimePoint now)
+      : topology_(topology), worker_(worker), watch_(worker.monitoring.watch), now_(now) {
+    for (const auto& agent : topology.agents) {
+      if (agent->id >= places_.size()) places_.resize(agent->id + 1);
+      places_[agent->id] = snapshot_.agents.size();
+      snapshot_.agents.push_back(status_of(*agent, topology, now));
+    }
+  }
+
+  Snapshot run() {
+    for (const auto& table : topology_.tables) {
+      TableStatus status{.name = table->name, .dialect = std::string(table->dialect.name)};
+      if (table->requests) status.requests = table->requests->counts(now_);
+      status.totals = table->tally->totals();
+      if (watch_ != nullptr) status.trouble = watch_->trouble(*table);
+      for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
+      for (const auto& blackhole : table->blackholes) {
+        status.blackholes.resize(blackhole.line + 1);
+        status.blackholes.back().mirrors.push_back(
+            {.agent = place_of(*blackhole.agent), .tables = blackhole.tables, .blackhole = true});
+      }
+      snapshot_.tables.push_back(std::move(status));
+    }
+    return std::move(snapshot_);
+  }
+
+ private:
+  std::size_t place_of(const Agent& agent) {
+    const auto place = places_[agent.id];
+    ++snapshot_.agents[place].references;
+    return place;
+  }
+
+  ShardStatus shard_status(const Table& table, const Shard& shard) {
+    const auto& set = *shard.mirrors;
+    const auto& view = *set.view(worker_.loop.index);
+    const Selection selection(std::nullopt, table, topology_.settings,
+                              SelectionClass::may_use_secondary);
+    ShardStatus status{.strategy = set.strategy_name(),
+                       .kind = std::string(name(view.picture.kind)),
+                       .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
+                       .budget = shard.protection->budget.status(),
+                       .line = set.wait_queue().status(),
+                       .outliers = outliers(shard),
+                       .mixed = view.mixed};
+    if (table.retry_rules.adaptive_retries)
+      status.budget.tokens = static_cast<std::uint64_t>(shard.protection->tokens.tenths() / 10);
+    const auto shares = first_pick_shares({topology_, table, shard, selection, worker_});
+    auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
+    reports.resize(set.size());
+    double karma = 0;
+    for (std::size_t i = 0; i < set.size(); ++i) karma += weighted_karma(set[i]);
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      const auto& mirror = set[i];
+      status.mirrors.push_back({.agent = place_of(*mirror.agent),
+                                .tables = mirror.tables,
+                                .weight = karma > 0 ? weighted_karma(mirror) / karma : 0,
+                                .probability = shares[i],
+                                .persistent = shard.persistent,
+                                .service = service(set, i),
+                                .standing = standing(selection.at(shard), view, i),
+                                .signals = signals(mirror.signals),
+                                .attempts = mirror.tally.attempts(),
+                                .since_start = mirror.tally.totals(),
+                                .report = std::move(reports[i])});
+    }
+    return status;
+  }
+
+  static double weighted_karma(const Mirror& mirror) {
+    return mirror.karma() * mirror.weight() * mirror.signals.started();
+  }
+
+  static MirrorService service(const MirrorSet& set, std::size_t mirror) {
+    const auto out = set.out_of_service();
+    auto state = ServiceState::ready;
+    if (out.drained.contains(mirror)) state = ServiceState::drain;
+    if (out.maint.contains(mirror)) state = ServiceState::maint;
+    return {.state = state, .weight = set[mirror].weight()};
+  }
+
+  static SignalStatus signals(const MirrorSignals& of) {
+    const auto micros = [](float time) { return Micros{static_cast<Micros::rep>(time)}; };
+    SignalStatus status{.penalty = micros(of.penalty()), .started = of.started()};
+    if (of.latency() > 0) status.duration = micros(of.latency());
+    return status;
+  }
+
+  static std::optional<OutlierStatus> outliers(const Shard& shard) {
+    const auto& of = shard.protection->outliers;
+    if (!of) return std::nullopt;
+    return OutlierStatus{.ejected = of->ejected().size(),
+                         .ejections = of->ejections(),
+                         .panic = of->panic(),
+                         .panics = of->panics()};
+  }
+
+  static Standing standing(const Need* need, const SetView& view, std::size_t i) {
+    const auto& facts = view.picture.mirrors[i];
+    const auto& state = view.mirrors[i];
+    Standing standing{.role = std::string(name(facts.role)),
+                      .tags = text(facts.tags),
+                      .generation = state.description.generation,
+                      .rtt = facts.rtt,
+                      .load = state.description.load};
+    if (facts.role == Role::replica) standing.staleness = staleness(view.picture, i);
+    if (const auto least = state.trips.least(); least > Micros{0}) standing.least_rtt = least;
+    if (need != nullptr) standing.unsuitable = why_unsuitable(*need, view.picture, i);
+    if (!standing.unsuitable.empty() && !state.why.empty())
+      standing.unsuitable.append(": ").append(state.why);
+    return standing;
+  }
+
+  const Topology& topology_;
+  Worker& worker_;
+  const MirrorWatch* watch_;
+  TimePoint now_;
+  Snapshot snapshot_;
+  std::vector<std::size_t> places_;  ///< in it, by Agent::id
+};
+
+/// Sums over all shards.
+void write_shards(StatsWriter& out, const Snapshot& snapshot) {
+  RetryBudgetStatus budget;
+  std::uint64_t in_line = 0;
+  std::uint64_t over = 0;
+  for (const auto& agent : snapshot.agents) over += agent.numbers.over_in_flight;
+  for (const auto& table : snapshot.tables)
+    for (const auto& shard : table.shards) {
+      in_line += shard.line.waiting;
+      budget.live += shard.budget.live;
+      budget.extras += shard.budget.extras;
+      budget.saved += shard.budget.saved;
+      budget.given += shard.budget.given;
+      budget.refused += shard.budget.refused;
+    }
+  write(out, budget);
+  out.add({"max_in_flight_waiting",
+           "queries that wait because all mirrors of a shard have max_in_flight attempts", gauge},
+          in_line);
+  out.add({"max_in_flight_over",
+           "attempts above max_in_flight, admitted because of admission = monitor"},
+          over);
+}
+
+void write_counters(StatsWriter& out, const Worker& worker) {
+  for (const auto& [count, stat] : kCountStats) {
+    std::uint64_t sum = 0;
+    for (const auto& each : worker.all) sum += each->counters[count];
+    if (count != Count::connections) out.add(stat, sum);  // ProcessStatus has these
+  }
+}
+
+void write_attempt_results(StatsWriter& out, const Worker& worker) {
+  AttemptResultTotals totals;
+  for (const auto& each : worker.all) each->attempt_results.add_to(totals);
+  write(out, totals);
+}
+
+/// Writes the delays of the workers' loops.
+void write_loops(StatsWriter& out, const Worker& worker) {
+  Micros longest{};
+  std::uint64_t late = 0;
+  for (const auto& each : worker.all) {
+    longest = std::max(longest, each->loop.delay().longest());
+    late += each->loop.delay().late();
+  }
+  out.add({.name = "loop_longest_delay",
+           .help = "longest delay of a worker's event loop in the last one to two minutes",
+           .kind = gauge,
+           .unit = Unit::milliseconds,
+           .row = "loop_longest_delay_ms",
+           .decimals = 1},
+          longest);
+  out.add({"loop_delays", "delays of a worker's event loop of more than 5 ms"}, late);
+}
+
+void write_admission(StatsWriter& out, const Admission& admission) {
+  std::uint64_t exempt = 0;
+  std::uint64_t would_wait = 0;
+  std::uint64_t would_be_refused = 0;
+  for (const auto& [name, label, pool] : admission.pools()) {
+    const auto of = pool->statistics();
+    out.labelled({"pool", label}, [&] {
+      write(out, of);
+      write_delinquent(out, of);
+      for (std::size_t p = 0; p < kPriorities; ++p)
+        out.labelled({"priority", karmad::name(static_cast<Priority>(p))},
+                     [&] { write(out, of.by_priority[p]); });
+    });
+    exempt += of[Priority::exempt].started_processing;
+    for (const auto priority : {Priority::normal, Priority::low}) {
+      would_wait += of[priority].would_queue;
+      would_be_refused += of[priority].would_refuse;
+    }
+  }
+  out.add({"tickets_exempt", "requests that needed no ticket, such as those about karmad itself"},
+          exempt);
+  out.add({"tickets_would_wait",
+           "requests that would have waited for a ticket without admission = monitor"},
+          would_wait);
+  out.add({"tickets_would_be_refused", "requests that would be refused with admission = enforce"},
+          would_be_refused);
+  if (const auto probing = admission.probing(); probing.reads || probing.writes)
+    write(out, probing);
+}
+
+void write_rates(StatsWriter& out, const RateGates& rates, TimePoint now) {
+  out.add(kConnectionsQueued, rates.connections.asleep());
+  out.add(kConnectionsLeftQueue, rates.left_queue.load(std::memory_order_relaxed));
+  out.add(kTimeToHead, static_cast<std::uint64_t>(rates.time_to_head.get()));
+  out.labelled({"limiter", "connections"}, [&] {
+    write(out, rates.connections.counts(now));
+    write_queue(out, rates.connections.counts(now));
+  });
+  out.labelled({"limiter", "requests"}, [&] { write(out, rates.requests.counts(now)); });
+  write(out, rates.client_counts());
+}
+
+/// Writes numbers that belong neither to an agent nor to a table.
+void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, TimePoint now) {
+  const auto& process = worker.process;
+  const auto& limits = worker.limits;
+  const auto& monitoring = worker.monitoring;
+  const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+  write_counters(out, worker);
+  write_attempt_results(out, worker);
+  write(out, monitoring.reloads);
+  write_shards(out, snapshot);
+  out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},
+          read(process.waiting_selections));
+  std::uint64_t unasked = 0;
+  std::uint64_t shortages = 0;
+  for (const auto& each : worker.all) {
+    unasked += each->loop.unasked.get();
+    shortages += each->loop.shortages.get();
+  }
+  out.add({"unasked_bytes", "connections closed because the agent sent unrequested bytes"},
+          unasked);
+  out.add({"connection_shortages",
+           "connects that failed because karmad had no local port, descriptor or memory"},
+          shortages);
+  out.add({"event_streams", "clients that read the stream of /events now", gauge},
+          read(monitoring.event_streams));
+  out.add({"connections_open", "client connections open now", gauge},
+          read(worker.connections.open));
+  out.add({"admin_connections_open", "connections to the admin listeners open now", gauge},
+          read(worker.connections.admin_open));
+  write_loops(out, worker);
+  write(out, process.helpers);
+  write(out, limits.memory);
+  write_rates(out, limits.rates, now);
+  if (limits.admission != nullptr) write_admission(out, *limits.admission);
+  out.labelled({"log", "access_log"}, [&] { write(out, process.access_log); });
+  out.labelled({"log", "log"}, [&] { write(out, monitoring.log); });
+}
+
+}  // namespace
 
 using enum StatKind;
 
@@ -85,6 +389,36 @@ void write_periods(StatsWriter& out, const Snapshot& snapshot) {
            "period_s", 0},
           snapshot.period);
   out.add({"stored_periods", "number of periods that are kept", gauge}, snapshot.stored_periods);
+}
+
+void add_histories(Snapshot& snapshot, const Topology& topology) {
+  const auto now = Loop::now();
+  assert(snapshot.agents.size() == topology.agents.size());
+  for (std::size_t a = 0; a < topology.agents.size(); ++a) {
+    const auto& history = topology.agents[a]->history;
+    auto& status = snapshot.agents[a];
+    for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
+      status.periods[i] = history.over(kShownPeriods[i], now);
+    status.latency = history.quantiles(now);
+  }
+}
+
+Snapshot collect(Worker& worker) {
+  const auto topology = worker.topology();
+  const auto now = Loop::now();
+  auto snapshot = Collector(*topology, worker, now).run();
+  snapshot.period = topology->settings.ha_period_karma.value;
+  auto& process = snapshot.process;
+  process.uptime = std::chrono::duration_cast<Micros>(now - worker.monitoring.started);
+  process.version = KARMAD_VERSION;
+  process.started_at = worker.monitoring.started_at;
+  if (worker.monitoring.sources != nullptr) process.sources = worker.monitoring.sources->all();
+  process.workers = static_cast<unsigned>(worker.all.size());
+  for (const auto& each : worker.all) process.connections += each->counters[Count::connections];
+  StatsRecorder recorder;
+  write(recorder, worker, snapshot, now);
+  process.counters = recorder.take();
+  return snapshot;
 }
 
 }  // namespace karmad

@@ -12,6 +12,7 @@
 #include "agent/mirrors/agent_numbers.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/stats/history.hpp"
+#include "balancer/core/worker.hpp"
 #include "balancer/discovery/source_board.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/retry_budget.hpp"
@@ -132,5 +133,13 @@ struct Snapshot {
   std::vector<TableStatus> tables;
 };
 void write_periods(StatsWriter& out, const Snapshot& snapshot);
+
+/// Reads the data of the status, except the histories of agents: the topology of this worker and
+/// the counters of all. No worker waits; the numbers are from about the same moment.
+Snapshot collect(Worker& worker);
+
+/// Adds the histories of all agents: their last periods and latencies. `topology` is the one that
+/// the snapshot was collected from. Any thread: with many agents this is most of the work.
+void add_histories(Snapshot& snapshot, const Topology& topology);
 
 }  // namespace karmad

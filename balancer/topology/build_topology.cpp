@@ -1,24 +1,58 @@
-#include "balancer/topology/topology.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
+#include "agent/health/former_places.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
-#include "balancer/topology/former_shard.hpp"
 #include "balancer/topology/rule_reader.hpp"
-#include "balancer/topology/slot_limits.hpp"
+#include "balancer/topology/topology.hpp"
 #include "config/settings/inherit.hpp"
 #include "strategies/kinds/registry.hpp"
 
 namespace karmad {
-
 namespace {
+
+using Agents = std::vector<std::shared_ptr<Agent>>;  ///< of a shard, in the order of its mirrors
+
+/// The shard before a reload that a new shard replaces, and the mirrors that both have: those at
+/// the same agent with the same names of the table.
+struct FormerShard {
+  std::shared_ptr<const Shard> shard;  ///< null: no mirror existed before
+  FormerPlaces places;
+};
+
+/// The positions of the shard's mirrors in that shard.
+FormerShard former_shard(std::shared_ptr<const Shard> before, const Agents& agents,
+                         const ShardSettings& settings) {
+  FormerShard former{std::move(before), FormerPlaces(agents.size())};
+  const auto& set = *former.shard->mirrors;
+  for (std::size_t now = 0; now < agents.size(); ++now)
+    for (std::size_t then = 0; then < set.size(); ++then)
+      if (set[then].agent == agents[now] && set[then].tables == settings.mirrors[now].tables)
+        former.places[now] = then;
+  return former;
+}
+
+/// Chooses the shard of the former table, if any, with most mirrors in common.
+FormerShard former_shard(const Table* before, const Agents& agents, const ShardSettings& settings) {
+  FormerShard best{nullptr, FormerPlaces(agents.size())};
+  if (before == nullptr) return best;
+  const auto in_common = [](const FormerShard& former) {
+    return std::ranges::count_if(former.places,
+                                 [](const auto& place) { return place.has_value(); });
+  };
+  for (const auto& shard : before->shards)
+    if (auto next = former_shard(shard, agents, settings); in_common(next) > in_common(best))
+      best = std::move(next);
+  return best;
+}
 
 template <class T>
 void insert_new(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>& item) {

@@ -1,16 +1,36 @@
 #pragma once
 
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "agent/mirrors/agent_slots.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
-#include "balancer/topology/shard_definition.hpp"
+#include "balancer/topology/topology.hpp"
 #include "config/settings/settings.hpp"
 #include "strategies/read_preference.hpp"
 
 namespace karmad {
+
+/// The value of a `max_in_flight` setting.
+struct SlotLimit {
+  unsigned most = 0;  ///< 0: unlimited
+  bool automatic = false;
+  bool limits() const { return most != 0 || automatic; }
+  bool operator==(const SlotLimit&) const = default;
+};
+
+/// `unlimited` (or 0), a number up to a million, `auto`; otherwise an error.
+std::expected<SlotLimit, std::string> parse_slot_limit(std::string_view text);
+
+/// The bounds of `auto`, without a limit yet.
+AgentSlotRules slot_rules(const InstanceSettings& settings);
+
+/// Combines limits: the strictest one counts for the agent.
+void add_limit(AgentSlotRules& rules, const SlotLimit& limit);
 
 /// Converts effective settings to rules, and checks those that config/ cannot: strategies, read
 /// preferences, roles, tags, kinds of pings, hedging. For an invalid setting the rules have the

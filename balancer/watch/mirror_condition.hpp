@@ -1,18 +1,132 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "balancer/watch/failure_spell.hpp"
-#include "balancer/watch/recent_work.hpp"
 #include "balancer/watch/slowness.hpp"
 #include "config/settings/settings.hpp"
 #include "config/text/enum_names.hpp"
+#include "strategies/time.hpp"
 
 namespace karmad {
+
+/// Attempts of one mirror.
+struct RecentWork {
+  std::uint64_t attempts = 0;  ///< started
+  std::uint64_t failures = 0;  ///< ended in an error of the mirror
+  std::uint64_t queries = 0;   ///< answered
+  Micros query_time{};         ///< sum for the answered ones
+  std::uint64_t connects = 0;
+  Micros connect_time{};
+
+  RecentWork operator-(const RecentWork& other) const {
+    return {attempts - other.attempts, failures - other.failures,
+            queries - other.queries,   query_time - other.query_time,
+            connects - other.connects, connect_time - other.connect_time};
+  }
+  /// Mean time of an answered query.
+  std::optional<Micros> mean() const { return over(query_time, queries); }
+  std::optional<Micros> mean_connect() const { return over(connect_time, connects); }
+
+ private:
+  static std::optional<Micros> over(Micros sum, std::uint64_t count) {
+    if (count == 0) return std::nullopt;
+    return sum / static_cast<std::int64_t>(count);
+  }
+};
+
+/// The work of the last seconds, from sums since the start that are sampled at equal intervals.
+class WorkWindow {
+ public:
+  static constexpr std::size_t kSamples = 20;  ///< 10 s at two samples per second
+  static constexpr std::size_t kFewest = 4;
+  static constexpr std::size_t kSecond = 2;
+  static constexpr std::uint64_t kEnough = 20;
+
+  void add(const RecentWork& since_start) {
+    samples_[added_ % samples_.size()] = since_start;
+    ++added_;
+  }
+
+  /// The work of the last 2 s.
+  RecentWork latest() const { return since(kFewest); }
+  /// The work of the last 10 s.
+  RecentWork longest() const { return since(kSamples); }
+  /// The work of the last second; nothing before it was watched for so long.
+  RecentWork last_second() const { return added_ > kSecond ? since(kSecond) : RecentWork(); }
+
+  /// The work of the last 2 s; with fewer than 20 attempts in them, of up to 10 s.
+  RecentWork recent() const {
+    RecentWork work;
+    for (std::size_t back = 1; back < std::min(added_, samples_.size()); ++back) {
+      work = at(0) - at(back);
+      if (back >= kFewest && work.attempts >= kEnough) break;
+    }
+    return work;
+  }
+
+ private:
+  RecentWork since(std::size_t samples) const {
+    if (added_ < 2) return {};
+    return at(0) - at(std::min(added_ - 1, samples));
+  }
+  const RecentWork& at(std::size_t back) const {
+    return samples_[(added_ - 1 - back) % samples_.size()];
+  }
+
+  std::array<RecentWork, kSamples + 1> samples_;
+  std::size_t added_ = 0;
+};
+
+/// A time in which searches at a mirror fail, found from sums that are sampled twice a second.
+/// Pings do not count: a mirror may answer them and fail every search.
+///
+/// It begins when the last three searches failed, or a fifth of at least five recent ones and two.
+/// It ends when so many searches in a row were answered that a mirror that fails as many as this
+/// one did would do that once in ten thousand times; of a mirror that failed every search, three.
+/// It ends too when a ping is answered by a mirror that could not be reached.
+class FailureSpell {
+ public:
+  static constexpr std::uint32_t kInARow = 3;
+  static constexpr std::uint64_t kFewAttempts = 5;
+  static constexpr double kFailingShare = 0.2;
+  static constexpr double kChance = 1e-4;
+  static constexpr std::uint32_t kLasting = 10;  ///< 5 s
+
+  /// The last searches, in their order.
+  struct LastSearches {
+    std::uint32_t failed_in_a_row = 0;    ///< since the last answer
+    std::uint32_t answered_in_a_row = 0;  ///< since the last failure, or fewer
+    bool reached = false;                 ///< the last one got no connection, but then a ping did
+  };
+  /// `since_start`: the sums; `recent`: WorkWindow::recent().
+  void observe(const RecentWork& since_start, const RecentWork& recent, const LastSearches& last);
+
+  bool goes_on() const { return goes_on_; }
+  std::uint32_t in_a_row() const { return in_a_row_; }
+  /// The last search failed, and none was answered for kLasting samples: a strategy that avoids the
+  /// mirror for that may never ask it for a third time.
+  bool lasts() const { return samples_ >= kLasting; }
+  /// Answers since the last failure.
+  std::uint64_t answers() const { return answers_; }
+
+ private:
+  std::uint64_t answers_that_end_it() const;
+
+  bool goes_on_ = false;
+  std::uint32_t in_a_row_ = 0;
+  std::uint32_t samples_ = 0;  ///< with failures in a row, the last ones
+  std::uint64_t answers_ = 0;
+  RecentWork last_;  ///< sums at the last sample
+  // Of this spell:
+  std::uint64_t failed_ = 0;
+  std::uint64_t ended_ = 0;
+};
 
 /// The state of a mirror as an operator sees it. A later value is worse.
 enum class MirrorCondition : std::uint8_t {

@@ -88,6 +88,12 @@ Severity severity_of(MirrorCondition to, const SetCount& before, const SetCount&
   return Severity::info;
 }
 
+LogLevel level_of(OperatorEvent::Severity severity) {
+  using enum OperatorEvent::Severity;
+  if (severity == error) return LogLevel::error;
+  return severity == warning ? LogLevel::warning : LogLevel::info;
+}
+
 }  // namespace
 
 std::string diagnosis(std::string_view address, const MirrorReport& report) {
@@ -358,6 +364,15 @@ void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, cons
           fmt::format("table {}, shard {}: {}: {} (was {}{})", place.table.name, place.shard,
                       text(count), diagnosis(agent.name, report), name(from), state_of_process())};
   news_.tell(event, now, wall);
+}
+
+void OperatorLog::tell(const OperatorEvent& event, TimePoint now, WallTime wall) {
+  events_.add(event, wall);
+  const auto left_out = lines_.may_write(now);
+  if (!left_out) return;
+  const auto before =
+      *left_out == 0 ? "" : fmt::format(" ({} lines were left out before)", *left_out);
+  log_with_members(level_of(event.severity), event.message + before, members_of(event));
 }
 
 }  // namespace karmad

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "balancer/topology/topology.hpp"
+#include "balancer/trace/line_rate.hpp"
 #include "balancer/watch/event_log.hpp"
 #include "balancer/watch/mirror_condition.hpp"
 #include "balancer/watch/table_success.hpp"
@@ -97,6 +98,20 @@ class MirrorWatch {
   std::unordered_map<const TableTally*, WatchedTable> tables_;
   std::uint64_t round_ = 0;
   std::size_t troubles_ = 0;  ///< mirrors in trouble, of all tables
+};
+
+/// Writes a log line and an event for each change that is told; at most kLinesPerSecond lines.
+/// For one thread.
+class OperatorLog final : public OperatorNews {
+ public:
+  static constexpr std::uint32_t kLinesPerSecond = 50;
+
+  explicit OperatorLog(EventLog& events) : events_(events) {}
+  void tell(const OperatorEvent& event, TimePoint now, WallTime wall) override;
+
+ private:
+  EventLog& events_;
+  LineRate lines_{kLinesPerSecond};
 };
 
 }  // namespace karmad

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "config/text/expand.hpp"
+#include "config/text/parse.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

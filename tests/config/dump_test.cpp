@@ -1,4 +1,4 @@
-#include "config/dump.hpp"
+#include "config/effective.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "config/text/expand.hpp"
+#include "config/text/parse.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "config/agent_line.hpp"
-#include "config/dump.hpp"
+#include "config/effective.hpp"
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
 #include "tests/config/written.hpp"

@@ -1,4 +1,4 @@
-#include "config/read.hpp"
+#include "config/load.hpp"
 
 #include <gtest/gtest.h>
 

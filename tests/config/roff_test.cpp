@@ -1,4 +1,4 @@
-#include "config/text/roff.hpp"
+#include "config/manual_page.hpp"
 
 #include <gtest/gtest.h>
 

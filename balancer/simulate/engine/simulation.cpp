@@ -4,18 +4,324 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <queue>
+#include <tuple>
 
-#include "balancer/simulate/engine/arrivals.hpp"
-#include "balancer/simulate/engine/oracle.hpp"
-#include "balancer/simulate/engine/recorded_result.hpp"
 #include "balancer/simulate/masters/masters.hpp"
-#include "balancer/simulate/masters/simulated_settings.hpp"
+#include "balancer/simulate/replay/replay.hpp"
+#include "balancer/simulate/scenario/random_streams.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "balancer/simulate/simulation_result.hpp"
+#include "balancer/simulate/world/recorder.hpp"
+#include "balancer/simulate/world/world.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 namespace {
+
+/// The balancer with full knowledge, to compare strategies with: one for all masters, it knows each
+/// mirror's queue, speed, pauses and faults, and sends each request to the mirror with the shortest
+/// expected time. It repeats failed attempts elsewhere at once, and takes attempts away from a
+/// mirror in the moment that it stops to answer. It refuses requests that would wait in every queue
+/// for half of the scenario's `slo` or longer. It knows no service time in advance, and it does not
+/// hedge.
+class Oracle final : public SimulatedBalancer {
+ public:
+  explicit Oracle(SimulatedWorld& world);
+
+  void request_arrives(unsigned master, unsigned set) override;
+  void handle(const SimulatedEvent& event) override;
+  void mirror_changed(unsigned mirror, bool reset) override;
+  std::size_t in_progress() const override { return requests_.in_use(); }
+
+ private:
+  static constexpr unsigned kNone = UINT32_MAX;
+  struct Request {
+    std::uint32_t version = 0;  ///< also of its attempt: an attempt that was replaced has another
+    TimePoint arrived{};
+    unsigned set = 0;
+    unsigned mirror = kNone;  ///< of the attempt in progress
+    unsigned attempts = 0;
+    std::uint32_t attempt = 0;  ///< version of the attempt in progress
+  };
+
+  void send(std::uint32_t index);
+  void end_attempt(Request& request);
+  void end(std::uint32_t index, bool answered);
+  unsigned best(unsigned set);
+  bool is_too_late(unsigned mirror) const;
+
+  SimulatedWorld& world_;
+  SeededRandom random_;
+  ObjectPool<Request> requests_;
+  Micros client_timeout_;
+};
+
+Oracle::Oracle(SimulatedWorld& world)
+    : world_(world),
+      random_(random_stream(world.seed, RandomStream::oracle, 0)),
+      client_timeout_(std::llround(world.scenario.timeout * 1000)) {}
+
+void Oracle::request_arrives(unsigned /*master*/, unsigned set) {
+  const auto index = requests_.take();
+  auto& request = requests_[index];
+  request.arrived = world_.now;
+  request.set = set;
+  request.attempts = 0;
+  request.mirror = kNone;
+  world_.events.add_after(
+      world_.now, client_timeout_,
+      {.subject = index, .version = request.version, .kind = EventKind::client_gives_up});
+  send(index);
+}
+
+/// Among equals it draws: otherwise the first mirror of an idle set would get all requests.
+unsigned Oracle::best(unsigned set) {
+  auto shortest = std::numeric_limits<double>::infinity();
+  unsigned best = kNone;
+  unsigned equals = 0;
+  for (auto i = world_.layout.first(set); i < world_.layout.first(set + 1); ++i) {
+    const auto expected = world_.fleet.expected_micros(i, world_.fleet.load(i), world_.now);
+    if (expected > shortest || expected == std::numeric_limits<double>::infinity()) continue;
+    if (expected < shortest) equals = 0;
+    shortest = expected;
+    if (random_.below(++equals) == 0) best = i;
+  }
+  return best;
+}
+
+/// Even the shortest queue is so long that the answer would hardly count.
+bool Oracle::is_too_late(unsigned mirror) const {
+  const auto& fleet = world_.fleet;
+  const auto queueing = fleet.expected_micros(mirror, fleet.load(mirror), world_.now) -
+                        fleet.expected_micros(mirror, 0, world_.now);
+  return queueing > world_.scenario.slo * 1000 / 2;
+}
+
+void Oracle::send(std::uint32_t index) {
+  auto& request = requests_[index];
+  const auto mirror = best(request.set);
+  if (mirror == kNone || is_too_late(mirror) || request.attempts > world_.layout.size(request.set))
+    return end(index, false);
+  const auto reason = request.attempts++ == 0 ? Recorder::Reason::initial : Recorder::Reason::retry;
+  request.mirror = mirror;
+  world_.recorder.attempt_sent(mirror, reason, world_.now);
+  world_.fleet.send({index, ++request.attempt}, mirror, world_.now);
+}
+
+void Oracle::end_attempt(Request& request) {
+  if (request.mirror == kNone) return;
+  world_.recorder.attempt_ended(request.mirror);
+  request.mirror = kNone;
+}
+
+void Oracle::end(std::uint32_t index, bool answered) {
+  auto& request = requests_[index];
+  end_attempt(request);
+  ++request.attempt;
+  world_.recorder.request_ended(request.arrived, answered, world_.now);
+  requests_.give_back(index);
+}
+
+void Oracle::handle(const SimulatedEvent& event) {
+  auto& request = requests_[event.subject];
+  if (event.kind == EventKind::client_gives_up) {
+    if (request.version == event.version) end(event.subject, false);
+    return;
+  }
+  if (event.kind != EventKind::reply_arrives || request.attempt != event.version) return;
+  if (MirrorReply::unpack(event.detail).kind == MirrorReply::Kind::answer)
+    return end(event.subject, true);
+  end_attempt(request);
+  send(event.subject);
+}
+
+void Oracle::mirror_changed(unsigned mirror, bool /*reset*/) {
+  if (world_.fleet.answers(mirror)) return;
+  for (std::uint32_t index = 0; index < requests_.size(); ++index) {
+    if (requests_[index].mirror != mirror) continue;
+    end_attempt(requests_[index]);
+    send(index);
+  }
+}
+
+/// A request that reaches a master.
+struct SimulatedArrival {
+  TimePoint at{};
+  unsigned master = 0;
+  unsigned set = 0;
+};
+
+/// The requests of a simulation in order of time. They do not depend on the strategy.
+class Arrivals {
+ public:
+  virtual ~Arrivals() = default;
+  /// Empty: there are no more, or none before the end of the scenario.
+  virtual std::optional<SimulatedArrival> next() = 0;
+};
+
+/// A Poisson process, also where the rate changes.
+class PoissonArrivals final : public Arrivals {
+ public:
+  explicit PoissonArrivals(const SimulatedWorld& world)
+      : world_(world),
+        random_(random_stream(world.seed, RandomStream::arrivals, 0)),
+        micros_(static_cast<double>(world.now.time_since_epoch().count())),
+        rate_(world.scenario.rate) {}
+
+  std::optional<SimulatedArrival> next() override {
+    const auto at = next_time();
+    if (at >= world_.end) return std::nullopt;
+    const auto master = draw_master();
+    return SimulatedArrival{at, master, draw_set()};
+  }
+
+ private:
+  TimePoint next_time() {
+    auto needed = -std::log(1 - random_.uniform());
+    for (;;) {
+      const auto until = next_change();
+      const auto possible = (until - micros_) * rate_ / 1e6;
+      if (needed <= possible) break;
+      needed -= possible;
+      micros_ = until;
+      rate_ = world_.scenario.rate_changes[changes_++].rate;
+    }
+    micros_ += needed * 1e6 / rate_;
+    return TimePoint{Micros{static_cast<std::int64_t>(micros_)}};
+  }
+  unsigned draw_master() {
+    const auto masters = world_.scenario.masters;
+    return masters == 1 ? 0 : static_cast<unsigned>(random_.below(masters));
+  }
+  /// In proportion to the sizes of the sets.
+  unsigned draw_set() {
+    if (world_.layout.sets() == 1) return 0;
+    return world_.layout.set_of(static_cast<unsigned>(random_.below(world_.layout.mirrors())));
+  }
+  double next_change() const {
+    const auto& changes = world_.scenario.rate_changes;
+    if (changes_ == changes.size()) return std::numeric_limits<double>::infinity();
+    return static_cast<double>((world_.begin + changes[changes_].time).time_since_epoch().count());
+  }
+
+  const SimulatedWorld& world_;
+  SeededRandom random_;
+  double micros_;
+  double rate_;
+  std::size_t changes_ = 0;
+};
+
+/// One request for each shard of each recorded arrival.
+class ReplayedArrivals final : public Arrivals {
+ public:
+  explicit ReplayedArrivals(const SimulatedWorld& world)
+      : replay_(*world.scenario.replay),
+        begin_(world.begin),
+        random_(random_stream(world.seed, RandomStream::arrivals, 0)) {}
+
+  std::optional<SimulatedArrival> next() override {
+    while (shards_left_ == 0) {
+      if (next_ == replay_.arrivals.size()) return std::nullopt;
+      begin_arrival(replay_.arrivals[next_++]);
+    }
+    --shards_left_;
+    const auto set = sets_.first + shard_++ % sets_.count;
+    return SimulatedArrival{.at = at_, .set = set};
+  }
+
+ private:
+  /// The log does not tell which shards a search of fewer shards needs: it gets random neighbours.
+  void begin_arrival(const RecordedArrival& arrival) {
+    at_ = begin_ + arrival.at;
+    sets_ = replay_.tables[arrival.table];
+    shards_left_ = arrival.shards;
+    shard_ = arrival.shards < sets_.count ? static_cast<unsigned>(random_.below(sets_.count)) : 0;
+  }
+
+  const Replay& replay_;
+  const TimePoint begin_;
+  SeededRandom random_;
+  std::size_t next_ = 0;
+  TimePoint at_{};
+  Replay::TableSets sets_;
+  unsigned shard_ = 0;
+  unsigned shards_left_ = 0;
+};
+
+/// The recorded ones if the scenario replays an access log, otherwise a Poisson process.
+std::unique_ptr<Arrivals> arrivals_of(const SimulatedWorld& world) {
+  if (world.scenario.replay) return std::make_unique<ReplayedArrivals>(world);
+  return std::make_unique<PoissonArrivals>(world);
+}
+
+struct MirrorTime {
+  TimePoint at{};
+  unsigned mirror = 0;
+  auto operator<=>(const MirrorTime&) const = default;
+};
+
+/// Hands the attempts to the recorder in order of time.
+void record_attempts(const Replay& replay, Recorder& recorder) {
+  struct Cursor {
+    unsigned mirror = 0;
+    std::size_t next = 0;
+  };
+  std::priority_queue<MirrorTime, std::vector<MirrorTime>, std::greater<>> starts;
+  std::priority_queue<MirrorTime, std::vector<MirrorTime>, std::greater<>> ends;
+  std::vector<std::size_t> next(replay.mirrors.size());
+  const auto plan = [&](unsigned mirror) {
+    const auto attempts = replay.mirrors[mirror].recorded->attempts();
+    if (next[mirror] < attempts.size())
+      starts.push({TimePoint(attempts[next[mirror]].start), mirror});
+  };
+  const auto end_until = [&](TimePoint at) {
+    for (; !ends.empty() && ends.top().at <= at; ends.pop()) {
+      recorder.advance(ends.top().at);
+      recorder.attempt_ended(ends.top().mirror);
+    }
+  };
+  for (unsigned mirror = 0; mirror < next.size(); ++mirror) plan(mirror);
+  while (!starts.empty()) {
+    const auto [at, mirror] = starts.top();
+    starts.pop();
+    end_until(at);
+    recorder.advance(at);
+    recorder.attempt_sent(mirror, Recorder::Reason::initial, at);
+    const auto& attempt = replay.mirrors[mirror].recorded->attempts()[next[mirror]++];
+    ends.push({at + Micros(attempt.took_us), mirror});
+    plan(mirror);
+  }
+  end_until(TimePoint::max());
+}
+
+/// What the access log of a scenario tells about its own requests, each at one shard: from the
+/// start of its first attempt to its answer. All attempts after the first count as retries, since
+/// the log does not tell hedges apart. The strategy is kRecordedName.
+SimulationResult recorded_result(const Scenario& scenario) {
+  const auto& replay = *scenario.replay;
+  Recorder recorder(scenario, layout_of(scenario), TimePoint{});
+  record_attempts(replay, recorder);
+  // A sampled request stands for several; fractions are carried to the next one.
+  double copies = 0;
+  for (const auto& request : replay.trace.requests) {
+    const TimePoint start(request.start);
+    for (copies += request.weight; copies >= 0.5; --copies)
+      recorder.request_ended(start, request.answered, start + Micros(request.took_us));
+  }
+  auto result = recorder.result();
+  result.scenario = scenario.name;
+  result.strategy = kRecordedName;
+  const auto recorded = replay.trace.requests.size();
+  result.retries = result.attempts - std::min<std::uint64_t>(result.attempts, recorded);
+  result.extra = static_cast<double>(result.retries) / static_cast<double>(recorded);
+  return result;
+}
 
 class Run {
  public:

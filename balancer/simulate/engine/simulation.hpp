@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "balancer/simulate/scenario/scenario.hpp"
-#include "balancer/simulate/scenario_report.hpp"
+#include "balancer/simulate/simulation_result.hpp"
 
 namespace karmad {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/json/json_line.hpp"
+#include "agent/stats/document.hpp"
 #include "balancer/simulate/world/recorder.hpp"
 
 namespace karmad {
@@ -96,128 +96,74 @@ struct TimeColumn {
 constexpr std::array kTimes{TimeColumn{"noticed_ms", &R::noticed},
                             TimeColumn{"recovered_ms", &R::recovered}};
 
-void add_name(JsonLine& line, std::string_view name) {
-  line.add_quoted(name);
-  line.add(':');
+void add_time(Document& out, std::string_view key, Micros time) {
+  out.value(key, time, Unit::milliseconds);
 }
 
-void add_latency(JsonLine& line, const SimulatedLatency& latency) {
-  line.add(R"("p50_ms":)");
-  line.add_number(milliseconds(latency.p50));
-  line.add(R"(,"p90_ms":)");
-  line.add_number(milliseconds(latency.p90));
-  line.add(R"(,"p99_ms":)");
-  line.add_number(milliseconds(latency.p99));
-  line.add(R"(,"p999_ms":)");
-  line.add_number(milliseconds(latency.p999));
+void add_interval(Document& out, const SimulatedInterval& interval) {
+  out.object([&] {
+    add_time(out, "from_ms", interval.from);
+    out.value("requests", interval.requests);
+    out.value("errors", interval.errors);
+    add_time(out, "p50_ms", interval.latency.p50);
+    add_time(out, "p90_ms", interval.latency.p90);
+    add_time(out, "p99_ms", interval.latency.p99);
+    add_time(out, "p999_ms", interval.latency.p999);
+    out.array("mirrors", interval.mirrors, [&](const SimulatedMirrorInterval& mirror) {
+      out.object([&] {
+        out.value("attempts", mirror.attempts);
+        out.value("in_flight", mirror.in_flight);
+        out.value("share", mirror.share);
+      });
+    });
+  });
 }
 
-void add_interval(JsonLine& line, const SimulatedInterval& interval) {
-  line.add(R"({"from_ms":)");
-  line.add_number(milliseconds(interval.from));
-  line.add(R"(,"requests":)");
-  line.add_number(interval.requests);
-  line.add(R"(,"errors":)");
-  line.add_number(interval.errors);
-  line.add(',');
-  add_latency(line, interval.latency);
-  line.add(R"(,"mirrors":[)");
-  for (std::size_t i = 0; i < interval.mirrors.size(); ++i) {
-    const auto& mirror = interval.mirrors[i];
-    if (i != 0) line.add(',');
-    line.add(R"({"attempts":)");
-    line.add_number(mirror.attempts);
-    line.add(R"(,"in_flight":)");
-    line.add_number(mirror.in_flight);
-    line.add(R"(,"share":)");
-    line.add_number(mirror.share);
-    line.add('}');
-  }
-  line.add("]}");
+void add_news(Document& out, const SimulatedNews& news) {
+  out.object([&] {
+    add_time(out, "at_ms", news.at);
+    out.value("mirror", news.mirror);
+    out.text("state", news.state);
+    out.text("former_state", news.former_state);
+    out.text("reason", news.reason);
+  });
 }
 
-void add_news(JsonLine& line, const SimulatedNews& news) {
-  line.add(R"({"at_ms":)");
-  line.add_number(milliseconds(news.at));
-  line.add(R"(,"mirror":)");
-  line.add_number(news.mirror);
-  line.add(R"(,"state":)");
-  line.add_quoted(news.state);
-  line.add(R"(,"former_state":)");
-  line.add_quoted(news.former_state);
-  line.add(R"(,"reason":)");
-  line.add_quoted(news.reason);
-  line.add('}');
+void add_result(Document& out, const SimulationResult& result) {
+  out.object([&] {
+    out.text("strategy", result.strategy);
+    for (const auto& column : kNumbers) out.value(column.name, column.of(result));
+    for (const auto& column : kTimes) {
+      const auto time = result.*column.time;
+      out.value(column.name, time < Micros{0} ? StatValue() : StatValue(time), Unit::milliseconds);
+    }
+    add_time(out, "interval_ms", result.interval);
+    out.array("intervals", result.intervals,
+              [&](const SimulatedInterval& interval) { add_interval(out, interval); });
+    out.array("news", result.news, [&](const SimulatedNews& news) { add_news(out, news); });
+  });
 }
 
-void add_result(JsonLine& line, const SimulationResult& result) {
-  line.add(R"({"strategy":)");
-  line.add_quoted(result.strategy);
-  for (const auto& column : kNumbers) {
-    line.add(',');
-    add_name(line, column.name);
-    line.add_number(column.of(result));
-  }
-  for (const auto& column : kTimes) {
-    line.add(',');
-    add_name(line, column.name);
-    const auto time = result.*column.time;
-    if (time < Micros{0})
-      line.add("null");
-    else
-      line.add_number(milliseconds(time));
-  }
-  line.add(R"(,"interval_ms":)");
-  line.add_number(milliseconds(result.interval));
-  line.add(R"(,"intervals":[)");
-  for (std::size_t i = 0; i < result.intervals.size(); ++i) {
-    if (i != 0) line.add(',');
-    add_interval(line, result.intervals[i]);
-  }
-  line.add(R"(],"news":[)");
-  for (std::size_t i = 0; i < result.news.size(); ++i) {
-    if (i != 0) line.add(',');
-    add_news(line, result.news[i]);
-  }
-  line.add("]}");
-}
-
-void add_report(JsonLine& line, const SimulationReport& report) {
+void add_report(Document& out, const SimulationReport& report) {
   const auto& scenario = report.scenario;
-  line.add(R"({"scenario":)");
-  line.add_quoted(scenario.name);
-  line.add(R"(,"about":)");
-  line.add_quoted(scenario.about);
-  line.add(R"(,"mirrors":)");
-  line.add_number(scenario.mirrors);
-  line.add(R"(,"mirror_names":[)");
-  bool first = true;
-  for (const auto& name : first_mirror_names(scenario, kReportedMirrors)) {
-    if (!std::exchange(first, false)) line.add(',');
-    line.add_quoted(name);
-  }
-  line.add(R"(],"masters":)");
-  line.add_number(scenario.masters);
-  line.add(R"(,"rate":)");
-  line.add_number(scenario.rate);
-  line.add(R"(,"duration_ms":)");
-  line.add_number(scenario.duration * 1000);
-  line.add(R"(,"changes":[)");
-  first = true;
-  for (const auto& change : simulated_changes(scenario)) {
-    if (!std::exchange(first, false)) line.add(',');
-    line.add(R"({"at_ms":)");
-    line.add_number(milliseconds(change.at));
-    line.add(R"(,"text":)");
-    line.add_quoted(change.text);
-    line.add('}');
-  }
-  line.add(R"(],"results":[)");
-  for (std::size_t i = 0; i < report.results.size(); ++i) {
-    if (i != 0) line.add(',');
-    add_result(line, report.results[i]);
-  }
-  line.add("]}");
+  out.object([&] {
+    out.text("scenario", scenario.name);
+    out.text("about", scenario.about);
+    out.value("mirrors", scenario.mirrors);
+    out.array("mirror_names", first_mirror_names(scenario, kReportedMirrors),
+              [&](const std::string& name) { out.text(name); });
+    out.value("masters", scenario.masters);
+    out.value("rate", scenario.rate);
+    out.value("duration_ms", scenario.duration * 1000);
+    out.array("changes", simulated_changes(scenario), [&](const SimulatedChange& change) {
+      out.object([&] {
+        add_time(out, "at_ms", change.at);
+        out.text("text", change.text);
+      });
+    });
+    out.array("results", report.results,
+              [&](const SimulationResult& result) { add_result(out, result); });
+  });
 }
 
 }  // namespace
@@ -238,17 +184,14 @@ std::string simulation_table(const SimulationReport& report, std::uint64_t seed)
 std::string simulation_json(const std::vector<SimulationReport>& reports, std::uint64_t seed) {
   std::string text;
   {
-    JsonLine line(text);
-    line.add(R"({"seed":)");
-    line.add_number(seed);
-    line.add(R"(,"scenarios":[)");
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      if (i != 0) line.add(',');
-      add_report(line, reports[i]);
-    }
-    line.add("]}\n");
+    Document out(text);
+    out.object([&] {
+      out.value("seed", seed);
+      out.array("scenarios", reports,
+                [&](const SimulationReport& report) { add_report(out, report); });
+    });
   }
-  return text;
+  return text + '\n';
 }
 
 std::string simulation_csv(const std::vector<SimulationReport>& reports) {

@@ -1,19 +1,26 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <expected>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/queued_wait.hpp"
 #include "balancer/shard/shard_request.hpp"
 #include "balancer/simulate/masters/simulated_master.hpp"
-#include "balancer/simulate/masters/simulated_pings.hpp"
-#include "balancer/simulate/world/object_pool.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/world/world.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
+
+/// The configuration of every simulated master: the scenario's settings, and one table for each set
+/// of mirrors. It is a text that the reader of real configurations reads and checks.
+std::expected<Settings, Problems> simulated_settings(const Scenario& scenario,
+                                                     std::string_view strategy);
 
 /// The second driver of ShardRequest: the requests of all simulated masters. Attempts go to the
 /// fleet, times are events. Choices, retries, hedges and records are those of the server.
@@ -121,7 +128,7 @@ class Masters final : public SimulatedBalancer {
   void ticket_granted(std::uint32_t index);
   void ticket_wait_ends(std::uint32_t index);
 
-  // Waits (masters_waits.cpp)
+  // Waits
   void begin_wait(std::uint32_t index, const std::optional<action::Wait>& wait);
   void wait_for_slot(std::uint32_t index, Candidates mirrors);
   void slot_granted(std::uint32_t index);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "agent/mirrors/attempt.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/topology/outlier_signs.hpp"
 
@@ -71,6 +72,142 @@ void SimulatedMaster::upkeep(TimePoint now, MirrorWatch* watch) {
   }
   if (watch != nullptr) watch->sample(*topology_, now, WallTime{now.time_since_epoch()});
   if (limits_searches_) admission.sample(now);
+}
+
+/// Pings one mirror of one master.
+class SimulatedPings::Pinger final : public Pings {
+ public:
+  Pinger(SimulatedWorld& world, std::uint32_t number, const InstanceSettings& settings,
+         SimulatedSet& of, std::size_t mirror)
+      : set(of),
+        world_(world),
+        number_(number),
+        mirror_(mirror),
+        timeout_(settings.ping_timeout ? settings.ping_timeout->value
+                                       : std::max(settings.ha_ping_interval.value, Micros(500ms))),
+        schedule_(settings.ha_ping_interval.value) {
+    if (of.shard.pings.always) schedule_.always();
+  }
+
+  /// Plans the next ping.
+  void plan() {
+    const auto last_reply = agent().counters.last_reply.load(std::memory_order_relaxed);
+    const auto due = schedule_.due(TimePoint{Micros{last_reply}});
+    ++planned_;
+    world_.events.add_at(std::max(due, world_.now),
+                         {.subject = number_, .version = planned_, .kind = EventKind::ping_due});
+  }
+  void check_now(Micros spacing) override {
+    if (pinging_) return;
+    schedule_.check_now(spacing);
+    plan();
+  }
+  void break_off() override {
+    if (pinging_) end({.outcome = Outcome::cancelled, .why = "cancelled"}, {});
+  }
+
+  /// True: the event ended a ping.
+  bool handle(const SimulatedEvent& event) {
+    if (event.kind == EventKind::ping_due) {
+      if (event.version == planned_ && !pinging_) ping_if_due();
+      return false;
+    }
+    if (event.version != planned_ || !pinging_) return false;
+    if (event.kind == EventKind::ping_arrives) {
+      arrive();
+      return false;
+    }
+    if (event.kind == EventKind::ping_times_out) {
+      end({.outcome = Outcome::query_timeout, .why = "query timed out"}, {});
+    } else {
+      take(MirrorReply::unpack(event.detail));
+    }
+    return true;
+  }
+
+  SimulatedSet& set;
+
+ private:
+  Agent& agent() const { return *set.mirror(mirror_).agent; }
+  unsigned number_in_fleet() const { return set.number_in_fleet(mirror_); }
+  SimulatedEvent event(EventKind kind, std::uint32_t detail = 0) const {
+    return {.subject = number_, .version = planned_, .detail = detail, .kind = kind};
+  }
+
+  void ping_if_due() {
+    const auto last_reply = agent().counters.last_reply.load(std::memory_order_relaxed);
+    if (schedule_.due(TimePoint{Micros{last_reply}}) > world_.now) return plan();
+    schedule_.ping_starts();
+    pinging_ = true;
+    began_ = world_.now;
+    world_.events.add_after(world_.now, world_.fleet.network(number_in_fleet()),
+                            event(EventKind::ping_arrives));
+    world_.events.add_after(world_.now, timeout_, event(EventKind::ping_times_out));
+  }
+  void arrive() {
+    if (const auto reply = world_.fleet.ping(number_in_fleet(), world_.now))
+      world_.events.add_after(world_.now, world_.fleet.network(number_in_fleet()),
+                              event(EventKind::ping_reply_arrives, reply->packed()));
+  }
+  void take(MirrorReply reply) {
+    using Kind = MirrorReply::Kind;
+    if (reply.kind == Kind::refused)
+      return end({.outcome = Outcome::connect_failed, .why = "Connection refused"}, {});
+    const auto status =
+        reply.kind == Kind::answer ? 200 : static_cast<int>(world_.fleet.error(reply).status);
+    end({.outcome = Outcome::answered}, PingAnswer{.status = status, .body = {}});
+  }
+
+  void end(AttemptResult result, std::optional<PingAnswer> answer) {
+    const auto now = world_.now;
+    pinging_ = false;
+    result.took = std::chrono::duration_cast<Micros>(now - began_);
+    std::expected<Description, std::string> told = std::unexpected(result.why);
+    if (answer) {
+      told = set.shard.pings.kind->describe({&*answer, 1}, agent().name, "t");
+      if (!told) {
+        result.outcome = Outcome::agent_error;
+        result.why = told.error();
+      }
+    }
+    schedule_.ping_ended(now);
+    const bool silent = !answer && !agent().counters.replied_since(began_);
+    record_ping(agent(), 0, now, result.took, result);
+    if (told) {
+      set.mirrors().ping_answered(mirror_, *std::move(told), result.took, now);
+    } else if (const auto failure = ping_failure(result.outcome, silent)) {
+      if (set.mirrors().ping_failed(mirror_, *failure, told.error(), now)) schedule_.repeat();
+    }
+    plan();
+  }
+
+  SimulatedWorld& world_;
+  const std::uint32_t number_;
+  const std::size_t mirror_;
+  const Micros timeout_;
+  PingSchedule schedule_;
+  TimePoint began_{};
+  std::uint32_t planned_ = 0;  ///< version of its events
+  bool pinging_ = false;
+};
+
+void SimulatedPings::add(SimulatedMaster& master, SimulatedSet& set) {
+  if (set.shard.pings.kind == nullptr || master.settings().ha_ping_interval.value == Micros{0})
+    return;
+  for (std::size_t i = 0; i < set.mirrors().size(); ++i) {
+    const auto number = static_cast<std::uint32_t>(pingers_.size());
+    pingers_.push_back(std::make_shared<Pinger>(world_, number, master.settings(), set, i));
+    set.mirrors().pinger(i, pingers_.back());
+  }
+}
+
+void SimulatedPings::start() {
+  for (const auto& pinger : pingers_) pinger->plan();
+}
+
+SimulatedSet* SimulatedPings::handle(const SimulatedEvent& event) {
+  auto& pinger = *pingers_[event.subject];
+  return pinger.handle(event) ? &pinger.set : nullptr;
 }
 
 }  // namespace karmad

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "agent/mirrors/ping_schedule.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"
 #include "balancer/selection/shard_rules.hpp"
-#include "balancer/simulate/scenario/set_layout.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/world/fleet.hpp"
+#include "balancer/simulate/world/world.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 
@@ -96,6 +99,23 @@ class SimulatedMaster {
   std::shared_ptr<const Topology> topology_;
   std::atomic<std::uint32_t> waiting_selections_{0};
   bool limits_searches_;
+};
+
+/// The pings of all simulated masters: the schedule and the consequences are those of the server.
+class SimulatedPings {
+ public:
+  explicit SimulatedPings(SimulatedWorld& world) : world_(world) {}
+
+  /// Pings the mirrors of a set, if its table is pinged.
+  void add(SimulatedMaster& master, SimulatedSet& set);
+  void start();
+  /// Returns the set that a result was reported to; null: there was no result.
+  SimulatedSet* handle(const SimulatedEvent& event);
+
+ private:
+  class Pinger;
+  SimulatedWorld& world_;
+  std::vector<std::shared_ptr<Pinger>> pingers_;
 };
 
 }  // namespace karmad

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "balancer/simulate/scenario/random_streams.hpp"
-#include "balancer/simulate/scenario/set_layout.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
 namespace {

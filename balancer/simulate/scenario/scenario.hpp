@@ -1,19 +1,79 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "balancer/simulate/scenario/mirror_profile.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 #include "config/text/located.hpp"
+#include "strategies/random_source.hpp"
+#include "strategies/time.hpp"
 
 namespace karmad {
+
+/// The distribution of service times.
+struct ServiceTime {
+  enum class Kind : std::uint8_t { none, fixed, exponential, lognormal, two };
+  Kind kind = Kind::none;
+  double ms = 0;        ///< the time, the mean, or the median
+  double sigma = 0;     ///< of the logarithm, for lognormal
+  double other_ms = 0;  ///< of some searches, for two; the next is their part
+  double other_part = 0;
+
+  /// A random time in µs.
+  double draw(SeededRandom& random) const;
+  double mean_micros() const;
+  bool operator==(const ServiceTime&) const = default;
+};
+
+/// The behaviour of a simulated mirror.
+struct MirrorProfile {
+  enum class Mode : std::uint8_t {
+    ok,
+    refuse,     ///< its port is closed; its connections are reset
+    blackhole,  ///< reads requests and never answers
+    freeze,     ///< holds its answers until the mode is ok again
+  };
+
+  ServiceTime service;
+  double slow = 1;                 ///< factor of service times
+  unsigned servers = 0;            ///< 0: unlimited
+  std::optional<unsigned> queue;   ///< longest queue; none: unlimited
+  double rate = 0;                 ///< of a token bucket, requests/s; 0: none
+  unsigned overload_status = 503;  ///< of the answer beyond queue or rate
+  unsigned retry_after = 1;        ///< s, in that answer and in error answers; 0: none
+  double errors = 0;               ///< share of error answers
+  unsigned error_status = 500;     ///< their status
+  Micros error_delay{};            ///< time until they are sent
+  double resets = 0;               ///< share of requests answered by a reset connection
+  Micros stall_every{};            ///< period of pauses; 0: none
+  Micros stall_for{};              ///< length of the pause at the end of each period
+  Mode mode = Mode::ok;            ///< state of its process
+  bool pings_see_errors = false;   ///< pings get the error answers too
+  bool reports_load = false;       ///< its answers tell the part of its servers that is busy
+  double cold_factor = 1;          ///< factor of service times with a cold cache
+  unsigned cold_requests = 0;      ///< requests until the cache is warm
+  std::uint32_t cold_starts = 0;   ///< how often `cold` was set; each starts a cold cache
+  Micros network = Micros{100};    ///< delay of each direction
+  bool operator==(const MirrorProfile&) const = default;
+};
+
+/// Sets one property from text, such as `svc` and `exp:5`; or says why not.
+std::expected<void, std::string> assign(MirrorProfile& profile, std::string_view key,
+                                        std::string_view value);
+
+/// All keys of assign().
+std::span<const std::string_view> profile_keys();
+
+/// Reads a finite decimal number from `least` to `most`.
+std::optional<double> parse_number(std::string_view text, double least, double most);
 
 struct Replay;
 
@@ -105,5 +165,36 @@ std::vector<SimulatedChange> simulated_changes(const Scenario& scenario);
 const Scenario* library_scenario(std::string_view name);
 /// All of the library, in the order of their names.
 const std::vector<Scenario>& scenario_library();
+
+/// How simulated mirrors are divided into sets of at most 64. Mirrors and sets are counted from 0.
+class SetLayout {
+ public:
+  static constexpr unsigned kMostInSet = 64;
+
+  /// Sets as equal as possible.
+  explicit SetLayout(unsigned mirrors) {
+    const auto sets = (mirrors + kMostInSet - 1) / kMostInSet;
+    for (unsigned set = 0; set <= sets; ++set) firsts_.push_back(set * mirrors / sets);
+  }
+  /// Sets of these sizes, none of which is 0.
+  explicit SetLayout(const std::vector<unsigned>& sizes) : firsts_{0} {
+    for (const auto size : sizes) firsts_.push_back(firsts_.back() + size);
+  }
+  unsigned mirrors() const { return firsts_.back(); }
+  unsigned sets() const { return static_cast<unsigned>(firsts_.size() - 1); }
+  /// The first mirror of a set; for `sets()` the number of mirrors.
+  unsigned first(unsigned set) const { return firsts_[set]; }
+  unsigned size(unsigned set) const { return first(set + 1) - first(set); }
+  unsigned set_of(unsigned mirror) const {
+    return static_cast<unsigned>(std::ranges::upper_bound(firsts_, mirror) - firsts_.begin()) - 1;
+  }
+
+ private:
+  std::vector<unsigned> firsts_;
+};
+
+inline SetLayout layout_of(const Scenario& scenario) {
+  return scenario.set_sizes.empty() ? SetLayout(scenario.mirrors) : SetLayout(scenario.set_sizes);
+}
 
 }  // namespace karmad

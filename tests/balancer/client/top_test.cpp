@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <span>
 
-#include "balancer/client/explanation_text.hpp"
+#include "balancer/client/explain.hpp"
 #include "balancer/client/http_get.hpp"
-#include "balancer/client/top_text.hpp"
+#include "balancer/client/top_view.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {

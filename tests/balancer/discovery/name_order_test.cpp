@@ -1,4 +1,4 @@
-#include "balancer/discovery/name_order.hpp"
+#include "balancer/name_finder.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "balancer/discovery/etcd_json.hpp"
-#include "balancer/discovery/kubernetes_json.hpp"
+#include "balancer/discovery/etcd_source.hpp"
+#include "balancer/discovery/kubernetes_source.hpp"
 #include "balancer/discovery/mirror_json.hpp"
 
 namespace karmad {

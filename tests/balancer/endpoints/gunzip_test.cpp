@@ -1,4 +1,4 @@
-#include "balancer/endpoints/gunzip.hpp"
+#include "balancer/endpoints/packed_body.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "balancer/endpoints/route_path.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 
 #include <gtest/gtest.h>
 

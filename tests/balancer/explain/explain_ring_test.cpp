@@ -1,4 +1,4 @@
-#include "balancer/explain/explain_ring.hpp"
+#include "balancer/explain/explain_record.hpp"
 
 #include <gtest/gtest.h>
 

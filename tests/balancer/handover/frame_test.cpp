@@ -1,4 +1,4 @@
-#include "balancer/handover/frame.hpp"
+#include "balancer/handover/channel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "balancer/handover/learned_state.hpp"
+#include "balancer/handover/learned.hpp"
 
 #include <gtest/gtest.h>
 

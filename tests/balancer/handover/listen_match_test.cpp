@@ -1,4 +1,4 @@
-#include "balancer/handover/listen_match.hpp"
+#include "balancer/handover/inherited_sockets.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-#include "balancer/operate/last_mirrors.hpp"
 
 #include <gtest/gtest.h>
 

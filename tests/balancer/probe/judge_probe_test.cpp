@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "balancer/probe/probe_text.hpp"
-
 namespace karmad {
 namespace {
 

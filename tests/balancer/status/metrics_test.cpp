@@ -13,8 +13,8 @@
 #include <string>
 
 #include "balancer/admission/admission.hpp"
-#include "balancer/status/collect.hpp"
 #include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/snapshot.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 #include "tests/balancer/status/sample.hpp"
 #include "tests/support/counted_allocations.hpp"

@@ -1,4 +1,4 @@
-#include "balancer/status/verdict.hpp"
+#include "balancer/status/agents_json.hpp"
 
 #include <gtest/gtest.h>
 

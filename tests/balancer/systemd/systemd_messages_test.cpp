@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "balancer/systemd/listen_fds.hpp"
-#include "balancer/systemd/notify.hpp"
-#include "balancer/systemd/watchdog.hpp"
+#include "balancer/systemd.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "balancer/topology/slot_limits.hpp"
+#include "balancer/topology/rule_reader.hpp"
 
 #include <gtest/gtest.h>
 

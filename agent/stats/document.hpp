@@ -33,11 +33,14 @@ class Document final : public StatsWriter {
     close(']');
   }
 
-  /// A member whose value is already JSON.
+  /// A value that is already JSON.
+  void raw(std::string_view json) {
+    separate();
+    out_.add(json);
+  }
   void raw(std::string_view key, std::string_view json) {
     name(key);
-    out_.add(json);
-    follows_ = true;
+    raw(json);
   }
   void text(std::string_view value) {
     separate();

@@ -1,4 +1,4 @@
-#include "balancer/status/document.hpp"
+#include "agent/stats/document.hpp"
 
 #include <cmath>
 

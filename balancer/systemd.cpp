@@ -1,4 +1,4 @@
-#include "balancer/systemd/notify.hpp"
+#include "balancer/systemd.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -7,12 +7,23 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 namespace karmad {
 namespace {
+
+constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
+constexpr int kMostPassed = 4096;
+
+int number_or_negative(std::string_view digits) {
+  int value = -1;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
+  return error == std::errc{} && end == digits.end() ? value : -1;
+}
 
 constexpr std::size_t kLongestStatus = 500;
 
@@ -32,6 +43,24 @@ std::optional<Number> number_in(const char* text) {
 }
 
 }  // namespace
+
+std::expected<std::vector<PassedDescriptor>, std::string> passed_descriptors(
+    const ListenVariables& variables, int own_pid) {
+  std::vector<PassedDescriptor> passed;
+  if (variables.pid == nullptr || variables.fds == nullptr) return passed;
+  if (number_or_negative(variables.pid) != own_pid) return passed;
+  const auto count = number_or_negative(variables.fds);
+  if (count < 0 || count > kMostPassed)
+    return std::unexpected(
+        fmt::format("LISTEN_FDS is not a number up to {}: {}", kMostPassed, variables.fds));
+  std::string_view names = variables.names != nullptr ? variables.names : "";
+  for (int i = 0; i < count; ++i) {
+    const auto name = names.substr(0, names.find(':'));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    passed.push_back({kFirstPassed + i, std::string(name)});
+  }
+  return passed;
+}
 
 std::string text(const ServiceReady& ready) {
   const auto pid = ready.main_pid ? main_pid_text(*ready.main_pid) : std::string();
@@ -122,6 +151,44 @@ std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int o
     if (!wanted || (*wanted != own && (former == 0 || *wanted != former))) return std::nullopt;
   }
   return Micros{*interval};
+}
+
+Watchdog::Watchdog(asio::io_context& main, Micros interval, std::size_t workers, Ask ask,
+                   std::function<void()> sign_of_life)
+    : main_(main),
+      every_(std::max(interval / 2, Micros{1})),
+      workers_(workers),
+      ask_(std::move(ask)),
+      sign_of_life_(std::move(sign_of_life)),
+      timer_(main) {}
+
+void Watchdog::start() {
+  tick();
+}
+
+void Watchdog::tick() {
+  if (workers_end_) {
+    sign_of_life_();
+  } else if (!asking_) {
+    ask_workers();
+  }
+  timer_.expires_after(every_);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+void Watchdog::ask_workers() {
+  asking_ = true;
+  unanswered_.store(workers_);
+  for (std::size_t i = 0; i < workers_; ++i)
+    ask_(i, [this] {
+      if (unanswered_.fetch_sub(1) != 1) return;
+      asio::post(main_, [this] {
+        asking_ = false;
+        sign_of_life_();
+      });
+    });
 }
 
 }  // namespace karmad
