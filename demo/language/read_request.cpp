@@ -169,7 +169,7 @@ void finish_aggregations(SearchRequest& out) {
   for (auto& aggregation : out.aggregations) {
     if (!aggregation.size) {
       aggregation.size = out.limit == 0 ? kBuckets : out.limit;
-      if (is_strict()) aggregation.skip = out.offset;
+      aggregation.skip = out.offset;
     }
     aggregation.most_groups = std::max(out.max_matches, *aggregation.size);
   }
