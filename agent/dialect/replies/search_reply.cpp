@@ -16,7 +16,7 @@ std::unexpected<std::string> bad(const char* what) {
   return std::unexpected(std::string(what));
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_space_behind(std::string_view text) {
   const auto last = text.find_last_not_of(kJsonSpace);
   return last == text.npos ? std::string_view{} : text.substr(0, last + 1);
 }
@@ -62,7 +62,7 @@ std::string_view reason_in(std::string_view warning) {
 }
 
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail) {
-  body = trimmed(body);
+  body = without_space_behind(body);
   if (body.size() < 2 || body.back() != '}') return bad("it does not end as a JSON object");
   ReplyHead head;
   JsonCursor json(body);
