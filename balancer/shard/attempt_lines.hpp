@@ -129,7 +129,7 @@ class AttemptLines {
                   const ErrorHint& hint, TokenBucket* tokens, const ShardMoment& moment) const;
   bool take_extra(Line& line, RetryBudget::For what);
 
-  // Waits (shard_waits.cpp)
+  // Waits
   void proceed_waits(bool news);
   void slot_freed(std::size_t mirror);
   void add_waits(action::Wait& wait) const;
