@@ -94,7 +94,8 @@ class MergedMeta {
       // Of a SELECT from a percolate table with MATCH() the server finds nothing, and has no
       // totals.
       const bool found_nothing = replies_.set(wrong, 0).columns == 0;
-      const bool is_empty = replies_.set(wrong, set_).columns == 0 && lists;
+      const auto& set = replies_.set(wrong, set_);
+      const bool is_empty = set.columns == 0 && (lists || set.listed == 0);
       if (!(whole ? shard.has_total || found_nothing : is_empty && found_nothing)) return false;
     }
     return true;

@@ -414,9 +414,9 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
 }
 
 /// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, ORDER BY NULL,
-/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT of a column.
+/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT or NULL of a column.
 bool SqlReader::may_be_foreign() const {
-  if (kind_ == StatementKind::insert) return token_.is_word("default");
+  if (kind_ == StatementKind::insert) return token_.is_word("default") || token_.is_word("null");
   if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
     return before_.is_sign('=') || before_.is_sign('<') || before_.is_sign('>') ||
            before_.is_word("limit") || before_.is_word("offset") ||
