@@ -2,7 +2,11 @@
 # The Debian packages that the project needs, and functions that install missing ones. For `source`
 # in bash. docs/decisions/001-dependencies.md has the reason for each package.
 
-build_packages=(g++ cmake ninja-build re2c lemon libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
+# Debian 12 has Boost 1.81 beside its 1.74; Debian 13 has 1.83. All other names are the same in both.
+debian=$(sed -n 's/^VERSION_ID="\{0,1\}\([0-9]*\).*/\1/p' /etc/os-release 2>/dev/null || true)
+boost=libboost1.81-dev
+if ((${debian:-12} >= 13)); then boost=libboost1.83-dev; fi
+build_packages=(g++ cmake ninja-build re2c lemon "$boost" rapidjson-dev libfmt-dev libspdlog-dev
   libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libsqlite3-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)
@@ -12,6 +16,8 @@ ci_packages=(prometheus chromium)
 client_packages=(mariadb-client python3-pymysql python3-sqlalchemy python3-django php-cli php-mysql libdbd-mysql-perl
   libdbd-mariadb-perl ruby-mysql2 libmariadb-java default-jdk-headless curl)
 bench_packages=(libbenchmark-dev)
+# bench/instructions, which counts
+instruction_packages=(valgrind strace python3)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
 # compiler and run-time libraries of the sanitizers and of the fuzz target: builds in half the time of g++
@@ -52,7 +58,7 @@ explain_refusal() {
 # root. Never removes a package: prints the conflicts and returns 1 without a change.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "error: no apt-get here; this needs Debian 12. With --no-install only installed packages are used" >&2
+    echo "error: no apt-get here; this needs Debian 12 or 13. With --no-install only installed packages are used" >&2
     return 1
   fi
   local missing=() answer

@@ -5,7 +5,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::int64_t kLongest = 4'000'000'000;  // µs, in 32 bits
+constexpr std::int64_t kLongestAnswer = 4'000'000'000;  // µs, in 32 bits
 
 /// Wraps after 49 days, as do differences.
 std::uint32_t milliseconds(TimePoint time) {
@@ -20,7 +20,7 @@ void RecentAnswers::add(unsigned worker, TimePoint now, Micros took) noexcept {
   if (cell.written != 0 && at - cell.last < kApart.count()) return;
   cell.last = at;
   const auto duration =
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(took.count(), 1, kLongest));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(took.count(), 1, kLongestAnswer));
   cell.entries[cell.written++ % kKept].set(std::uint64_t{milliseconds(now)} << 32 | duration);
 }
 

@@ -1,5 +1,6 @@
 #include "agent/transport/dns.hpp"
 
+#define CARES_NO_DEPRECATED  // Debian 12's c-ares 1.18 has only what 1.34 calls deprecated
 #include <ares.h>
 #include <fmt/format.h>
 #include <netinet/in.h>

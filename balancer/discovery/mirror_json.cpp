@@ -14,6 +14,7 @@
 #include <span>
 #include <tuple>
 
+#include "agent/json/json_tree.hpp"
 #include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 #include "config/agent_options.hpp"
@@ -31,10 +32,6 @@ constexpr std::array<std::string_view, 8> kEntryMembers{"address", "table", "sha
 
 std::unexpected<std::string> wrong(std::string_view name, std::string why) {
   return std::unexpected(fmt::format("{}: {}", name, why));
-}
-
-std::string_view text_of(const JsonValue& value) {
-  return {value.GetString(), value.GetStringLength()};
 }
 
 std::expected<unsigned, std::string> read_number(const JsonValue& value, unsigned least,

@@ -14,7 +14,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kLongestText = 64 << 10;
+constexpr std::size_t kLongestResult = 64 << 10;
 constexpr std::size_t kLongestPattern = 1 << 10;
 
 using Result = std::variant<std::monostate, std::int64_t, std::string>;
@@ -160,7 +160,7 @@ void call(sqlite3_context* context, int size, sqlite3_value** values) {
     sqlite3_result_int64(context, *number);
   else if (const auto* const text = std::get_if<std::string>(&result))
     sqlite3_result_text(context, text->data(),
-                        static_cast<int>(std::min(text->size(), kLongestText)), SQLITE_TRANSIENT);
+                        static_cast<int>(std::min(text->size(), kLongestResult)), SQLITE_TRANSIENT);
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ struct Close {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 using Database = std::unique_ptr<sqlite3, Close>;
-using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+using PreparedStatement = std::unique_ptr<sqlite3_stmt, Close>;
 
 /// A SELECT reads the tables of the run and calls known functions; everything else is denied.
 int allows(void* in, int action, const char* subject, const char* function, const char*,
@@ -345,7 +345,7 @@ SchemaResult<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTab
   sqlite3_stmt* prepared = nullptr;
   const char* rest = nullptr;
   int code = sqlite3_prepare_v2(database.get(), translated->text().c_str(), -1, &prepared, &rest);
-  const Statement statement(prepared);
+  const PreparedStatement statement(prepared);
   if (code != SQLITE_OK) return std::unexpected(client_error(database.get(), code));
   if (prepared == nullptr || *rest != '\0') return refused("syntax error: expected a SELECT");
   SchemaTable out;

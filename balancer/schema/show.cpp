@@ -135,7 +135,7 @@ std::unexpected<ClientError> wrong(std::string reason) {
 }
 
 /// The text as a literal of SQL.
-std::string quoted(std::string_view text) {
+std::string string_literal(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
@@ -264,12 +264,12 @@ class ShowReader {
       std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });
       return text_of;
     };
-    text = replaced(text, "{schema}", quoted(schema));
+    text = replaced(text, "{schema}", string_literal(schema));
     text = replaced(text, "{name}", plain(shortened_utf8(name)));
     text = replaced(text, "{user}", plain(facts_.user));
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
-    if (!parts_.of.empty()) text = replaced(text, "{table}", quoted(parts_.of.back()));
+    if (!parts_.of.empty()) text = replaced(text, "{table}", string_literal(parts_.of.back()));
     auto condition = condition_on(first_column(text));
     if (!condition) return std::unexpected(std::move(condition.error()));
     out.text = fmt::format("SELECT * FROM ({}) AS shown{}", text, *condition);
@@ -327,7 +327,7 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
   const auto table = tokens.statement().substr(begin, tokens.end_before() - begin);
   std::string like;
   tokens.take_word("like");
-  if (!tokens.at_end()) like = fmt::format(" LIKE {}", quoted(tokens.take_text()));
+  if (!tokens.at_end()) like = fmt::format(" LIKE {}", string_literal(tokens.take_text()));
   if (!tokens.at_end()) return wrong("syntax error: expected the end behind DESCRIBE table column");
   const auto text = fmt::format("SHOW COLUMNS FROM {}{}",
                                 table.starts_with('\'') || table.starts_with('"')

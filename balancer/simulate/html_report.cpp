@@ -21,7 +21,7 @@ extern const char karmad_chart_js_end;
 namespace karmad {
 namespace {
 
-enum class BestValue : std::uint8_t { none, lowest, highest };
+enum class BestValue : std::uint8_t { none, least, most };
 
 /// A value of a table; `number` is what the best is chosen by.
 struct TableValue {
@@ -90,32 +90,32 @@ using enum BestValue;
 
 /// The most important ones first: on a narrow screen the others are out of sight.
 constexpr std::array<TableColumn, 17> kTableColumns{{
-    {"p99, ms", "99 % of the answered requests took at most this long", lowest,
+    {"p99, ms", "99 % of the answered requests took at most this long", least,
      latency_of<&SimulatedLatency::p99>},
-    {"errors", "requests without an answer, and their part of all requests", lowest, errors_value},
-    {"goodput, 1/s", "answers per second within the time that the scenario allows", highest,
+    {"errors", "requests without an answer, and their part of all requests", least, errors_value},
+    {"goodput, 1/s", "answers per second within the time that the scenario allows", most,
      [](const SimulationResult& r, bool) { return decimal_value(r.goodput); }},
-    {"regret", "p99 divided by that of the oracle", lowest, regret_value},
+    {"regret", "p99 divided by that of the oracle", least, regret_value},
     {"noticed, s",
      "time from the first change until the strategy sent the changed mirror less than half an even "
      "share, or at least an even share if the mirror gains by the change",
-     lowest, delay_of<&SimulationResult::noticed>},
+     least, delay_of<&SimulationResult::noticed>},
     {"recovered, s",
      "time from the last change until the changed mirror had three quarters of an even share again",
-     lowest, delay_of<&SimulationResult::recovered>},
-    {"p50, ms", {}, lowest, latency_of<&SimulatedLatency::p50>},
-    {"p90, ms", {}, lowest, latency_of<&SimulatedLatency::p90>},
-    {"p99.9, ms", {}, lowest, latency_of<&SimulatedLatency::p999>},
-    {"longest, ms", {}, lowest, latency_of<&SimulatedLatency::longest>},
-    {"skew", "attempts at the busiest mirror, divided by an even part", lowest,
+     least, delay_of<&SimulationResult::recovered>},
+    {"p50, ms", {}, least, latency_of<&SimulatedLatency::p50>},
+    {"p90, ms", {}, least, latency_of<&SimulatedLatency::p90>},
+    {"p99.9, ms", {}, least, latency_of<&SimulatedLatency::p999>},
+    {"longest, ms", {}, least, latency_of<&SimulatedLatency::longest>},
+    {"skew", "attempts at the busiest mirror, divided by an even part", least,
      [](const SimulationResult& r, bool) { return decimal_value(r.skew); }},
-    {"extra, %", "attempts beyond one per request", lowest,
+    {"extra, %", "attempts beyond one per request", least,
      [](const SimulationResult& r, bool) { return decimal_value(r.extra * 100); }},
     {"hedges", "second attempts before the first had ended", none,
      count_of<&SimulationResult::hedges>},
     {"retries", {}, none, count_of<&SimulationResult::retries>},
     {"attempts", {}, none, count_of<&SimulationResult::attempts>},
-    {"answered", {}, highest, count_of<&SimulationResult::answered>},
+    {"answered", {}, most, count_of<&SimulationResult::answered>},
     {"requests", {}, none, count_of<&SimulationResult::requests>},
 }};
 
@@ -127,7 +127,7 @@ std::optional<std::string> best_of(const TableColumn& column, const ScenarioRepo
                                    const TableColumnValues& values) {
   const TableValue* best = nullptr;
   const TableValue* worst = nullptr;
-  const auto sign = column.best == highest ? -1.0 : 1.0;
+  const auto sign = column.best == most ? -1.0 : 1.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& value = values[i];
     if (!value.number || is_reference(scenario.results[i].strategy)) continue;

@@ -192,18 +192,17 @@ Document document_of(const RowChange& change, Complaint& complaint) {
 }
 
 Changed change_rows(Index& index, const RowChange& change, Complaint& complaint, Undo* undo) {
-  using Kind = RowChange::Kind;
-  if (change.kind == Kind::insert || change.kind == Kind::replace)
+  if (change.kind == RowChange::Kind::insert || change.kind == RowChange::Kind::replace)
     return add_row(index, change, complaint, undo);
   Changed out;
   if (!change.ids.empty()) out.id = change.ids.back();
   Document probe;
-  if (change.kind != Kind::erase) put_all(probe, change, complaint);
+  if (change.kind != RowChange::Kind::erase) put_all(probe, change, complaint);
   if (complaint) return out;
   const std::string why = "1 attribute(s) can not be updated (not found or incompatible types)";
   for (const auto id : wanted_ids(index, change)) {
     auto part = change;
-    if (change.kind == Kind::update && is_strict()) {
+    if (change.kind == RowChange::Kind::update && is_strict()) {
       const auto& document = index.documents()[*index.position_of(id)];
       if (std::erase_if(part.given, [&](const Given& given) { return lacks(document, given); }) !=
           0)
@@ -213,7 +212,7 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
     remember(index, id, undo);
     out.id = id;
     ++out.rows;
-    if (change.kind == Kind::erase) {
+    if (change.kind == RowChange::Kind::erase) {
       index.erase(id);
       continue;
     }

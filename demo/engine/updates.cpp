@@ -68,11 +68,10 @@ void read_ids(const Json& json, Update& out) {
 }
 
 RowChange::Kind kind_of(std::string_view verb) {
-  using Kind = RowChange::Kind;
-  return verb == "insert"    ? Kind::insert
-         : verb == "replace" ? Kind::replace
-         : verb == "update"  ? Kind::update
-                             : Kind::erase;
+  return verb == "insert"    ? RowChange::Kind::insert
+         : verb == "replace" ? RowChange::Kind::replace
+         : verb == "update"  ? RowChange::Kind::update
+                             : RowChange::Kind::erase;
 }
 
 /// Reads an update and checks its table: 400 if it cannot be read, 409 if it cannot be done.

@@ -37,14 +37,14 @@ TEST(Blackhole, GetsACopyOfEveryQueryForItsOwnTable) {
   EXPECT_EQ(master.count("blackhole_sent"), 10);
 }
 
-// The answers of these would cost 20 s each, were they waited for.
+// The answers of these would cost minutes each, were they waited for.
 TEST(Blackhole, DoesNotMatterWhenItIsDeadSlowOrMad) {
   const FakeMirror mirror(blackhole_with(nothing_found()));
   const FakeMirror silent(blackhole_with(silence()));
   const FakeMirror mad(blackhole_with({.bytes = "garbage\r\n\r\n"}));
   const ClosedPort gone;
   Master master(
-      "agent_query_timeout = 20s\n agent_connect_timeout = 20s\n request_timeout = 20s",
+      "agent_query_timeout = 5m\n agent_connect_timeout = 5m\n request_timeout = 5m",
       table(mirror.address(),
             fmt::format(" agent_blackhole = {}\n agent_blackhole = {}\n agent_blackhole = {}",
                         silent.address(), mad.address(), gone.address())));
@@ -54,7 +54,7 @@ TEST(Blackhole, DoesNotMatterWhenItIsDeadSlowOrMad) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body.find("warning"), std::string::npos) << answer.body;
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kSoon);
   EXPECT_EQ(master.count("queries_failed"), 0);
   EXPECT_EQ(master.count("ag_t_1_1_succeeded_queries"), 20);
   EXPECT_TRUE(eventually([&] { return silent.requests() > 0 && mad.requests() > 0; }));

@@ -9,11 +9,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Less than `agent_connect_timeout` here, and much more than `selection_timeout`.
-constexpr auto kMuchLess = 10s;
-
 std::string settings() {
-  return taking_turns("selection_timeout = 300ms\n agent_retry_count = 1");
+  return taking_turns(
+      "selection_timeout = 300ms\n agent_connect_timeout = 50s\n agent_retry_count = 1");
 }
 
 TEST(SelectionTimeout, BoundsConnecting) {  // SS-111
@@ -24,7 +22,7 @@ TEST(SelectionTimeout, BoundsConnecting) {  // SS-111
     const RestingMaster master(settings(), table_of({line_of({full.address(), too.address()})}));
     const auto began = Clock::now();
     const auto answer = master.find(preference);
-    EXPECT_LT(Clock::now() - began, kMuchLess);
+    EXPECT_LT(Clock::now() - began, kSoon);
     EXPECT_EQ(answer.status, 504) << answer.body;
     EXPECT_GE(master.count("connect_timeouts"), 2);
   }
@@ -36,7 +34,7 @@ TEST(SelectionTimeout, LeavesTimeForAMirrorThatCanBeReached) {
   const RestingMaster master(settings(), table_of({line_of({full.address(), fine.address()})}));
   const auto began = Clock::now();
   for (int i = 0; i < 6; ++i) EXPECT_EQ(master.find().status, 200);
-  EXPECT_LT(Clock::now() - began, kMuchLess);
+  EXPECT_LT(Clock::now() - began, kSoon);
   EXPECT_GE(master.count("connect_timeouts"), 1);
 }
 

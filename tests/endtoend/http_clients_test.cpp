@@ -51,8 +51,8 @@ TEST(AClientWhoLeaves, EndsItsAttempts) {
     EXPECT_EQ(open(), 2u);
     EXPECT_FALSE(idle_agents(master));
     leave(client);
-    EXPECT_TRUE(eventually([&] { return open() == 0; }, 5s));
-    EXPECT_TRUE(eventually([&] { return idle_agents(master); }, 5s));
+    EXPECT_TRUE(eventually([&] { return open() == 0; }));
+    EXPECT_TRUE(eventually([&] { return idle_agents(master); }));
   }
   EXPECT_EQ(master.count("clients_left"), left);
   EXPECT_EQ(master.count("agent_retry"), 0);  // no query waits for another try
@@ -137,8 +137,8 @@ TEST(AClientWhoLeaves, InThePauseBeforeARetryEndsTheQuery) {
     ASSERT_TRUE(client.send(kRequest));
     ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
   }
-  EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; }, 5s));
-  EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }, 5s));
+  EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; }));
+  EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
 }
 
 TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNoOtherClient) {
@@ -190,11 +190,9 @@ TEST(SlowReaders, ThatStopReadingAreDisconnectedAfterTheNetworkTimeout) {
   FakeMirror mirror([&](const std::string&) { return json(large); });
   Master master("workers = 1\n network_timeout = 300ms", one_table(mirror));
   HttpClient reader(master.port(), 4096);
-  const auto began = std::chrono::steady_clock::now();
   ASSERT_TRUE(reader.send(kRequest));
-  EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
   // The timeout does not depend on the size of the answer, but on the time without progress.
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
   EXPECT_LT(reader.rest().size(), large.size());
 }

@@ -12,7 +12,6 @@ namespace karmad::test {
 namespace {
 
 constexpr auto kStateSearch = R"({"table":"t","query":{"match_all":{}}})";
-constexpr std::chrono::seconds kPatience{20};
 
 std::string state_of(const Master& master, int mirror) {
   return master.word(fmt::format("/tables/0/shards/0/mirrors/{}/state", mirror));
@@ -24,12 +23,10 @@ std::string diagnosis_of(const Master& master, int mirror) {
 
 /// Searches until the mirror has the state.
 bool reaches(const Master& master, int mirror, const std::string& state) {
-  return eventually(
-      [&] {
-        for (int i = 0; i < 10; ++i) master.search(kStateSearch);
-        return state_of(master, mirror) == state;
-      },
-      kPatience);
+  return eventually([&] {
+    for (int i = 0; i < 10; ++i) master.search(kStateSearch);
+    return state_of(master, mirror) == state;
+  });
 }
 
 std::string table_of_three(const std::vector<std::unique_ptr<DemoAgent>>& agents) {
@@ -59,8 +56,8 @@ TEST(MirrorStates, ShowWhichMirrorWasKilledWhichIsSlowAndWhichIsFrozen) {
       << master.word("/verdict");
 
   agents[2]->process().signal(SIGSTOP);
-  EXPECT_TRUE(eventually([&] { return state_of(master, 2) != "ready"; }, kPatience));
-  EXPECT_TRUE(eventually([&] { return state_of(master, 2) == "dead"; }, kPatience));
+  EXPECT_TRUE(eventually([&] { return state_of(master, 2) != "ready"; }));
+  EXPECT_TRUE(eventually([&] { return state_of(master, 2) == "dead"; }));
   agents[2]->process().signal(SIGCONT);
   agents[1]->control("latency=none");
   EXPECT_TRUE(reaches(master, 2, "ready")) << diagnosis_of(master, 2);
@@ -68,7 +65,7 @@ TEST(MirrorStates, ShowWhichMirrorWasKilledWhichIsSlowAndWhichIsFrozen) {
 
   const auto address = agents[0]->address();
   agents[0].reset();
-  EXPECT_TRUE(eventually([&] { return state_of(master, 0) == "dead"; }, kPatience));
+  EXPECT_TRUE(eventually([&] { return state_of(master, 0) == "dead"; }));
   EXPECT_TRUE(diagnosis_of(master, 0).contains("Connection refused")) << diagnosis_of(master, 0);
   const auto rows = post(master.port(), "/cli", "SHOW AGENTS").body;
   EXPECT_TRUE(rows.contains(address)) << rows;
@@ -141,7 +138,7 @@ TEST(Events, AreAStreamForAClientThatAcceptsOne) {
   set[0].react(always(json(R"({"error":"disk is full"})", 500)));
   ASSERT_TRUE(reaches(master, 0, "dead"));
   master.process().signal(SIGTERM);
-  const auto got = reader.rest(std::chrono::seconds(10));
+  const auto got = reader.rest();
   EXPECT_TRUE(got.contains("Content-Type: text/event-stream\r\n")) << got;
   EXPECT_TRUE(got.contains("\r\n\r\nid: 1\ndata: {\"id\":1,")) << got;
   EXPECT_TRUE(got.contains(R"("state":"dead")")) << got;

@@ -132,7 +132,7 @@ TEST(Probe, EndsInTimeAndSafelyWhateverAnAgentSends) {
     tables.insert(tables.size() - 2, " agent = " + silent.address() + "\n");
   const auto probed = probe(tables);
   EXPECT_EQ(probed.code, 1);
-  EXPECT_LT(probed.took, 15s);
+  EXPECT_LT(probed.took, kSoon);
   EXPECT_TRUE(probed.output.contains("probe: 25 of 26 agents have problems")) << probed.output;
   EXPECT_FALSE(probed.output.contains('\x1b')) << probed.output;
 }

@@ -260,12 +260,12 @@ long told_ms(const std::string& request) {
 TEST(Deadline, OfTheClientEndsTheQueryAndIsHandedToTheAgent) {
   Mirrors mirrors(2, silence());
   const Master master(kCalmRetries +
-                          "agent_query_timeout = 20s\n request_timeout = 25s\n"
+                          "agent_query_timeout = 5m\n request_timeout = 6m\n"
                           " agent_retry_count = 5",
                       mirrors.table());
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(master.search(kQuery, "X-Timeout-Ms: 1000\r\n").status, 504);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kSoon);
   ASSERT_EQ(mirrors.requests(), 1u);
   const auto seen = mirrors[mirrors[0].requests() == 1 ? 0 : 1].seen();
   EXPECT_GT(told_ms(seen[0]), 0);

@@ -58,11 +58,10 @@ bool FakeSet::is_left(std::size_t mirror) const {
 }
 
 std::string taking_turns(const std::string& more) {
-  std::string lines =
-      "workers = 1\n ha_strategy = roundrobin\n agent_connect_timeout = 20s\n"
-      " agent_retry_delay = 1ms\n ";
-  for (const auto* calm : {"ha_ping_interval = 0", "request_timeout = 1m",
-                           "agent_query_timeout = 20s", "overload_backoff_base = 1ms"}) {
+  std::string lines = "workers = 1\n ha_strategy = roundrobin\n agent_retry_delay = 1ms\n ";
+  for (const auto* calm :
+       {"ha_ping_interval = 0", "request_timeout = 1m", "agent_connect_timeout = 20s",
+        "agent_query_timeout = 20s", "overload_backoff_base = 1ms"}) {
     const std::string line(calm);
     if (!more.contains(line.substr(0, line.find('=')))) lines.append(line).append("\n ");
   }

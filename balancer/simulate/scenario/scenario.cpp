@@ -390,20 +390,20 @@ class ScenarioReader {
 };
 
 std::span<const ScenarioReader::Statement> ScenarioReader::statements() {
-  using R = ScenarioReader;
-  static constexpr auto all = std::to_array<Statement>({{"about", &R::read_about},
-                                                        {"mirrors", &R::read_mirrors},
-                                                        {"masters", &R::read_masters},
-                                                        {"rate", &R::read_rate},
-                                                        {"duration", &R::read_duration},
-                                                        {"warmup", &R::read_warmup},
-                                                        {"slo", &R::read_slo},
-                                                        {"timeout", &R::read_timeout},
-                                                        {"profile", &R::read_profile},
-                                                        {"mirror", &R::read_mirror},
-                                                        {"at", &R::read_at},
-                                                        {"rate_at", &R::read_rate_at},
-                                                        {"set", &R::read_set}});
+  using Self = ScenarioReader;
+  static constexpr auto all = std::to_array<Statement>({{"about", &Self::read_about},
+                                                        {"mirrors", &Self::read_mirrors},
+                                                        {"masters", &Self::read_masters},
+                                                        {"rate", &Self::read_rate},
+                                                        {"duration", &Self::read_duration},
+                                                        {"warmup", &Self::read_warmup},
+                                                        {"slo", &Self::read_slo},
+                                                        {"timeout", &Self::read_timeout},
+                                                        {"profile", &Self::read_profile},
+                                                        {"mirror", &Self::read_mirror},
+                                                        {"at", &Self::read_at},
+                                                        {"rate_at", &Self::read_rate_at},
+                                                        {"set", &Self::read_set}});
   return all;
 }
 

@@ -360,6 +360,7 @@ class SqlReader {
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 #include "embedded/sql_grammar.c"
 #pragma GCC diagnostic pop
 

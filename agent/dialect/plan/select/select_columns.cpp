@@ -12,7 +12,7 @@ namespace {
 /// More than any server sorts by; bounds the work per row.
 constexpr std::size_t kMostOrderKeys = 16;
 /// Bounds the work of looking names up in each other's lists.
-constexpr std::size_t kMostItems = 1000;
+constexpr std::size_t kMostSelectItems = 1000;
 
 struct AggregateName {
   std::string_view name;
@@ -167,7 +167,7 @@ std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
       item = std::unexpected(wrong_at(part.front().at, "* is given twice; write it once"));
     return item;
   };
-  return read_list<SelectItem>(tokens, "the list has an empty item", kMostItems, "more than",
+  return read_list<SelectItem>(tokens, "the list has an empty item", kMostSelectItems, "more than",
                                "items", read);
 }
 
