@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,10 @@ ResultSet text_rows(std::vector<std::string> columns,
 /// The cells of a column of strings become numbers.
 void make_numbers(ResultSet& result, std::size_t column);
 
+/// The documents that a SELECT finds, ascending. `more`: it was cut off.
+std::vector<Hit> found_hits(const Index& index, const Select& select, bool& more);
+/// Groups and sorts what was found, and cuts out the page.
+ResultSet rows_of(const Index& index, const Select& select, std::span<const Hit> hits);
 /// Finds, groups, sorts and cuts out the page of a SELECT.
 ResultSet run_select(const Index& index, const Select& select);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -10,36 +11,32 @@
 #include "demo/engine/scroll.hpp"
 #include "demo/engine/vectors.hpp"
 #include "demo/sql/cell_text.hpp"
+#include "demo/sql/functions.hpp"
 #include "demo/sql/run.hpp"
 
 namespace karmad {
 
-namespace {
-
-std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
+std::vector<Hit> found_hits(const Index& index, const Select& select, bool& more) {
   const auto matches = evaluate(index, select.match);
   const bool unordered = select.order.empty() && !select.groups() && !select.has_facets &&
-                         !select.knn && !ranks(select.match);
+                         select.knn.empty() && !ranks(select.match);
   const auto page = unordered && index.stops_early() ? select.offset + select.limit : 0;
   const auto cutoff = select.cutoff.value_or(page);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    const Hit hit{i, matches.weight[i]};
+    const Hit hit{i, select.scored ? matches.weight[i] : 1};
     if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
     if (cutoff != 0 && hits.size() == cutoff) {
-      out.more = true;
+      more = true;
       break;
     }
     hits.push_back(hit);
   }
-  if (select.knn) {
-    SearchRequest nearest;
-    nearest.knn.push_back(*select.knn);
-    hits = nearest_hits(index, nearest, std::move(hits));
-  }
-  return hits;
+  return select.knn.empty() ? hits : nearest_hits(index, select, std::move(hits));
 }
+
+namespace {
 
 /// Rows with the values that they sort by.
 struct SortedRow {
@@ -126,9 +123,10 @@ bool follows(const SortedRow& row, const Select& select) {
 std::string token_behind(const SortedRow& last, const Select& select) {
   std::vector<TokenKey> keys;
   for (std::size_t i = 0; i < select.order.size(); ++i) {
-    const auto& [by, descending, text] = select.order[i];
+    const auto& [by, descending, text, attribute] = select.order[i];
     const bool column = by.kind == Expression::Kind::column;
-    keys.push_back({by.name + (column ? "" : "()"), descending, to_value(last.values[i]), text});
+    keys.push_back({!attribute.empty() ? attribute : by.name + (column ? "" : "()"), descending,
+                    to_value(last.values[i]), text});
   }
   return scroll_token(keys);
 }
@@ -154,46 +152,64 @@ struct GroupOrder {
   }
 };
 
+/// The values of a key in a row. One of a list, or of a list's histogram, has several.
+std::vector<Literal> values_of_key(const Expression& key, const Row& row) {
+  const bool steps = key.name == "histogram" || key.name == "date_histogram";
+  const auto& subject = steps ? key.arguments[0] : key;
+  const bool lists = subject.kind == Expression::Kind::column &&
+                     (subject.type == CellType::multi || subject.type == CellType::member);
+  if (!lists) return {to_literal(to_value(evaluate(key, row)))};
+  std::vector<Literal> out;
+  for (const auto& value : values_of(row.index->documents()[row.hit.document], subject.column)) {
+    if (!steps) out.push_back(to_literal(value));
+    if (steps)
+      out.push_back(to_literal(to_value(call_function(
+          key.name, std::array{to_cell(value), to_cell(view(key.arguments[1].literal))}))));
+  }
+  if (out.empty() && subject.type == CellType::member) out.emplace_back();
+  return out;
+}
+
 /// The keys of a document: one for each combination of its values.
 std::vector<std::vector<Literal>> keys_of_row(const std::vector<Expression>& keys, const Row& row) {
   std::vector<std::vector<Literal>> out(1);
   for (const auto& key : keys) {
-    const auto cell = evaluate(key, row);
-    std::vector<Literal> values;
-    if (const auto* tags = std::get_if<Tags>(&cell))
-      values.assign(tags->begin(), tags->end());
-    else
-      values.push_back(to_literal(to_value(cell)));
     std::vector<std::vector<Literal>> longer;
     for (const auto& begun : out)
-      for (const auto& value : values) {
+      for (auto& value : values_of_key(key, row)) {
         longer.push_back(begun);
-        longer.back().push_back(value);
+        longer.back().push_back(std::move(value));
       }
     out = std::move(longer);
   }
   return out;
 }
 
-/// The groups in the order of their keys; members in the order of WITHIN GROUP.
+/// The groups in the order of their keys; members in the order of WITHIN GROUP. A text is spelled
+/// as in the best of them.
 std::vector<Group> groups_of(const Select& select, const std::vector<Row>& rows) {
-  std::map<std::vector<Literal>, std::vector<Row>, GroupOrder> found(GroupOrder{&select.keys});
+  struct Members {
+    std::vector<Literal> spelling;
+    std::vector<Row> rows;
+  };
+  std::map<std::vector<Literal>, Members, GroupOrder> found(GroupOrder{&select.keys});
   for (const auto& row : rows)
-    for (auto& key : keys_of_row(select.keys, row)) found[key].push_back(row);
+    for (auto& key : keys_of_row(select.keys, row)) {
+      auto& group = found[key];
+      if (group.rows.empty() || (select.first_spelling && key < group.spelling))
+        group.spelling = std::move(key);
+      group.rows.push_back(row);
+    }
   std::vector<Group> out;
   for (auto& [key, members] : found) {
-    auto sorted = plain_rows(members);
-    sort_rows(sorted, select.within);
-    Group group{key, number_of_keys(key, select.keys), {}};
+    auto sorted = plain_rows(members.rows);
+    if (!select.first_spelling) sort_rows(sorted, select.within);
+    auto& group = out.emplace_back(members.spelling, number_of_keys(members.spelling, select.keys));
     for (const auto& member : sorted) group.members.push_back(member.row.hit);
-    out.push_back(std::move(group));
-  }
-  // The key is spelled as in the representative.
-  for (auto& group : out)
-    for (std::size_t i = 0; i < select.keys.size(); ++i)
+    for (std::size_t i = 0; i < select.keys.size() && !select.first_spelling; ++i)
       if (select.keys[i].type == CellType::text)
-        group.key[i] = to_literal(to_value(
-            evaluate(select.keys[i], {rows[0].index, group.members[0], nullptr, nullptr})));
+        group.key[i] = to_literal(to_value(evaluate(select.keys[i], sorted[0].row)));
+  }
   return out;
 }
 
@@ -283,20 +299,13 @@ void group_rows(const Select& select, const std::vector<Row>& rows, ResultSet& o
 
 }  // namespace
 
-ResultSet run_select(const Index& index, const Select& select) {
+ResultSet rows_of(const Index& index, const Select& select, std::span<const Hit> hits) {
   ResultSet out;
   for (const auto& item : select.items) out.columns.push_back({item.name, item.expression.type});
-  if (select.table.empty()) {
-    add_row(select, {}, out);
-    out.hits.clear();
-    out.found = 1;
-    return out;
-  }
   std::vector<std::string> marked;
   collect_words(select.match, marked);
   std::vector<Row> rows;
-  for (const auto& hit : found_hits(index, select, out))
-    rows.push_back({&index, hit, nullptr, &marked});
+  for (const auto& hit : hits) rows.push_back({&index, hit, nullptr, &marked});
   out.matched = !rows.empty();
   if (select.groups()) {
     group_rows(select, rows, out);
@@ -315,10 +324,25 @@ ResultSet run_select(const Index& index, const Select& select) {
   return out;
 }
 
+ResultSet run_select(const Index& index, const Select& select) {
+  if (select.table.empty()) {
+    ResultSet out;
+    for (const auto& item : select.items) out.columns.push_back({item.name, item.expression.type});
+    add_row(select, {}, out);
+    out.hits.clear();
+    out.found = 1;
+    return out;
+  }
+  bool more = false;
+  auto out = rows_of(index, select, found_hits(index, select, more));
+  out.more = more;
+  return out;
+}
+
 std::vector<std::uint64_t> found_ids(const Index& index, const Select& select) {
-  ResultSet ignored;
+  bool more = false;
   std::vector<std::uint64_t> out;
-  for (const auto& hit : found_hits(index, select, ignored))
+  for (const auto& hit : found_hits(index, select, more))
     out.push_back(index.documents()[hit.document].id);
   return out;
 }
