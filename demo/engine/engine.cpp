@@ -9,15 +9,10 @@
 #include <shared_mutex>
 
 #include "demo/data/text.hpp"
-#include "demo/engine/elastic.hpp"
 #include "demo/engine/membership.hpp"
 #include "demo/engine/percolate.hpp"
-#include "demo/engine/search.hpp"
-#include "demo/engine/updates.hpp"
 #include "demo/language/read_request.hpp"
-#include "demo/sql/run_script.hpp"
 #include "demo/sql/show.hpp"
-#include "demo/sql/write_sql.hpp"
 
 namespace karmad {
 

@@ -1,4 +1,4 @@
-#include "demo/engine/vectors.hpp"
+#include "demo/sql/run.hpp"
 
 #include <algorithm>
 #include <array>

@@ -317,9 +317,8 @@ Cell to_cell(const Value& value) {
 }
 
 int cell_order(const Cell& a, const Cell& b, CellType type) {
-  static const Column json{.name = {}, .at = &Document::meta, .type = Type::json, .member = {}};
-  if (type == CellType::member) return sort_order(json, to_value(a), to_value(b));
-  return compare(to_value(a), to_value(b));
+  if (type != CellType::member) return compare(to_value(a), to_value(b));
+  return collate(sort_text(to_value(a)), sort_text(to_value(b)));
 }
 
 }  // namespace karmad

@@ -37,4 +37,11 @@ Expression call_expression(std::string name, std::vector<Expression> arguments);
 /// Words that end an expression and cannot be aliases without AS.
 bool is_reserved(std::string_view word);
 
+/// Whether INSERT, REPLACE, UPDATE or DELETE begins here.
+bool is_change(const SqlCursor& cursor);
+
+/// Reads INSERT|REPLACE INTO table (columns) VALUES (…), …; UPDATE table SET column = value, …
+/// WHERE …; DELETE FROM table WHERE ….
+Statement read_change(SqlCursor& cursor, std::span<const std::string> tables);
+
 }  // namespace karmad

@@ -6,7 +6,6 @@
 #include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
 #include "demo/sql/cell_text.hpp"
-#include "demo/sql/read_change.hpp"
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/statement.hpp"
 

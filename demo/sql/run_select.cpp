@@ -8,8 +8,6 @@
 #include <numeric>
 
 #include "demo/data/text.hpp"
-#include "demo/engine/scroll.hpp"
-#include "demo/engine/vectors.hpp"
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/functions.hpp"
 #include "demo/sql/run.hpp"
@@ -120,15 +118,35 @@ bool follows(const SortedRow& row, const Select& select) {
   return false;
 }
 
+/// The token of the next page in the search server's form, base64 of JSON: the order, and the
+/// values of the last row of a page.
 std::string token_behind(const SortedRow& last, const Select& select) {
-  std::vector<TokenKey> keys;
+  std::string order;
+  std::string values;
   for (std::size_t i = 0; i < select.order.size(); ++i) {
     const auto& [by, descending, text, attribute] = select.order[i];
     const bool column = by.kind == Expression::Kind::column;
-    keys.push_back({!attribute.empty() ? attribute : by.name + (column ? "" : "()"), descending,
-                    to_value(last.values[i]), text});
+    const auto name = !attribute.empty() ? attribute : by.name + (column ? "" : "()");
+    if (i > 0) order += ", ", values += ',';
+    order += !text.empty()
+                 ? text
+                 : (name == "weight()" ? "@weight" : name) + (descending ? " desc" : " asc");
+    const auto& value = last.values[i];
+    const auto* real = std::get_if<double>(&value);
+    std::string json;
+    // All digits, so that the next page begins behind this row.
+    if (real != nullptr)
+      json = fmt::format("{:.17g}", *real);
+    else
+      append_json(json, to_value(value));
+    values += fmt::format(R"({{"attr":{},"desc":{},"value":{},"type":"{}"}})", json_string(name),
+                          descending, json,
+                          real != nullptr         ? "float"
+                          : json.starts_with('"') ? "string"
+                                                  : "int");
   }
-  return scroll_token(keys);
+  return to_base64(
+      fmt::format(R"({{"order_by_str":{},"order_by":[{}]}})", json_string(order), values));
 }
 
 std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
@@ -143,9 +161,9 @@ struct GroupOrder {
   const std::vector<Expression>* keys;
   bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      Column column;
-      column.type = (*keys)[i].type == CellType::member ? Type::json : Type::string;
-      const auto order = group_order(column, view(a[i]), view(b[i]));
+      const bool member = (*keys)[i].type == CellType::member;
+      const auto order =
+          member ? member_order(view(a[i]), view(b[i])) : compare(view(a[i]), view(b[i]));
       if (order != 0) return order < 0;
     }
     return false;
