@@ -182,7 +182,12 @@ class ScatterGather {
     auto more = begin_next_round(*plan_, replies);
     needs_next_round_ = more && *more;
     if (needs_next_round_) return std::nullopt;
-    if (more) return merge(*plan_, replies, notes, body);
+    if (more) {
+      auto bad = merge(*plan_, replies, notes, body);
+      if (!bad || !bad->is_right) return bad;
+      mistake_ = ClientError{400, std::move(bad->reason)};
+      return std::nullopt;
+    }
     if (auto* bad = std::get_if<BadReply>(&more.error())) return std::move(*bad);
     mistake_ = std::get<ClientError>(std::move(more.error()));
     return std::nullopt;

@@ -65,10 +65,9 @@ TEST(SeveralShards, RefuseWhatCannotBeMergedAndAskNoMirror) {
     std::string reason;
   } const asked[] = {
       {"/search", R"({"table":"t","sort":["_random"]})", 400, "_random"},
-      {"/search", R"({"table":"t","aggs":{"p":{"percentiles":{"field":"price"}}}})", 400,
-       "percentiles"},
-      {"/search", R"({"table":"t","aggs":{"p":{"cardinality":{"field":"price"}}}})", 400,
-       "cardinality"},
+      {"/search", R"({"table":"t","aggs":{"p":{"percentiles":{"values":[50]}}}})", 400, "field"},
+      {"/search", R"({"table":"t","aggs":{"p":{"significant_terms":{"field":"price"}}}})", 400,
+       "significant_terms"},
       {"/search", R"({"table":"t","limit":5,"size":6})", 400, "size"},
       {"/search", R"({"table":"t","limit":-1})", 400, "limit"},
       {"/search", R"({"table":"t,b"})", 404, "b"},

@@ -58,10 +58,11 @@ struct MergeNotes {
   std::vector<ResultSet>* sets = nullptr;
 };
 
-/// A reply that merging cannot read.
+/// A reply that merging cannot read, or one that shows that the query has no answer.
 struct BadReply {
   std::size_t shard = 0;
   std::string reason;
+  bool is_right = false;  ///< the mistake is the query's: `reason` is for the client, status 400
 };
 
 /// The answer to one of them.
