@@ -53,7 +53,7 @@ void ask_for_hits(Plan& plan, PlannedSearch&& search) {
 void ask_for_rows(Plan& plan, ShardSelect&& select) {
   plan.request.body = plan.keep(std::move(select.statements));
   plan.edits = std::move(select.names);
-  plan.may_be_partial = !select.plan.scroll;
+  plan.may_be_partial = !select.plan.scroll || select.plan.offers_scroll;
   plan.merge_weight = merge_weight(select.plan);
   plan.step = std::move(select.plan);
 }
