@@ -524,7 +524,7 @@ class Merger {
 
   static BadReply has_no_answer(std::size_t shard, const Aggregation& aggregation,
                                 std::string_view why) {
-    return {shard, fmt::format("aggregation \"{}\": {}", aggregation.name, why), true};
+    return {shard, fmt::format("aggregation \"{}\": {}", aggregation.name, why), 400};
   }
 
   bool answered(std::size_t shard) const { return heads_[shard].hits.at != nullptr; }

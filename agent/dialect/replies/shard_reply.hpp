@@ -62,7 +62,9 @@ struct MergeNotes {
 struct BadReply {
   std::size_t shard = 0;
   std::string reason;
-  bool is_right = false;  ///< the mistake is the query's: `reason` is for the client, status 400
+  /// The client's status where the reply is right, and shows the query to be a mistake: `reason` is
+  /// for the client. 0: it cannot be read.
+  int status = 0;
 };
 
 /// The answer to one of them.

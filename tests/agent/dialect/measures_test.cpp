@@ -178,7 +178,7 @@ std::string refusal(const std::string& body, const std::vector<std::string>& ans
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out;
   const auto bad = merge(*plan, replies, {}, out);
-  return bad && bad->is_right ? bad->reason : "none";
+  return bad && bad->status == 400 ? bad->reason : "none";
 }
 
 TEST(Measures, AreRefusedWhereAShardMayHaveMoreValuesThanItReturned) {
