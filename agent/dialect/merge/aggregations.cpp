@@ -460,20 +460,34 @@ void append_values(std::string& out, const Measure& measure, Of of) {
   out += measure.keyed ? '}' : ']';
 }
 
-/// Appends the measure of the merged buckets: of those with documents whose key is no null.
-/// False: it is one of numbers, and a key is none.
-bool append_measure(std::string& out, const Measure& measure,
-                    const std::vector<AnswerBucket>& list) {
+/// The number of different keys, as the server groups them.
+std::size_t distinct_keys(const std::vector<AnswerBucket>& list, KeyKind kind,
+                          Collation collation) {
+  std::unordered_set<std::string, KeyedHash> keys;
+  RowKeyText key(collation);
+  for (const auto& bucket : list) {
+    key.clear();
+    key.add(bucket.key, kind);
+    keys.emplace(key.text());
+  }
+  return keys.size();
+}
+
+/// Appends the measure of the values in all shards. False: it is one of numbers, and a value is
+/// none.
+bool append_measure(std::string& out, const Aggregation& aggregation, Collation collation,
+                    std::vector<AnswerBucket>& list) {
   using Is = Measure::Is;
-  const auto has_value = [](const auto& each) { return each.count != 0 && each.key != "null"; };
+  const auto& measure = aggregation.measure;
+  std::erase_if(list, [](const auto& each) { return each.count == 0 || each.key == "null"; });
   if (measure.is == Is::distinct) {
-    out.append("\"value\":").append(fmt::to_string(std::ranges::count_if(list, has_value)));
+    const auto count = distinct_keys(list, aggregation.sources.front().kind, collation);
+    out.append("\"value\":").append(fmt::to_string(count));
     return true;
   }
   std::vector<CountedValues::Value> numbers;
   numbers.reserve(list.size());
   for (const auto& bucket : list) {
-    if (!has_value(bucket)) continue;
     if (!is_json_number(bucket.key)) return false;
     numbers.push_back({static_cast<double>(as_real(json_number(bucket.key))), bucket.count});
   }
@@ -579,6 +593,10 @@ class Merger {
                         "\"histogram\" of the field, whose buckets are merged exactly",
                         aggregation.asked));
     }
+    if (aggregation.merging == Merging::values) {
+      if (append_measure(out_, aggregation, collation_, all.list)) return std::nullopt;
+      return has_no_answer(0, aggregation, "its field has values that are no numbers");
+    }
     if (aggregation.merging == Merging::ranges) {
       merge_in_order(all.list);
       order_as_requested(all.list, aggregation.ranges);
@@ -586,10 +604,6 @@ class Merger {
       return BadReply{*shard,
                       fmt::format("the groups of aggregation \"{}\" are not in the requested order",
                                   aggregation.name)};
-    }
-    if (aggregation.merging == Merging::values) {
-      if (append_measure(out_, aggregation.measure, all.list)) return std::nullopt;
-      return has_no_answer(0, aggregation, "its field has values that are no numbers");
     }
     if (aggregation.merging == Merging::composite && !all.list.empty())
       out_.append("\"after_key\":").append(all.list.back().key).append(",");

@@ -379,7 +379,6 @@ class Planner {
     aggregation.measure.is = is;
     aggregation.asked = kMostValues;
     aggregation.sources.push_back({.kind = key_kind(text_of(field))});
-    aggregation.order.push_back({BucketOrder::By::key, false});
     if (auto refusal = read_numbers(aggregation, inner)) return refusal;
     plan_.most_buckets = std::max(plan_.most_buckets, aggregation.asked);
     Value terms(rapidjson::kObjectType);
