@@ -73,8 +73,7 @@ Task<Answer> ask_about_table(Query& query, const ServedPath& served, Scatter sca
                              std::string_view before, std::string_view table,
                              std::string_view behind) {
   ShowStatement show{.table = std::string(table),
-                     .table_begin = before.size(),
-                     .table_end = before.size() + table.size()};
+                     .table_place = {before.size(), before.size() + table.size()}};
   if (before.starts_with("SHOW CREATE")) show.object = ShowStatement::Object::create_table;
   return ask_mirror(query, served, scatter, fmt::format("{}{}{}", before, table, behind), show);
 }

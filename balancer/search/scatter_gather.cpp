@@ -182,9 +182,9 @@ class ScatterGather {
     auto more = begin_next_round(*plan_, replies);
     needs_next_round_ = more && *more;
     if (needs_next_round_) return std::nullopt;
-    if (more) return merge(*plan_, replies, notes, body);
-    if (auto* bad = std::get_if<BadReply>(&more.error())) return std::move(*bad);
-    mistake_ = std::get<ClientError>(std::move(more.error()));
+    auto bad = more ? merge(*plan_, replies, notes, body) : std::optional(std::move(more.error()));
+    if (!bad || bad->status == 0) return bad;
+    mistake_ = ClientError{bad->status, std::move(bad->reason)};
     return std::nullopt;
   }
 

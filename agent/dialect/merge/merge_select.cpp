@@ -308,6 +308,9 @@ std::string collect_warnings(std::string_view own, const RawReplies& replies,
 std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
                               std::span<const ShardReply> replies, const ResultSet& rows) {
   if (!plan.scroll) return {};
+  if (plan.offers_scroll &&
+      std::ranges::any_of(replies, &std::string_view::empty, &ShardReply::body))
+    return {};
   if (rows.count == 0) return plan.scroll->given();
   const auto columns = rows.columns.size();
   for (std::size_t s = 0; s < raw.shards(); ++s)

@@ -14,8 +14,7 @@ TEST(SearchRequest, NamesTheTableAndTheBytesThatSayIt) {
   const auto parsed = Searching().parse(body);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->table, "products");
-  EXPECT_EQ(body.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
-            R"("pro\u0064ucts")");
+  EXPECT_EQ(parsed->table_place.in(body), R"("pro\u0064ucts")");
   EXPECT_TRUE(parsed->read);
 }
 

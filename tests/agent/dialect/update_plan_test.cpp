@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "agent/dialect/fronts/json/updates.hpp"
+#include "agent/dialect/fronts/json/read_request.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/updating.hpp"

@@ -358,16 +358,13 @@ std::expected<std::string_view, std::string> bulk_document(std::string_view acti
 void append_engine_line(std::string& out, const BulkHeader& header, std::string_view document) {
   const auto& action = header.action;
   JsonLine line(out);
-  line.add(R"({")");
-  line.add(action == "update" || action == "delete"  ? std::string_view(action)
+  line.add(R"({")",
+           action == "update" || action == "delete"  ? std::string_view(action)
            : action == "index" && !header.id.empty() ? "replace"
-                                                     : "insert");
-  line.add(R"(":{"table":)");
-  line.add_quoted(header.table);
-  if (!header.id.empty()) line.add(R"(,"id":)");
-  line.add(std::string_view(header.id));
-  if (!document.empty()) line.add(R"(,"doc":)");
-  line.add(document);
+                                                     : "insert",
+           R"(":{"table":)", Quoted(header.table));
+  if (!header.id.empty()) line.add(R"(,"id":)", header.id);
+  if (!document.empty()) line.add(R"(,"doc":)", document);
   line.add("}}\n");
 }
 
@@ -491,9 +488,8 @@ std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
 
 void append_responses(std::string& to, std::span<const PartAnswer> answers, Micros took) {
   JsonLine out(to);
-  out.add(R"({"took":)");
-  out.add_number(std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
-  out.add(R"(,"responses":[)");
+  out.add(R"({"took":)", std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
+          R"(,"responses":[)");
   for (const auto& answer : answers) {
     if (&answer != &answers.front()) out.add(',');
     // Answers to searches have a status, and so have errors that karmad wrote.
@@ -502,10 +498,8 @@ void append_responses(std::string& to, std::span<const PartAnswer> answers, Micr
     if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
       out.add(*object);
     } else {
-      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")");
-      out.add(R"(,"status":)");
-      out.add_number(answer.status);
-      out.add('}');
+      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")",
+              R"(,"status":)", answer.status, '}');
     }
   }
   out.add("]}");

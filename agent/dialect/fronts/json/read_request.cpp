@@ -456,7 +456,8 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
         "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
         join.begin);
   parsed.table = request.table;
-  parsed.set_places(place, request.other_table_span());
+  parsed.table_place = place;
+  parsed.other_place = request.other_table_span();
   parsed.options = request.options;
   return {};
 }

@@ -9,7 +9,6 @@
 
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
-#include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/whole_number.hpp"
@@ -234,8 +233,7 @@ class SqlReader {
     const auto name = piece.token();
     done(ShowStatement{.object = object,
                        .table = std::string(name.inner()),
-                       .table_begin = name.at,
-                       .table_end = name.end()});
+                       .table_place = {name.at, name.end()}});
   }
   void show_create(SqlPiece word, SqlPiece name) {
     if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
