@@ -351,7 +351,7 @@ Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool 
 
 /// After a query whose answer is not sent: its client has left, or it was killed.
 Task<MysqlSession::CommandOutcome> MysqlSession::end_unanswered() {
-  if (!statement_killed_ || !open()) co_return CommandOutcome::broken;
+  if (!running_->killed || !open()) co_return CommandOutcome::broken;
   co_return co_await refuse(kKilled);
 }
 
@@ -367,24 +367,15 @@ void MysqlSession::reset_session() {
 
 // ---- statements
 
-/// Registers the query, so that it ends when its client leaves.
-struct MysqlSession::QueryScope {
-  QueryScope(MysqlSession& of, Query& query) : session(of) {
-    session.query_ = &query;
-    session.statement_killed_ = false;
-    session.watch_ = std::make_unique<DisconnectWatch>(
-        session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
-        &session, [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_half_closed(); },
-        [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_client_left(); });
-  }
-  QueryScope(const QueryScope&) = delete;
-  QueryScope& operator=(const QueryScope&) = delete;
-  ~QueryScope() {
-    session.query_ = nullptr;
-    session.watch_.reset();
-  }
-  MysqlSession& session;
-};
+MysqlSession::RunningStatement::RunningStatement(MysqlSession& of, Query& passing,
+                                                 const Statement& is)
+    : session(of), query(passing), text(is.sql.text) {
+  session.running_ = this;
+  watch.emplace(
+      session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
+      &session, [](void* with) { static_cast<MysqlSession*>(with)->on_half_closed(); },
+      [](void* with) { static_cast<MysqlSession*>(with)->on_client_left(); });
+}
 
 MysqlConnectionFacts MysqlSession::facts() const {
   return {.id = id_,
@@ -505,7 +496,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   query.request.rows_only = true;
   query.takes_rows = true;
   open_trace(query);
-  const QueryScope scope(*this, query);
+  const RunningStatement running(*this, query, statement);
   auto asked = pass_pipeline(query);
   auto& answer = co_await asked;
   if (memory_.denied() && !query.client_left) {
@@ -617,6 +608,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& resu
   MysqlWriter packets(*out, sequence_);
   MemoryReservation memory;
   for (bool has_more = true; has_more;) {
+    if (running_ != nullptr && running_->killed) results.interrupt(kKilled);
     has_more = results.next(packets, kMysqlPiece);
     memory.charge(&memory_, results.copied() + out->capacity());
     const bool sent = co_await send_all(*out);

@@ -58,11 +58,11 @@ void MysqlSession::drain() {
 
 void MysqlSession::abandon() {
   ending_ = true;
-  watch_.reset();
+  if (running_ != nullptr) running_->watch.reset();
   close();
-  if (query_ == nullptr) return;
-  query_->client_left = true;
-  query_->stop();
+  if (running_ == nullptr) return;
+  running_->query.client_left = true;
+  running_->query.stop();
 }
 
 KillOutcome MysqlSession::kill(const Kill& kill) {
@@ -70,13 +70,13 @@ KillOutcome MysqlSession::kill(const Kill& kill) {
   if (kill.owner && *kill.owner != Kill::Owner{user_, client_}) return KillOutcome::denied;
   const boost::intrusive_ptr<MysqlSession> self(this);
   if (!kill.statement_only) ending_ = killed_ = true;
-  if (phase_ == Phase::writing) {
-    if (killed_) break_off();
-  } else if (query_ != nullptr) {
+  if (phase_ == Phase::writing && killed_) {
+    break_off();
+  } else if (running_ != nullptr) {
     // From here on as if the client had left, but that it gets an error.
-    statement_killed_ = true;
-    query_->client_left = true;
-    query_->stop();
+    running_->killed = true;
+    running_->query.client_left = true;
+    running_->query.stop();
   } else if (killed_ && phase_ != Phase::answering) {
     cancel();
   }
@@ -85,7 +85,7 @@ KillOutcome MysqlSession::kill(const Kill& kill) {
 
 /// Ends the connection so that the client does not take a part of an answer for the whole.
 void MysqlSession::break_off() {
-  watch_.reset();
+  if (running_ != nullptr) running_->watch.reset();
   reset();
 }
 
@@ -99,18 +99,18 @@ void MysqlSession::on_half_closed() {
 }
 
 /// A byte of urgent data, which clients read over. The peer of a closed connection refuses it, and
-/// `watch_` learns that. A unix socket tells the two ends apart itself.
+/// `watch` learns that. A unix socket tells the two ends apart itself.
 void MysqlSession::ask_whether_there() {
-  if (query_ == nullptr || client_.empty()) return;
+  if (running_ == nullptr || client_.empty()) return;
   ::send(socket().native_handle(), "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /// Ends the query, as its client has left.
 void MysqlSession::on_client_left() {
-  if (query_ == nullptr || query_->client_left) return;
+  if (running_ == nullptr || running_->query.client_left) return;
   worker_.counters.add(Count::clients_left);
-  query_->client_left = true;
-  query_->stop();
+  running_->query.client_left = true;
+  running_->query.stop();
 }
 
 /// Called within a reservation of this or another command, so the consequences run later.
@@ -124,7 +124,7 @@ void MysqlSession::end_for_memory() {
   if (!memory_.denied()) return;
   if (phase_ == Phase::writing) return break_off();
   if (phase_ != Phase::answering) return cancel();
-  if (query_ != nullptr) query_->stop();
+  if (running_ != nullptr) running_->query.stop();
 }
 
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.

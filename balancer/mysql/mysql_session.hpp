@@ -46,7 +46,6 @@ class MysqlSession final : public Stream, public Client {
   KillOutcome kill(const Kill& kill) override;
 
  private:
-  struct QueryScope;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   /// What became of a command or a statement.
   enum class CommandOutcome : std::uint8_t {
@@ -66,6 +65,21 @@ class MysqlSession final : public Stream, public Client {
     MysqlForm form = MysqlForm::text;
     bool has_more = false;  ///< further statements of the same command follow
     std::size_t most_rows = std::numeric_limits<std::size_t>::max();
+  };
+
+  /// A statement that passes the pipeline, until its answer was sent: it ends when its client
+  /// leaves.
+  struct RunningStatement {
+    RunningStatement(MysqlSession& of, Query& passing, const Statement& is);
+    RunningStatement(const RunningStatement&) = delete;
+    RunningStatement& operator=(const RunningStatement&) = delete;
+    ~RunningStatement() { session.running_ = nullptr; }
+
+    MysqlSession& session;
+    Query& query;
+    const std::string_view text;
+    bool killed = false;
+    std::optional<DisconnectWatch> watch;
   };
 
   /// The memory of the current command and of the prepared statements.
@@ -169,15 +183,13 @@ class MysqlSession final : public Stream, public Client {
   TimePoint due_{};
   TimePoint clock_at_{};
   ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read
-  Query* query_ = nullptr;
-  std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs
+  RunningStatement* running_ = nullptr;
   Memory memory_{*this};
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;
   bool half_closed_ = false;  ///< the client has closed its sending side
   bool timed_out_ = false;
   bool ending_ = false;
-  bool statement_killed_ = false;
   bool killed_ = false;            ///< the connection
   bool final_error_sent_ = false;  ///< the error that ends the connection
 };
