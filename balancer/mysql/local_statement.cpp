@@ -34,7 +34,7 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement,
   if (statement.size() > kLongestSchemaStatement || !is_about_connection(statement))
     return std::nullopt;
   const auto facts = schema_facts(connection);
-  const auto rows = rows_of(statement, tables_named(statement, {}, facts, statement), facts);
+  const auto rows = rows_of(statement, tables_named(statement, {}, facts), facts);
   if (!rows) return MysqlLocalAnswer{mysql_error(rows.error().status, rows.error().reason)};
   return MysqlLocalAnswer{result_set_of(*rows)};
 }

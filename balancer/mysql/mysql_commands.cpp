@@ -338,7 +338,7 @@ Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool 
   }
   Kill kill{.connection = id,
             .statement_only = statement_only,
-            .owner = Kill::Owner{.user = user_, .address = client_}};
+            .owner = ClientOwner{.user = user_, .address = client_}};
   const auto outcome = co_await kill_connection(worker_, std::move(kill),
                                                 Loop::now() + settings().request_timeout.value);
   if (!outcome) co_return mysql_error(504, "the search for the connection took too long");

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <cstring>
 
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/memory_gate.hpp"
@@ -67,7 +69,7 @@ void MysqlSession::abandon() {
 
 KillOutcome MysqlSession::kill(const Kill& kill) {
   if (kill.connection != id_) return KillOutcome::unknown;
-  if (kill.owner && *kill.owner != Kill::Owner{user_, client_}) return KillOutcome::denied;
+  if (kill.owner && *kill.owner != ClientOwner{user_, client_}) return KillOutcome::denied;
   const boost::intrusive_ptr<MysqlSession> self(this);
   if (!kill.statement_only) ending_ = killed_ = true;
   if (phase_ == Phase::writing && killed_) {
@@ -81,6 +83,38 @@ KillOutcome MysqlSession::kill(const Kill& kill) {
     cancel();
   }
   return KillOutcome::done;
+}
+
+void MysqlSession::list(ProcessList& list) {
+  if (!list.has_room_for({user_, client_})) return;
+  const bool idle = phase_ == Phase::idle || phase_ == Phase::reading;
+  const auto now = Loop::now();
+  const auto since = running_ != nullptr ? running_->query.began : idle ? idle_since_ : now;
+  list.add({.connection = id_,
+            .user = user_,
+            .host = host_and_port(),
+            .database = schema_facts(facts()).schema,
+            .command = capabilities_ == 0 ? "Connect"
+                       : idle             ? "Sleep"
+                                          : "Query",
+            .lasts = std::chrono::duration_cast<Micros>(now - since),
+            .state = phase_ == Phase::writing ? "Sending to client"
+                     : running_ != nullptr    ? "executing"
+                                              : "",
+            .statement =
+                std::string(running_ == nullptr
+                                ? std::string_view()
+                                : shortened_utf8(running_->text, ProcessList::kLongestStatement))});
+}
+
+/// Of its client.
+std::string MysqlSession::host_and_port() {
+  error_code error;
+  const auto peer = socket().remote_endpoint(error);
+  if (error || client_.empty()) return "localhost";
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), peer.data(), std::min(peer.size(), tcp.capacity()));
+  return fmt::format("{}:{}", client_, tcp.port());
 }
 
 /// Ends the connection so that the client does not take a part of an answer for the whole.
@@ -153,8 +187,10 @@ void MysqlSession::on_clock() {
 }
 
 void MysqlSession::start_phase(Phase phase, Micros longest) {
+  const auto now = Loop::now();
+  if (phase == Phase::idle) idle_since_ = now;
   phase_ = phase;
-  due_ = Loop::now() + longest;
+  due_ = now + longest;
   if (clock_.armed() && clock_at_ <= due_) return;
   clock_at_ = due_;
   worker_.loop.arm(clock_, due_);

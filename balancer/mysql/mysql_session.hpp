@@ -44,6 +44,7 @@ class MysqlSession final : public Stream, public Client {
   void drain() override;
   void abandon() override;
   KillOutcome kill(const Kill& kill) override;
+  void list(ProcessList& list) override;
 
  private:
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
@@ -161,6 +162,7 @@ class MysqlSession final : public Stream, public Client {
   Micros longest_idle() const;
   void take_settings();
   bool has_bytes();
+  std::string host_and_port();
   const InstanceSettings& settings() const { return settings_->settings; }
 
   Worker& worker_;
@@ -180,6 +182,7 @@ class MysqlSession final : public Stream, public Client {
   MysqlFraming framing_;
   std::uint8_t sequence_ = 0;  ///< number of the next packet to the client
   Clock clock_{*this};
+  TimePoint idle_since_ = Loop::now();
   TimePoint due_{};
   TimePoint clock_at_{};
   ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read

@@ -92,7 +92,10 @@ constexpr std::array kViews{
          "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"},
     View{"processlist",
          "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
-         "STATE AS State, INFO AS Info FROM information_schema.processlist"},
+         "STATE AS State, LEFT(INFO, 100) AS Info FROM information_schema.processlist ORDER BY 1"},
+    View{"full processlist",
+         "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
+         "STATE AS State, INFO AS Info FROM information_schema.processlist ORDER BY 1"},
     View{"plugins", "!Type Name Library Users Extra"},
     View{"grants", "SELECT 'GRANT {rights} ON *.* TO {user}' AS `Grants for {user}`"},
     View{"count warnings", "SELECT @@warning_count AS `@@session.warning_count`"},
@@ -196,9 +199,9 @@ class ShowReader {
     }
     if (words == "grants" && tokens_.take_word("for"))
       while (!tokens_.at_end()) tokens_.step();
-    const bool lists_full = words == "columns" || words == "tables";
-    if (parts_.full && lists_full) words = "full " + words;
-    const auto* const view = std::ranges::find(kViews, words, &View::words);
+    const auto* view =
+        std::ranges::find(kViews, parts_.full ? "full " + words : words, &View::words);
+    if (view == kViews.end()) view = std::ranges::find(kViews, words, &View::words);
     if (view == kViews.end())
       return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(words)));
     if (take_from()) parts_.from = tokens_.take_path().back();
@@ -266,7 +269,7 @@ class ShowReader {
     };
     text = replaced(text, "{schema}", quoted(schema));
     text = replaced(text, "{name}", plain(shortened_utf8(name)));
-    text = replaced(text, "{user}", plain(facts_.user));
+    text = replaced(text, "{user}", plain(facts_.account()));
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
     if (!parts_.of.empty()) text = replaced(text, "{table}", quoted(parts_.of.back()));

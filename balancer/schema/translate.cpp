@@ -227,7 +227,7 @@ class SelectTranslator {
     }
     if (next.is_sign('(')) return call(now);
     if (now.is_word("end") || now.is_word("as")) behind_value_ = true;
-    if (now.is_word("current_user")) return put(literal(facts_.user));
+    if (now.is_word("current_user")) return put(literal(facts_.account()));
     if (is_in(Brackets::convert) && now.is_word("using")) return put("AS TEXT", 2);
     if (is_in(Brackets::group_concat) && now.is_word("order")) return order_of_group();
     if (is_in(Brackets::group_concat) && now.is_word("separator")) {
