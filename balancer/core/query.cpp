@@ -17,25 +17,26 @@ void add_error(JsonLine body, std::string_view reason) {
 
 }  // namespace
 
-Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
-             std::string_view request_body, std::string_view from)
+Query::Query(Worker& on, const Topology& with, const RequestLine& of, const Head& with_fields,
+             std::string_view body, std::string_view from)
     : worker(on),
       topology(&with),
-      request{.method = request_head.method,
-              .path = request_head.path,
-              .query = request_head.query,
-              .content_type = request_head.find("Content-Type"),
-              .body = request_body},
-      head(request_head),
+      request{.method = of.method,
+              .path = of.path,
+              .query = of.query,
+              .content_type = with_fields.find("Content-Type"),
+              .body = body},
+      line(of),
+      fields(with_fields),
       client(from),
       began(Loop::now()),
-      deadline(began + time_allowed(request_head, topology->settings.request_timeout.value)),
+      deadline(began + time_allowed(fields, topology->settings.request_timeout.value)),
       id(on.next_query()),
-      request_id(karmad::request_id(request_head.find(kRequestId), with.settings.request_id.value,
+      request_id(karmad::request_id(fields.find(kRequestId), with.settings.request_id.value,
                                     on.loop.random)),
-      trace_context(karmad::trace_context(request_head)),
-      bytes_in(request_head.size + request_body.size()),
-      waited(request_body.size() > kQuicklyRead) {}
+      trace_context(karmad::trace_context(fields)),
+      bytes_in(fields.size + body.size()),
+      waited(body.size() > kQuicklyRead) {}
 
 Answer refusal(int status, std::string_view reason) {
   Answer answer;

@@ -54,9 +54,13 @@ using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect
 /// A client's request in the balancer, from complete arrival to the answer. The session owns it;
 /// everything that refers to it ends earlier.
 struct Query : RequestFields {
-  /// `with` and the data of the views must outlive it.
-  Query(Worker& on, const Topology& with, const RequestHead& request_head,
-        std::string_view request_body, std::string_view from);
+  /// `with`, the head and the data of the views must outlive it.
+  Query(Worker& on, const Topology& with, const RequestHead& head, std::string_view body,
+        std::string_view from)
+      : Query(on, with, head, head, body, from) {}
+  /// A request that has a line but perhaps no fields (kNoFields).
+  Query(Worker& on, const Topology& with, const RequestLine& of, const Head& with_fields,
+        std::string_view body, std::string_view from);
 
   Worker& worker;
   const Topology* topology;
@@ -75,8 +79,8 @@ struct Query : RequestFields {
   const Table* table = nullptr;  ///< set when the query is sent to a table
   /// Owns the tables of lists that the query has named, until its end.
   std::vector<std::shared_ptr<const Table>> combined_tables;
-  /// The head of the request; its fields are passed on if the dialect does that.
-  const RequestHead& head;
+  const RequestLine& line;  ///< as it arrived
+  const Head& fields;       ///< are passed on if the dialect does that
   std::string_view client;  ///< the peer's address
   bool on_admin_port = false;
   TimePoint began;

@@ -454,7 +454,7 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   if (served == nullptr)
     if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
   if (const auto wrong =
-          read_request_fields(query.head, query.request.query, query.without_preference, query))
+          read_request_fields(query.fields, query.request.query, query.without_preference, query))
     return completed_task(field_refusal(query, *wrong));
   if (query.hops > query.topology->settings.max_hops.value)
     return completed_task(loop_refusal(query));

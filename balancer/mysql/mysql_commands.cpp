@@ -6,6 +6,7 @@
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/admission/memory_gate.hpp"
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"
@@ -76,20 +77,8 @@ bool only_reads(StatementKind kind) {
          kind == schema;
 }
 
-/// What the pipeline knows of a statement in place of the head of a request to `/sql?mode=raw`.
-const RequestHead& head_of_statements() {
-  static const RequestHead kHead = [] {
-    RequestHead head;
-    head.method = "POST";
-    head.target = "/sql?mode=raw";
-    head.path = "/sql";
-    head.query = "mode=raw";
-    head.fields[head.field_count++] = {"Content-Type", "text/plain"};
-    head.names.insert("Content-Type");
-    return head;
-  }();
-  return kHead;
-}
+/// How a statement is sent to mirrors, and written to the access log.
+constexpr RequestLine kStatementLine{.method = "POST", .path = "/sql", .query = "mode=raw"};
 
 }  // namespace
 
@@ -472,17 +461,19 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
 
 /// Passes the statement through the pipeline as a request to `/sql?mode=raw`.
 Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement& statement) {
-  const auto& head = head_of_statements();
   worker_.counters.add(Count::requests);
-  const auto refused = refuse_on_head({worker_, *settings_, head, address_, memory_, true});
-  if (refused) {
+  const auto over = settings_->limits_requests
+                        ? over_rate(worker_, *settings_, kNoFields, false, address_)
+                        : std::nullopt;
+  if (over) {
+    const auto answer = too_many_requests(worker_, *over);
     log_refused(worker_, settings(),
-                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.sql.text.size()},
-                refused->answer);
-    co_return co_await refuse(
-        mysql_error(refused->answer.status, reason_in_answer(refused->answer.body)));
+                {.line = kStatementLine, .client = client_, .bytes_in = statement.sql.text.size()},
+                answer);
+    co_return co_await refuse(mysql_error(answer.status, reason_in_answer(answer.body)));
   }
-  Query query(worker_, *settings_, head, statement.sql.text, client_);
+  Query query(worker_, *settings_, kStatementLine, kNoFields, statement.sql.text, client_);
+  query.request.content_type = "text/plain";
   auto list = std::make_shared<StatementList>();
   list->statements.push_back(statement.sql);
   query.statements = std::make_shared<const FoundStatements>(FoundStatements{

@@ -109,7 +109,7 @@ bool try_admit(Query& query) {
     query.ingress_ticket = admission->ingress.exempt(worker, query.began);
     return true;
   }
-  const auto priority = priority_of(query.head, *admission);
+  const auto priority = priority_of(query.fields, *admission);
   for (const auto& [gate, ticket] : required_tickets(query, *admission, ticket_class, priority)) {
     ticket = mode == AdmissionMode::enforce ? gate.pool.try_take(worker, priority, query.began)
                                             : gate.pool.watch(worker, priority, query.began);
@@ -122,7 +122,7 @@ bool try_admit(Query& query) {
 Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   query.waited = true;
   auto& admission = *query.worker.limits.admission;
-  const auto priority = priority_of(query.head, admission);
+  const auto priority = priority_of(query.fields, admission);
   const auto longest = admission.queue_timeout();
   for (const auto& [gate, ticket] :
        required_tickets(query, admission, ticket_class_of(query), priority)) {

@@ -10,7 +10,7 @@ namespace karmad {
 namespace {
 
 std::uint64_t bytes_out(const Query& query, const Answer& answer) {
-  const bool bare = query.client_left || has_no_body(answer.status) || query.head.method == "HEAD";
+  const bool bare = query.client_left || has_no_body(answer.status) || query.line.method == "HEAD";
   return bare ? 0 : answer.length();
 }
 
@@ -44,8 +44,8 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
          std::string_view broken_off = {}) {
   log(query.worker, query.topology->settings, query.trace, now,
       {.time = std::chrono::system_clock::now() - (now - query.began),
-       .method = query.head.method,
-       .path = query.head.path,
+       .method = query.line.method,
+       .path = query.line.path,
        .status = status_of(query, answer),
        .bytes_in = query.bytes_in,
        .bytes_out = bytes_out,
@@ -76,9 +76,9 @@ void open_trace(Query& query) {
   trace.deadline = query.deadline;
   // Traces and explanations tell the addresses of mirrors.
   const bool told = query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes;
-  query.shows_trace = told && asks_for_trace(query.head);
+  query.shows_trace = told && asks_for_trace(query.fields);
   query.wants_trace = query.worker.process.access_log != nullptr || query.shows_trace;
-  query.wants_explanation = told && asks_for_explanation(query.head);
+  query.wants_explanation = told && asks_for_explanation(query.fields);
 }
 
 void close_trace(Query& query, Answer& answer) {
@@ -98,18 +98,16 @@ void log_refused(Worker& worker, const InstanceSettings& settings, const Refused
                  const Answer& answer) {
   if (worker.process.access_log == nullptr) return;
   const auto now = Loop::now();
-  const auto* head = request.head;
-  const auto context = head != nullptr ? trace_context(*head) : TraceContext();
   Trace trace;
   trace.id = worker.next_query();
   trace.request_id = request.id;
-  trace.trace_id = context.trace_id;
+  trace.trace_id = trace_context(request.fields).trace_id;
   trace.client = request.client;
   trace.began = now;
   log(worker, settings, trace, now,
       {.time = std::chrono::system_clock::now(),
-       .method = head != nullptr ? head->method : std::string_view(),
-       .path = head != nullptr ? head->path : std::string_view(),
+       .method = request.line.method,
+       .path = request.line.path,
        .status = answer.status,
        .bytes_in = request.bytes_in,
        .bytes_out = answer.length(),

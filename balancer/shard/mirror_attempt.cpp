@@ -29,7 +29,7 @@ constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 /// The addresses that forwarded the request: those in the client's field, then the client's.
 std::string forwarded_for(const Query& query) {
   std::string names;
-  for (const auto& field : query.head.all())
+  for (const auto& field : query.fields.all())
     if (wire::same_word(field.name, kForwardedFor) && !field.value.empty())
       names.append(field.value).append(", ");
   return names.append(query.client);
@@ -98,7 +98,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = passes_fields ? &query.head : nullptr,
+          .passed_on = passes_fields ? &query.fields : nullptr,
           .hops = query.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .looks_first = !query.crashes.empty(),
@@ -146,7 +146,7 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std:
     add(kTraceparent, {traceparent_.data(), traceparent_.size()});
     if (!context.state.empty()) add(kTracestate, context.state);
   }
-  if (const auto key = query.head.find(kIdempotencyKey); !passes_fields && !key.empty())
+  if (const auto key = query.fields.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);
 }
 
