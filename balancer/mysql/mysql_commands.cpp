@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
@@ -50,20 +51,6 @@ MysqlResultKind result_kind(StatementKind kind) {
     default:
       return MysqlResultKind::any;
   }
-}
-
-/// False for a SELECT whose rows have no LIMIT of their own; those of its facets do not count.
-bool has_limit(const StatementText& statement) {
-  if (statement.kind != StatementKind::select) return true;
-  SqlTokens tokens(statement.text);
-  int depth = 0;
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
-    if (token.is_sign('(')) ++depth;
-    if (token.is_sign(')')) --depth;
-    if (depth == 0 && token.is_word("facet")) return false;
-    if (depth == 0 && token.is_word("limit")) return true;
-  }
-  return false;
 }
 
 bool is_change(StatementKind kind) {
@@ -414,7 +401,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
     statement.sql.place.encoded = statement.sql.text;
     local = answer_locally(statement.sql, facts());
     const auto most = state_.variables.number("sql_select_limit");
-    if (most && !local && !has_limit(statement.sql)) statement.most_rows = *most;
+    const bool is_select = statement.sql.kind == StatementKind::select;
+    if (most && !local && is_select && !has_limit(statement.sql.text)) statement.most_rows = *most;
   };
   auto outcome = co_await run_work(statement.sql.text.size(), read);
   if (outcome != CommandOutcome::answered) co_return outcome;

@@ -239,8 +239,19 @@ TEST(AMysqlClient, MayLimitTheRowsOfItsSelects) {
   MysqlClient client(karmad.port());
   EXPECT_EQ(client.query("SET sql_select_limit = 1").error, 0);
   EXPECT_EQ(client.query("SELECT id FROM t WHERE MATCH('limit') FACET a LIMIT 5").rows.size(), 1U);
-  EXPECT_EQ(client.query("SELECT id FROM t LIMIT 5").rows.size(), 2U);
-  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t"), {}).rows.size(), 1U);
+  for (const auto* limited : {"SELECT id FROM t LIMIT 5", "SELECT id FROM t LIMIT 0, 5",
+                              "SELECT id FROM t LIMIT 5 OFFSET 0",
+                              "SELECT * FROM (SELECT id FROM t) ORDER BY id ASC LIMIT 5"}) {
+    EXPECT_EQ(client.query(limited).rows.size(), 2U) << limited;
+    EXPECT_EQ(client.execute(client.prepare(limited), {}).rows.size(), 2U) << limited;
+  }
+  for (const auto* unlimited :
+       {"SELECT id FROM t", "SELECT * FROM (SELECT id FROM t LIMIT 5) ORDER BY id ASC"}) {
+    EXPECT_EQ(client.query(unlimited).rows.size(), 1U) << unlimited;
+    EXPECT_EQ(client.execute(client.prepare(unlimited), {}).rows.size(), 1U) << unlimited;
+  }
+  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t LIMIT ?"), {"5"}).rows.size(), 2U);
+  EXPECT_EQ(client.query("SELECT id FROM t UNION SELECT id FROM t LIMIT 5").error, 1064);
   EXPECT_EQ(client.query("SET SQL_SELECT_LIMIT = DEFAULT").error, 0);
   EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
 }

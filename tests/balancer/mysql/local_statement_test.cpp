@@ -2,8 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/dialect/fronts/sql/nested_select.hpp"
+
 namespace karmad {
 namespace {
+
+TEST(LimitOfASelect, IsNeitherOneInBracketsNorThatOfAFacet) {
+  for (const auto* limited :
+       {"SELECT a FROM t LIMIT 1", "select a from t limit 2,3", "SELECT a FROM t Limit 3 OFFSET 2",
+        "SELECT * FROM (SELECT a FROM t) ORDER BY a LIMIT 5", "SELECT a FROM t LIMIT 1 FACET a",
+        "SELECT a FROM t WHERE MATCH('facet') AND b IN (1, 2) LIMIT 4", " ORDER BY a DESC LIMIT 2"})
+    EXPECT_TRUE(has_limit(limited)) << limited;
+  for (const auto* unlimited :
+       {"SELECT a FROM t", "SELECT * FROM (SELECT a FROM t LIMIT 5) ORDER BY a",
+        "SELECT a FROM t FACET a LIMIT 5", "SELECT a FROM t WHERE MATCH('limit 5')",
+        "SELECT `limit` FROM t", "SELECT a FROM t /* LIMIT 5 */", " ORDER BY a", ""})
+    EXPECT_FALSE(has_limit(unlimited)) << unlimited;
+}
 
 const MysqlConnectionFacts kFacts{.id = 7,
                                   .user = "ann",
