@@ -158,7 +158,7 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
     } else if (tables.size() == 1) {
       co_return std::move(answer);
     } else {
-      warning = fmt::format("the columns of {} are not known now", table);
+      warning.append(warning.empty() ? "columns are not known now of " : ", ").append(table);
     }
   }
   co_return std::nullopt;
