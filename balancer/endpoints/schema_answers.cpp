@@ -53,20 +53,11 @@ Pairs first_columns(std::string_view body) {
 /// Asks a mirror, of the first shard of a table, in the form `mode=raw`.
 Task<Answer> ask_mirror(Query& query, const ServedPath& served, Scatter scatter,
                         std::string_view text, const ShowStatement& show) {
-  const auto kept = query.keep(std::string(text));
   query.meta = nullptr;
-  query.request = {.method = "POST",
-                   .path = "/sql",
-                   .query = "mode=raw",
-                   .content_type = "text/plain",
-                   .body = kept,
-                   .in_session = true};
-  query.request.statement = std::make_shared<const StatementText>(
-      StatementText{.text = kept,
-                    .kind = StatementKind::show,
-                    .form = RowForm::raw,
-                    .place = {StatementPlace::In::body, kept},
-                    .read = std::make_shared<const SqlStatement>(show)});
+  query.request.path = "/sql";
+  set_statement(query, {.text = query.keep(std::string(text)),
+                        .kind = StatementKind::show,
+                        .read = std::make_shared<const SqlStatement>(show)});
   return answer_query(query, served, scatter);
 }
 

@@ -108,9 +108,12 @@ Task<bool> MysqlSession::answer_command() {
     case kChangeUser:
       outcome = co_await change_user(rest);
       break;
-    case kProcessKill:
-      outcome = co_await process_kill(MysqlFields(rest).integer(4));
+    case kProcessKill: {
+      MysqlLocalAnswer kill{SessionStatement{.is = SessionStatement::Is::kill,
+                                             .connection = MysqlFields(rest).integer(4)}};
+      outcome = co_await run_locally({}, std::move(kill));
       break;
+    }
     default:
       outcome = co_await simple_command(command, rest);
   }
@@ -296,16 +299,6 @@ Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view re
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::process_kill(std::uint64_t id) {
-  const auto error = co_await kill_other(id, false);
-  if (error) co_return co_await refuse(*error);
-  Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
-  write_mysql_ok(packets, {.status = state_.status()});
-  const bool sent = co_await send_all(*out);
-  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
-}
-
 /// Ends a connection of the same user and address, or its statement. Returns why not.
 Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool statement_only) {
   if (id == id_) {
@@ -428,11 +421,11 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_change() {
 
 Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& statement,
                                                              MysqlLocalAnswer local) {
-  if (auto* const error = std::get_if<MysqlError>(&local.answer)) co_return co_await refuse(*error);
+  if (auto* const error = std::get_if<MysqlError>(&local)) co_return co_await refuse(*error);
   std::vector<ResultSet> sets(1);  // without columns: OK
-  if (auto* const rows = std::get_if<ResultSet>(&local.answer)) sets.front() = std::move(*rows);
+  if (auto* const rows = std::get_if<ResultSet>(&local)) sets.front() = std::move(*rows);
   std::uint16_t warnings = 0;
-  if (const auto* const session = std::get_if<SessionStatement>(&local.answer)) {
+  if (const auto* const session = std::get_if<SessionStatement>(&local)) {
     if (session->is == SessionStatement::Is::kill) {
       const auto error = co_await kill_other(session->connection, session->statement_only);
       if (error) co_return co_await refuse(*error);

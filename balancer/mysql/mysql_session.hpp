@@ -147,7 +147,6 @@ class MysqlSession final : public Stream, public Client {
   void forget_prepared(std::uint64_t id);
   Task<CommandOutcome> change_user(std::string_view rest);
   Task<std::optional<MysqlError>> kill_other(std::uint64_t id, bool statement_only);
-  Task<CommandOutcome> process_kill(std::uint64_t id);
   Task<CommandOutcome> end_unanswered();
   void reset_session();
 

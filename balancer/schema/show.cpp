@@ -137,16 +137,6 @@ std::unexpected<ClientError> wrong(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
-/// The text as a literal of SQL.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "'";
-}
-
 std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
   std::string out;
   for (auto at = text.find(mark); at != text.npos; at = text.find(mark)) {
@@ -267,12 +257,12 @@ class ShowReader {
       std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });
       return text_of;
     };
-    text = replaced(text, "{schema}", quoted(schema));
+    text = replaced(text, "{schema}", sql_literal(schema));
     text = replaced(text, "{name}", plain(shortened_utf8(name)));
     text = replaced(text, "{user}", plain(facts_.account()));
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
-    if (!parts_.of.empty()) text = replaced(text, "{table}", quoted(parts_.of.back()));
+    if (!parts_.of.empty()) text = replaced(text, "{table}", sql_literal(parts_.of.back()));
     auto condition = condition_on(first_column(text));
     if (!condition) return std::unexpected(std::move(condition.error()));
     out.text = fmt::format("SELECT * FROM ({}) AS shown{}", text, *condition);
@@ -330,7 +320,7 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
   const auto table = tokens.statement().substr(begin, tokens.end_before() - begin);
   std::string like;
   tokens.take_word("like");
-  if (!tokens.at_end()) like = fmt::format(" LIKE {}", quoted(tokens.take_text()));
+  if (!tokens.at_end()) like = fmt::format(" LIKE {}", sql_literal(tokens.take_text()));
   if (!tokens.at_end()) return wrong("syntax error: expected the end behind DESCRIBE table column");
   const auto text = fmt::format("SHOW COLUMNS FROM {}{}",
                                 table.starts_with('\'') || table.starts_with('"')
