@@ -44,10 +44,10 @@ const std::string& body_for(OverRate::Limit limit) {
 }
 
 /// Whether the request comes from one of these applications (AC-056).
-bool names_app(const AppNames& names, const RequestHead& head) {
+bool names_app(const AppNames& names, const Head& fields) {
   if (names.empty()) return false;
-  const auto app = head.find(kAppName);
-  const auto agent = head.find("User-Agent");
+  const auto app = fields.find(kAppName);
+  const auto agent = fields.find("User-Agent");
   return std::ranges::any_of(names, [&](const std::string& beginning) {
     return app.starts_with(beginning) || agent.starts_with(beginning);
   });
@@ -63,14 +63,14 @@ std::optional<OverRate> refuse_if_enforced(Worker& worker, const Topology& topol
 
 }  // namespace
 
-std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
+std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Head& fields,
                                   bool about_karmad, const std::optional<IpAddress>& client) {
   auto& rates = worker.limits.rates;
   const auto& settings = topology.settings;
   const bool limits_all = settings.ingress_request_rate.value.limits();
   const bool limits_client = settings.client_request_rate.value.limits() && client;
   if ((client && contains(settings.ingress_request_exempt.value, *client)) || about_karmad ||
-      names_app(settings.ingress_request_exempt_apps.value, head)) {
+      names_app(settings.ingress_request_exempt_apps.value, fields)) {
     if (limits_all) rates.requests.exempt();
     if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;

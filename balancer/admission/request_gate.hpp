@@ -19,7 +19,7 @@ struct OverRate {
 /// itself (`about_karmad`), exempt clients and applications (AC-056) and, for the client's limit,
 /// unix sockets (no `client`). May be skipped if Topology::limits_requests is false. Counts the
 /// request.
-std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
+std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Head& fields,
                                   bool about_karmad, const std::optional<IpAddress>& client);
 
 /// The same for the limit of its table. Costs one branch if the table has none.

@@ -2,27 +2,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "agent/transport/loop/task.hpp"
-#include "strategies/time.hpp"
+#include "balancer/core/process_list.hpp"
 
 namespace karmad {
 
-class Worker;
-
 /// KILL: ends the statement of a client's connection, or the connection.
 struct Kill {
-  /// Whose connections may be ended.
-  struct Owner {
-    std::string user;
-    std::string address;
-
-    bool operator==(const Owner&) const = default;
-  };
   std::uint64_t connection = 0;
   bool statement_only = false;
-  std::optional<Owner> owner{};  ///< nothing: all, an operator asks
+  std::optional<ClientOwner> owner{};  ///< who asks; nothing: an operator
 };
 
 enum class KillOutcome : std::uint8_t {

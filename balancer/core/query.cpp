@@ -17,27 +17,28 @@ void add_error(JsonLine body, std::string_view reason) {
 
 }  // namespace
 
-Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
-             std::string_view request_body, std::string_view from)
+Query::Query(Worker& on, const Topology& with, const RequestLine& line, const Head& fields,
+             std::string_view body, std::string_view from)
     : worker(on),
       record{.id = on.next_query(),
-             .request_id = request_id(request_head.find(kRequestId), with.settings.request_id.value,
+             .request_id = request_id(fields.find(kRequestId), with.settings.request_id.value,
                                       on.loop.random),
-             .trace_context = trace_context(request_head),
+             .trace_context = trace_context(fields),
              .began = Loop::now(),
-             .bytes_in = request_head.size + request_body.size()},
+             .bytes_in = fields.size + body.size()},
       client{.address = from},
-      request{{.method = request_head.method,
-               .path = request_head.path,
-               .query = request_head.query,
-               .content_type = request_head.find("Content-Type"),
-               .body = request_body},
+      request{{.method = line.method,
+               .path = line.path,
+               .query = line.query,
+               .content_type = fields.find("Content-Type"),
+               .body = body},
               {},
-              request_head},
+              line,
+              fields},
       resources{.deadline =
-                    record.began + time_allowed(request_head, with.settings.request_timeout.value)},
+                    record.began + time_allowed(fields, with.settings.request_timeout.value)},
       topology(&with),
-      waited(request_body.size() > kQuicklyRead) {}
+      waited(body.size() > kQuicklyRead) {}
 
 Answer refusal(int status, std::string_view reason) {
   Answer answer;

@@ -68,8 +68,8 @@ struct QueryClient {
 struct QueryRequest : ClientRequest, RequestFields {
   using ClientRequest::operator=;  // another request is carried out in its place
 
-  /// The head of the request; its fields are passed on if the dialect does that.
-  const RequestHead& head;
+  const RequestLine& line;         ///< as it arrived
+  const Head& fields;              ///< are passed on if the dialect does that
   std::string_view operation;      ///< the kind of request in a word, for the log
   std::string without_preference;  ///< the URL's parameters without those of karmad
   MemoryReservation plain_body;    ///< for the decompressed body
@@ -114,9 +114,13 @@ struct QueryRecord {
 /// A client's request in the balancer, from complete arrival to the answer. The session owns it;
 /// everything that refers to it ends earlier.
 struct Query {
-  /// `with` and the data of the views must outlive it.
-  Query(Worker& on, const Topology& with, const RequestHead& request_head,
-        std::string_view request_body, std::string_view from);
+  /// `with`, the head and the data of the views must outlive it.
+  Query(Worker& on, const Topology& with, const RequestHead& head, std::string_view body,
+        std::string_view from)
+      : Query(on, with, head, head, body, from) {}
+  /// A request that has a line but perhaps no fields (kNoFields).
+  Query(Worker& on, const Topology& with, const RequestLine& line, const Head& fields,
+        std::string_view body, std::string_view from);
 
   Worker& worker;
   QueryRecord record;

@@ -61,10 +61,10 @@ constexpr std::array kFields{
 };
 
 /// Unlike other fields it must not be given twice: the lower number could hide a loop.
-std::optional<FieldMistake> read_hops(const RequestHead& head, unsigned& hops) {
-  if (!head.names.may_have(kHops)) return std::nullopt;
+std::optional<FieldMistake> read_hops(const Head& fields, unsigned& hops) {
+  if (!fields.names.may_have(kHops)) return std::nullopt;
   bool found = false;
-  for (const auto& field : head.all()) {
+  for (const auto& field : fields.all()) {
     if (!wire::same_word(field.name, kHops)) continue;
     std::uint16_t passed = 0;
     const auto* end = field.value.data() + field.value.size();
@@ -95,14 +95,14 @@ bool read_generations(std::string_view text, SeenGenerations& into) {
   return valid && !into.of_shards.empty();
 }
 
-std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,
+std::optional<FieldMistake> read_preference(const Head& fields, std::string_view& parameters,
                                             std::string& rest, RequestFields& into) {
   const auto mistake = [](std::string reason, int code = 0) {
     return FieldMistake{"bad_read_preference", std::move(reason), code};
   };
   std::string text;
-  const bool maybe_named = head.names.may_have(kReadPreference);
-  for (const auto& field : maybe_named ? head.all() : std::span<const Field>()) {
+  const bool maybe_named = fields.names.may_have(kReadPreference);
+  for (const auto& field : maybe_named ? fields.all() : std::span<const Field>()) {
     if (!wire::same_word(field.name, kReadPreference)) continue;
     if (!text.empty()) return mistake("two read preferences in one request");
     text = field.value;
@@ -155,28 +155,27 @@ std::string request_fields_reference() {
   return out;
 }
 
-std::optional<FieldMistake> read_request_fields(const RequestHead& head,
-                                                std::string_view& parameters, std::string& rest,
-                                                RequestFields& into) {
+std::optional<FieldMistake> read_request_fields(const Head& fields, std::string_view& parameters,
+                                                std::string& rest, RequestFields& into) {
   const auto mistake = [](std::string reason) { return FieldMistake{{}, std::move(reason)}; };
-  if (auto wrong = read_hops(head, into.hops)) return wrong;
-  if (const auto wanted = head.find(kPartialResults); !wanted.empty()) {
+  if (auto wrong = read_hops(fields, into.hops)) return wrong;
+  if (const auto wanted = fields.find(kPartialResults); !wanted.empty()) {
     into.partial_results = kWords<PartialResults>.find(wanted);
     if (!into.partial_results)
       return mistake(fmt::format("{} is either allow or deny", kPartialResults));
   }
-  if (auto wrong = read_preference(head, parameters, rest, into)) return wrong;
-  if (const auto hedge = head.find(kHedge); !hedge.empty()) {
+  if (auto wrong = read_preference(fields, parameters, rest, into)) return wrong;
+  if (const auto hedge = fields.find(kHedge); !hedge.empty()) {
     const auto read = parse_hedge(hedge);
     if (!read) return mistake(fmt::format("{}: {}", kHedge, read.error()));
     into.hedge = *read;
   }
-  if (const auto seen = head.find(kMinGeneration); !seen.empty()) {
+  if (const auto seen = fields.find(kMinGeneration); !seen.empty()) {
     if (!read_generations(seen, into.seen_generations))
       return mistake(
           fmt::format("{} is a number, or a list of SHARD=NUMBER, not '{}'", kMinGeneration, seen));
   }
-  if (const auto consistency = head.find(kConsistency); !consistency.empty()) {
+  if (const auto consistency = fields.find(kConsistency); !consistency.empty()) {
     into.consistency = kWords<Consistency>.find(consistency);
     if (!into.consistency)
       return mistake(
@@ -185,8 +184,8 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
   return std::nullopt;
 }
 
-Micros time_allowed(const RequestHead& head, Micros longest) {
-  const auto text = head.find(kTimeoutMs);
+Micros time_allowed(const Head& fields, Micros longest) {
+  const auto text = fields.find(kTimeoutMs);
   std::uint64_t ms = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, ms);
@@ -195,16 +194,16 @@ Micros time_allowed(const RequestHead& head, Micros longest) {
   return std::chrono::milliseconds(ms);
 }
 
-bool has_low_priority(const RequestHead& head) {
-  return head.find(kPriority) == "low";
+bool has_low_priority(const Head& fields) {
+  return fields.find(kPriority) == "low";
 }
 
-bool asks_for_trace(const RequestHead& head) {
-  return head.find(kTraceField) == "1";
+bool asks_for_trace(const Head& fields) {
+  return fields.find(kTraceField) == "1";
 }
 
-bool asks_for_explanation(const RequestHead& head) {
-  return head.find(kExplainField) == "1";
+bool asks_for_explanation(const Head& fields) {
+  return fields.find(kExplainField) == "1";
 }
 
 }  // namespace karmad

@@ -29,6 +29,9 @@ inline constexpr std::string_view kIdempotencyKey = "Idempotency-Key";
 inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
 inline constexpr std::string_view kExplainField = "X-Karmad-Explain";
 
+/// The fields of a request that came by another protocol than HTTP.
+inline const Head kNoFields{};
+
 /// Type of the error that refuses a request because of kHops, with status 508.
 inline constexpr std::string_view kLoopDetected = "loop_detected";
 
@@ -65,19 +68,18 @@ struct FieldMistake {
 /// Reads them from the head and from the URL's `parameters`. Parameters of karmad are removed; the
 /// remaining text is stored in `rest` if it differs. Without any of them it costs a few bit
 /// comparisons.
-std::optional<FieldMistake> read_request_fields(const RequestHead& head,
-                                                std::string_view& parameters, std::string& rest,
-                                                RequestFields& into);
+std::optional<FieldMistake> read_request_fields(const Head& fields, std::string_view& parameters,
+                                                std::string& rest, RequestFields& into);
 
 /// The time for a request: X-Timeout-Ms may shorten `longest`; invalid values are ignored.
-Micros time_allowed(const RequestHead& head, Micros longest);
+Micros time_allowed(const Head& fields, Micros longest);
 
 /// Whether the request has low priority (AC-007).
-bool has_low_priority(const RequestHead& head);
+bool has_low_priority(const Head& fields);
 
 /// Whether the answer must list all attempts.
-bool asks_for_trace(const RequestHead& head);
+bool asks_for_trace(const Head& fields);
 /// Whether the answer must explain the choices of mirrors.
-bool asks_for_explanation(const RequestHead& head);
+bool asks_for_explanation(const Head& fields);
 
 }  // namespace karmad

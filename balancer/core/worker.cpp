@@ -94,6 +94,10 @@ KillOutcome Worker::kill(const Kill& kill) {
   return KillOutcome::unknown;
 }
 
+void Worker::list(ProcessList& list) {
+  for (auto* client : clients_) client->list(list);
+}
+
 void Worker::drain(Micros linger) {
   if (draining_) return;
   draining_ = retiring_ = true;

@@ -26,6 +26,8 @@ class Client {
   virtual void abandon() = 0;
   /// Does what KILL asks for if it is about this connection.
   virtual KillOutcome kill(const Kill&) { return KillOutcome::unknown; }
+  /// Adds what the connection does, if the list is about it.
+  virtual void list(ProcessList&) {}
 
  protected:
   ~Client() = default;
@@ -72,6 +74,8 @@ class Worker {
   void unregister_session(Client& client);
   /// Ends a statement or a connection of this worker.
   KillOutcome kill(const Kill& kill);
+  /// Adds the connections of this worker.
+  void list(ProcessList& list);
   /// From now on every answer ends its connection; new connections are still accepted.
   void retire() { retiring_ = true; }
   /// Accepts no new connections; every session ends after its next answer. A session that gets no

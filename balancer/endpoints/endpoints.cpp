@@ -453,7 +453,7 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   // Fields of the request about mirrors do not concern an answer about karmad itself.
   if (served == nullptr)
     if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
-  if (const auto wrong = read_request_fields(query.request.head, query.request.query,
+  if (const auto wrong = read_request_fields(query.request.fields, query.request.query,
                                              query.request.without_preference, query.request))
     return completed_task(field_refusal(query, *wrong));
   if (query.request.hops > query.topology->settings.max_hops.value)

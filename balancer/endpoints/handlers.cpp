@@ -138,7 +138,7 @@ std::optional<std::uint64_t> event_id(std::string_view text) {
 std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
   auto parameters = query.request.query;
   std::uint64_t seen = 0;
-  if (const auto last_event = event_id(query.request.head.find("Last-Event-ID")))
+  if (const auto last_event = event_id(query.request.fields.find("Last-Event-ID")))
     seen = *last_event;
   while (const auto parameter = take_parameter(parameters)) {
     const auto id = event_id(parameter->value);
@@ -175,7 +175,7 @@ Answer events_answer(Query& query) {
   // The id is older than the last restart: all events are new to the client.
   const auto seen = *after > monitoring.events->newest() ? 0 : *after;
   Answer answer;
-  if (!query.request.head.find("Accept").contains("text/event-stream")) {
+  if (!query.request.fields.find("Accept").contains("text/event-stream")) {
     answer.body = all_events(*monitoring.events, seen);
     return answer;
   }
@@ -238,7 +238,7 @@ struct RecordSearch {
 /// `/explain?table=T`: what a request would see now, also with `read_preference` and `operation`.
 /// 400 for other parameters, 404 for an unknown table, with the known ones.
 Answer explain_table(Query& query) {
-  if (auto wrong = read_request_fields(query.request.head, query.request.query,
+  if (auto wrong = read_request_fields(query.request.fields, query.request.query,
                                        query.request.without_preference, query.request))
     return wrong_request(query, 400, wrong->reason);
   const auto parameters = explain_parameters(query.request.query);
@@ -389,7 +389,7 @@ Task<Answer> answer_events(Query& query) {
 
 Task<Answer> answer_dashboard(Query& query) {
   const auto page = dashboard_page();
-  const bool packed = accepts_gzip(query.request.head.find("Accept-Encoding"));
+  const bool packed = accepts_gzip(query.request.fields.find("Accept-Encoding"));
   Answer answer;
   answer.content_type = "text/html; charset=UTF-8";
   answer.body = packed ? page.packed : page.plain;

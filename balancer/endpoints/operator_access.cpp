@@ -20,7 +20,7 @@ bool same_secret(std::string_view a, std::string_view b) {
 
 bool has_token(const Query& query) {
   constexpr std::string_view kScheme = "Bearer ";
-  const auto field = query.request.head.find("Authorization");
+  const auto field = query.request.fields.find("Authorization");
   if (field.size() <= kScheme.size() || !wire::same_word(field.substr(0, kScheme.size()), kScheme))
     return false;
   return same_secret(wire::trimmed(field.substr(kScheme.size())),
@@ -52,7 +52,7 @@ std::optional<Answer> refuse_operator(Query& query) {
                        "admin_on_query_port = 1)");
   if (!settings.admin_token.empty()) {
     if (!has_token(query)) return token_missing(query);
-  } else if (!query.request.head.find("Origin").empty()) {
+  } else if (!query.request.fields.find("Origin").empty()) {
     // Any web page that is open in a browser on this host could send it.
     return bad_request(query, 403, "calls of web pages need a token (admin_token_file)");
   }

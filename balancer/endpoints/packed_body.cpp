@@ -21,7 +21,7 @@ constexpr std::size_t kCostOfByte = 2;
 /// The Content-Encoding of the request; several fields are one list (RFC 9110 section 5.3).
 std::string encoding_of(const Query& query) {
   std::string encodings;
-  for (const auto& field : query.request.head.all()) {
+  for (const auto& field : query.request.fields.all()) {
     if (!wire::same_word(field.name, kContentEncoding)) continue;
     encodings.append(encodings.empty() ? "" : ", ").append(field.value);
   }
@@ -134,7 +134,7 @@ std::optional<ClientError> Gunzip::check_step(int result, std::size_t plain_size
 
 bool is_packed(const Query& query) {
   return !query.request.unpacked && !query.request.body.empty() &&
-         !query.request.head.find(kContentEncoding).empty();
+         !query.request.fields.find(kContentEncoding).empty();
 }
 
 Task<std::optional<Answer>> unpack_body(Query& query) {

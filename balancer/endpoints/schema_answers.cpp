@@ -7,6 +7,7 @@
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "balancer/core/long_work.hpp"
+#include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/session_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/schema/select.hpp"
@@ -52,20 +53,11 @@ Pairs first_columns(std::string_view body) {
 /// Asks a mirror, of the first shard of a table, in the form `mode=raw`.
 Task<Answer> ask_mirror(Query& query, const ServedPath& served, Scatter scatter,
                         std::string_view text, const ShowStatement& show) {
-  const auto kept = query.keep(std::string(text));
   query.client.meta = nullptr;
-  query.request = ClientRequest{.method = "POST",
-                                .path = "/sql",
-                                .query = "mode=raw",
-                                .content_type = "text/plain",
-                                .body = kept,
-                                .in_session = true};
-  query.request.statement = std::make_shared<const StatementText>(
-      StatementText{.text = kept,
-                    .kind = StatementKind::show,
-                    .form = RowForm::raw,
-                    .place = {StatementPlace::In::body, kept},
-                    .read = std::make_shared<const SqlStatement>(show)});
+  query.request.path = "/sql";
+  set_statement(query, {.text = query.keep(std::string(text)),
+                        .kind = StatementKind::show,
+                        .read = std::make_shared<const SqlStatement>(show)});
   return answer_query(query, served, scatter);
 }
 
@@ -103,12 +95,33 @@ Pairs status_pairs(Query& query) {
   return pairs;
 }
 
+/// The connections that the client may see: an operator those of all, a client of MySQL its
+/// owner's. An answer: the client is refused.
+Task<std::optional<Answer>> find_processes(Query& query, const SchemaFacts& facts,
+                                           SchemaContents& contents, std::string& warning) {
+  std::optional<ClientOwner> owner;
+  if (facts.is_mysql) {
+    owner = ClientOwner{facts.user, std::string(query.client.address)};
+  } else if (!query.client.on_admin_port && !query.topology->settings.admin_on_query_port.value) {
+    co_return std::nullopt;  // requests of HTTP have no connections that KILL can name
+  } else if (auto refused = refuse_operator(query)) {
+    co_return std::move(refused);
+  }
+  query.waited = true;
+  auto list = co_await list_processes(query.worker, std::move(owner), query.resources.deadline);
+  if (!list) co_return refusal(504, "the search for connections took too long");
+  if (list->left_out > 0)
+    warning = fmt::format("{} further connections are not listed", list->left_out);
+  contents.processes = std::move(list->processes);
+  co_return std::nullopt;
+}
+
 /// Carries out a SELECT, on a helper thread if there are any.
 Task<SchemaResult<SchemaTable>> carry_out(Query& query, std::string_view select,
                                           const SchemaContents& contents, const SchemaFacts& facts,
                                           std::string_view text) {
   SchemaResult<SchemaTable> result;
-  auto work = [&] { result = rows_of(select, tables_named(select, contents, facts, text), facts); };
+  auto work = [&] { result = rows_of(select, tables_named(select, contents, facts), facts); };
   if (query.worker.process.helpers == nullptr) {
     work();
     co_return std::move(result);
@@ -135,7 +148,7 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
     } else if (tables.size() == 1) {
       co_return std::move(answer);
     } else {
-      warning = fmt::format("the columns of {} are not known now", table);
+      warning.append(warning.empty() ? "columns are not known now of " : ", ").append(table);
     }
   }
   co_return std::nullopt;
@@ -152,19 +165,26 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
       query.client.schema_facts != nullptr ? *query.client.schema_facts : SchemaFacts{};
   const auto statement = read_schema_statement(text, facts);
   if (!statement) co_return bad_request(query, statement.error().status, statement.error().reason);
+  const std::string_view select = statement->text;
+  const auto words = lower(select);
+  const bool about_clients = words.contains("processlist");
+  if (query.client.on_admin_port && !about_clients) co_return no_queries_here(query);
   if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
     co_return bad_request(query, 404, query.topology->unknown(statement->table));
-  const std::string_view select = statement->text;
   if (statement->is == SchemaStatement::Is::passed) {
     auto answer =
         co_await ask_about_table(query, served, scatter, select.substr(0, statement->table_begin),
                                  statement->table, select.substr(statement->table_end));
     co_return answer;
   }
-  SchemaContents contents{.tables = table_names(*query.topology, served.kind)};
-  const auto words = lower(select);
+  SchemaContents contents;
+  if (!query.client.on_admin_port) contents.tables = table_names(*query.topology, served.kind);
   if (words.contains("_status")) contents.status = status_pairs(query);
   std::string warning;
+  if (about_clients) {
+    auto refused = co_await find_processes(query, facts, contents, warning);
+    if (refused) co_return *std::move(refused);
+  }
   auto rows = co_await carry_out(query, select, contents, facts, text);
   // A SELECT finds which columns it needs while it runs; a join can need more after the first ones.
   for (int rounds = 0; rows && !rows->unknown.empty(); ++rounds) {
@@ -179,7 +199,8 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
     rows = co_await carry_out(query, select, contents, facts, text);
   }
   // Variables that are not known here: those of a mirror.
-  if (words.contains("_variables") && rows && (rows->rows.empty() || !words.contains("where"))) {
+  if (words.contains("_variables") && !query.client.on_admin_port && rows &&
+      (rows->rows.empty() || !words.contains("where"))) {
     const ShowStatement of_no_table;
     auto answer = co_await ask_mirror(query, served, scatter, "SHOW VARIABLES", of_no_table);
     if (query.client.left || query.resources.memory_denied()) co_return answer;

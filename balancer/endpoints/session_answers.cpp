@@ -105,14 +105,6 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
                             SessionStatement statement, StatusForm form) {
   if (query.client.takes_rows) form = StatusForm::rows;
   switch (statement.is) {
-    case Is::nothing:
-    case Is::set:
-    case Is::begin:
-    case Is::commit:
-    case Is::rollback:
-    case Is::undo:
-    case Is::use:
-      return completed_task(rows_answer({}, form));
     case Is::kill:
       return completed_task(
           bad_request(query, 400, unknown_statement(query.request.statement->text).reason));
@@ -122,6 +114,8 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
       return answer_meta(query, served, scatter, std::move(statement), form);
     case Is::inspected:
       break;
+    default:
+      return completed_task(rows_answer({}, form));
   }
   if (query.client.sql_session == nullptr || *query.client.sql_session == nullptr ||
       (*query.client.sql_session)->select.empty())

@@ -47,8 +47,7 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   const auto& statement = *query.request.statement;
   const bool of_mirrors = statement.is_of_mirrors();
   const bool of_schema = statement.kind == StatementKind::schema;
-  if (query.client.on_admin_port && (of_mirrors || of_schema))
-    return completed_task(no_queries_here(query));
+  if (query.client.on_admin_port && of_mirrors) return completed_task(no_queries_here(query));
   if (of_schema) return answer_schema(query, served, scatter, form_at(served));
   if (of_mirrors) {
     query.client.meta = nullptr;

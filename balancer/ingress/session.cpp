@@ -127,7 +127,7 @@ void Session::on_half_closed() {
 /// An interim response (RFC 9110 section 15.2), which a client that waits reads over. The peer of a
 /// closed connection refuses it, and `watch_` learns that.
 void Session::ask_whether_there() {
-  if (query_ == nullptr || within_answer_ || query_->request.head.minor_version == 0) return;
+  if (query_ == nullptr || within_answer_ || query_->request.fields.minor_version == 0) return;
   constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
   ::send(socket().native_handle(), kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -138,10 +138,14 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
 /// Logs a request that becomes no query; returns its id. No `head`: it could not be read.
 RequestId Session::log_refusal(const Answer& answer, std::size_t bytes_in,
                                const RequestHead* head) {
-  const auto id = request_id(head != nullptr ? head->find(kRequestId) : std::string_view(),
-                             settings().request_id.value, worker_.loop.random);
-  log_refused(worker_, settings(),
-              {.head = head, .client = client_, .id = id.text(), .bytes_in = bytes_in}, answer);
+  static const RequestHead kUnread;
+  const auto& known = head != nullptr ? *head : kUnread;
+  const auto id =
+      request_id(known.find(kRequestId), settings().request_id.value, worker_.loop.random);
+  log_refused(
+      worker_, settings(),
+      {.line = known, .fields = known, .client = client_, .id = id.text(), .bytes_in = bytes_in},
+      answer);
   return id;
 }
 

@@ -34,35 +34,28 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement,
   if (statement.size() > kLongestSchemaStatement || !is_about_connection(statement))
     return std::nullopt;
   const auto facts = schema_facts(connection);
-  const auto rows = rows_of(statement, tables_named(statement, {}, facts, statement), facts);
-  if (!rows) return MysqlLocalAnswer{mysql_error(rows.error().status, rows.error().reason)};
-  return MysqlLocalAnswer{result_set_of(*rows)};
+  const auto rows = rows_of(statement, tables_named(statement, {}, facts), facts);
+  if (!rows) return mysql_error(rows.error().status, rows.error().reason);
+  return result_set_of(*rows);
 }
 
 std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statement,
                                                        const MysqlConnectionFacts& facts) {
-  using Is = SessionStatement::Is;
   switch (statement.is) {
-    case Is::nothing:
-      return MysqlLocalAnswer{MysqlLocalAnswer::Ok{}};
-    case Is::set:
-    case Is::begin:
-    case Is::commit:
-    case Is::rollback:
-    case Is::undo:
-    case Is::use:
-    case Is::kill:
-      return MysqlLocalAnswer{std::move(statement)};
-    case Is::warnings: {
+    case SessionStatement::Is::meta:
+    case SessionStatement::Is::scroll:
+    case SessionStatement::Is::inspected:
+      return std::nullopt;
+    case SessionStatement::Is::warnings: {
       ResultSet set = text_rows({"Level", "Code", "Message"});
       set.columns[1].type = "uint";
       if (facts.warning != nullptr)
         set.add_row(
             {facts.warning->level, fmt::to_string(facts.warning->code), facts.warning->text});
-      return MysqlLocalAnswer{std::move(set)};
+      return set;
     }
     default:
-      return std::nullopt;
+      return statement;
   }
 }
 
@@ -72,8 +65,7 @@ std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
                                                const MysqlConnectionFacts& facts) {
   const auto text = trimmed(statement.text);
   // A comment that only MySQL itself executes.
-  if (text.starts_with("/*!") && text.find("*/") + 2 == text.size())
-    return MysqlLocalAnswer{MysqlLocalAnswer::Ok{}};
+  if (text.starts_with("/*!") && text.find("*/") + 2 == text.size()) return SessionStatement{};
   if (statement.kind == StatementKind::show && shows_variables(text))
     statement.kind = StatementKind::schema;  // its own come first
   if (statement.kind != StatementKind::select && statement.kind != StatementKind::session)
@@ -82,7 +74,7 @@ std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
     if (auto answer = select_locally(statement.text, facts)) return answer;
   auto read = read_statement(statement.text, statement.kind);
   if (!read && statement.kind == StatementKind::select) return std::nullopt;  // refused later
-  if (!read) return MysqlLocalAnswer{MysqlError{1064, "42000", std::move(read.error().reason)}};
+  if (!read) return MysqlError{1064, "42000", std::move(read.error().reason)};
   if (auto* const session = std::get_if<SessionStatement>(&*read))
     return answer_session_locally(std::move(*session), facts);
   statement.read = std::make_shared<const SqlStatement>(*std::move(read));

@@ -12,12 +12,9 @@
 
 namespace karmad {
 
-/// The answer to a statement about the connection itself: rows, an error, or OK. A
-/// SessionStatement is to be carried out first.
-struct MysqlLocalAnswer {
-  struct Ok {};
-  std::variant<Ok, SessionStatement, MysqlError, ResultSet> answer;
-};
+/// The answer to a statement about the connection itself: OK once it was carried out, an error, or
+/// rows.
+using MysqlLocalAnswer = std::variant<SessionStatement, MysqlError, ResultSet>;
 
 /// Answers what clients ask a connection: `SET`, `SELECT @@variables`, `SELECT VERSION()`, `BEGIN`,
 /// `USE`, `SHOW DATABASES` … Nothing: the statement is not about the connection; then a SELECT has

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/admission/memory_gate.hpp"
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"
@@ -51,20 +53,6 @@ MysqlResultKind result_kind(StatementKind kind) {
   }
 }
 
-/// False for a SELECT whose rows have no LIMIT of their own; those of its facets do not count.
-bool has_limit(const StatementText& statement) {
-  if (statement.kind != StatementKind::select) return true;
-  SqlTokens tokens(statement.text);
-  int depth = 0;
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
-    if (token.is_sign('(')) ++depth;
-    if (token.is_sign(')')) --depth;
-    if (depth == 0 && token.is_word("facet")) return false;
-    if (depth == 0 && token.is_word("limit")) return true;
-  }
-  return false;
-}
-
 bool is_change(StatementKind kind) {
   return kind == StatementKind::insert || kind == StatementKind::change;
 }
@@ -76,20 +64,8 @@ bool only_reads(StatementKind kind) {
          kind == schema;
 }
 
-/// What the pipeline knows of a statement in place of the head of a request to `/sql?mode=raw`.
-const RequestHead& head_of_statements() {
-  static const RequestHead kHead = [] {
-    RequestHead head;
-    head.method = "POST";
-    head.target = "/sql?mode=raw";
-    head.path = "/sql";
-    head.query = "mode=raw";
-    head.fields[head.field_count++] = {"Content-Type", "text/plain"};
-    head.names.insert("Content-Type");
-    return head;
-  }();
-  return kHead;
-}
+/// How a statement is sent to mirrors, and written to the access log.
+constexpr RequestLine kStatementLine{.method = "POST", .path = "/sql", .query = "mode=raw"};
 
 }  // namespace
 
@@ -132,9 +108,12 @@ Task<bool> MysqlSession::answer_command() {
     case kChangeUser:
       outcome = co_await change_user(rest);
       break;
-    case kProcessKill:
-      outcome = co_await process_kill(MysqlFields(rest).integer(4));
+    case kProcessKill: {
+      MysqlLocalAnswer kill{SessionStatement{.is = SessionStatement::Is::kill,
+                                             .connection = MysqlFields(rest).integer(4)}};
+      outcome = co_await run_locally({}, std::move(kill));
       break;
+    }
     default:
       outcome = co_await simple_command(command, rest);
   }
@@ -320,16 +299,6 @@ Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view re
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::process_kill(std::uint64_t id) {
-  const auto error = co_await kill_other(id, false);
-  if (error) co_return co_await refuse(*error);
-  Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
-  write_mysql_ok(packets, {.status = state_.status()});
-  const bool sent = co_await send_all(*out);
-  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
-}
-
 /// Ends a connection of the same user and address, or its statement. Returns why not.
 Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool statement_only) {
   if (id == id_) {
@@ -338,7 +307,7 @@ Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool 
   }
   Kill kill{.connection = id,
             .statement_only = statement_only,
-            .owner = Kill::Owner{.user = user_, .address = client_}};
+            .owner = ClientOwner{.user = user_, .address = client_}};
   const auto outcome = co_await kill_connection(worker_, std::move(kill),
                                                 Loop::now() + settings().request_timeout.value);
   if (!outcome) co_return mysql_error(504, "the search for the connection took too long");
@@ -351,7 +320,7 @@ Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool 
 
 /// After a query whose answer is not sent: its client has left, or it was killed.
 Task<MysqlSession::CommandOutcome> MysqlSession::end_unanswered() {
-  if (!statement_killed_ || !open()) co_return CommandOutcome::broken;
+  if (!running_->killed || !open()) co_return CommandOutcome::broken;
   co_return co_await refuse(kKilled);
 }
 
@@ -367,24 +336,15 @@ void MysqlSession::reset_session() {
 
 // ---- statements
 
-/// Registers the query, so that it ends when its client leaves.
-struct MysqlSession::QueryScope {
-  QueryScope(MysqlSession& of, Query& query) : session(of) {
-    session.query_ = &query;
-    session.statement_killed_ = false;
-    session.watch_ = std::make_unique<DisconnectWatch>(
-        session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
-        &session, [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_half_closed(); },
-        [](void* of_query) { static_cast<MysqlSession*>(of_query)->on_client_left(); });
-  }
-  QueryScope(const QueryScope&) = delete;
-  QueryScope& operator=(const QueryScope&) = delete;
-  ~QueryScope() {
-    session.query_ = nullptr;
-    session.watch_.reset();
-  }
-  MysqlSession& session;
-};
+MysqlSession::RunningStatement::RunningStatement(MysqlSession& of, Query& passing,
+                                                 const Statement& is)
+    : session(of), query(passing), text(is.sql.text) {
+  session.running_ = this;
+  watch.emplace(
+      session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
+      &session, [](void* with) { static_cast<MysqlSession*>(with)->on_half_closed(); },
+      [](void* with) { static_cast<MysqlSession*>(with)->on_client_left(); });
+}
 
 MysqlConnectionFacts MysqlSession::facts() const {
   return {.id = id_,
@@ -434,7 +394,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
     statement.sql.place.encoded = statement.sql.text;
     local = answer_locally(statement.sql, facts());
     const auto most = state_.variables.number("sql_select_limit");
-    if (most && !local && !has_limit(statement.sql)) statement.most_rows = *most;
+    const bool is_select = statement.sql.kind == StatementKind::select;
+    if (most && !local && is_select && !has_limit(statement.sql.text)) statement.most_rows = *most;
   };
   auto outcome = co_await run_work(statement.sql.text.size(), read);
   if (outcome != CommandOutcome::answered) co_return outcome;
@@ -460,11 +421,11 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_change() {
 
 Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& statement,
                                                              MysqlLocalAnswer local) {
-  if (auto* const error = std::get_if<MysqlError>(&local.answer)) co_return co_await refuse(*error);
+  if (auto* const error = std::get_if<MysqlError>(&local)) co_return co_await refuse(*error);
   std::vector<ResultSet> sets(1);  // without columns: OK
-  if (auto* const rows = std::get_if<ResultSet>(&local.answer)) sets.front() = std::move(*rows);
+  if (auto* const rows = std::get_if<ResultSet>(&local)) sets.front() = std::move(*rows);
   std::uint16_t warnings = 0;
-  if (const auto* const session = std::get_if<SessionStatement>(&local.answer)) {
+  if (const auto* const session = std::get_if<SessionStatement>(&local)) {
     if (session->is == SessionStatement::Is::kill) {
       const auto error = co_await kill_other(session->connection, session->statement_only);
       if (error) co_return co_await refuse(*error);
@@ -481,17 +442,19 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
 
 /// Passes the statement through the pipeline as a request to `/sql?mode=raw`.
 Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement& statement) {
-  const auto& head = head_of_statements();
   worker_.counters.add(Count::requests);
-  const auto refused = refuse_on_head({worker_, *settings_, head, address_, memory_, true});
-  if (refused) {
+  const auto over = settings_->limits_requests
+                        ? over_rate(worker_, *settings_, kNoFields, false, address_)
+                        : std::nullopt;
+  if (over) {
+    const auto answer = too_many_requests(worker_, *over);
     log_refused(worker_, settings(),
-                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.sql.text.size()},
-                refused->answer);
-    co_return co_await refuse(
-        mysql_error(refused->answer.status, reason_in_answer(refused->answer.body)));
+                {.line = kStatementLine, .client = client_, .bytes_in = statement.sql.text.size()},
+                answer);
+    co_return co_await refuse(mysql_error(answer.status, reason_in_answer(answer.body)));
   }
-  Query query(worker_, *settings_, head, statement.sql.text, client_);
+  Query query(worker_, *settings_, kStatementLine, kNoFields, statement.sql.text, client_);
+  query.request.content_type = "text/plain";
   auto list = std::make_shared<StatementList>();
   list->statements.push_back(statement.sql);
   query.request.statements = std::make_shared<const FoundStatements>(FoundStatements{
@@ -505,7 +468,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   query.request.rows_only = true;
   query.client.takes_rows = true;
   open_trace(query);
-  const QueryScope scope(*this, query);
+  const RunningStatement running(*this, query, statement);
   auto asked = pass_pipeline(query);
   auto& answer = co_await asked;
   if (memory_.denied() && !query.client.left) {
@@ -618,6 +581,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& resu
   MysqlWriter packets(*out, sequence_);
   MemoryReservation memory;
   for (bool has_more = true; has_more;) {
+    if (running_ != nullptr && running_->killed) results.interrupt(kKilled);
     has_more = results.next(packets, kMysqlPiece);
     memory.charge(&memory_, results.copied() + out->capacity());
     const bool sent = co_await send_all(*out);

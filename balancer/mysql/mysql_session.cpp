@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <cstring>
 
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/memory_gate.hpp"
@@ -58,34 +60,66 @@ void MysqlSession::drain() {
 
 void MysqlSession::abandon() {
   ending_ = true;
-  watch_.reset();
+  if (running_ != nullptr) running_->watch.reset();
   close();
-  if (query_ == nullptr) return;
-  query_->client.left = true;
-  query_->stop();
+  if (running_ == nullptr) return;
+  running_->query.client.left = true;
+  running_->query.stop();
 }
 
 KillOutcome MysqlSession::kill(const Kill& kill) {
   if (kill.connection != id_) return KillOutcome::unknown;
-  if (kill.owner && *kill.owner != Kill::Owner{user_, client_}) return KillOutcome::denied;
+  if (kill.owner && *kill.owner != ClientOwner{user_, client_}) return KillOutcome::denied;
   const boost::intrusive_ptr<MysqlSession> self(this);
   if (!kill.statement_only) ending_ = killed_ = true;
-  if (phase_ == Phase::writing) {
-    if (killed_) break_off();
-  } else if (query_ != nullptr) {
+  if (phase_ == Phase::writing && killed_) {
+    break_off();
+  } else if (running_ != nullptr) {
     // From here on as if the client had left, but that it gets an error.
-    statement_killed_ = true;
-    query_->client.left = true;
-    query_->stop();
+    running_->killed = true;
+    running_->query.client.left = true;
+    running_->query.stop();
   } else if (killed_ && phase_ != Phase::answering) {
     cancel();
   }
   return KillOutcome::done;
 }
 
+void MysqlSession::list(ProcessList& list) {
+  if (!list.has_room_for({user_, client_})) return;
+  const bool idle = phase_ == Phase::idle || phase_ == Phase::reading;
+  const auto now = Loop::now();
+  const auto since = running_ != nullptr ? running_->query.record.began : idle ? idle_since_ : now;
+  list.add({.connection = id_,
+            .user = user_,
+            .host = host_and_port(),
+            .database = schema_facts(facts()).schema,
+            .command = capabilities_ == 0 ? "Connect"
+                       : idle             ? "Sleep"
+                                          : "Query",
+            .lasts = std::chrono::duration_cast<Micros>(now - since),
+            .state = phase_ == Phase::writing ? "Sending to client"
+                     : running_ != nullptr    ? "executing"
+                                              : "",
+            .statement =
+                std::string(running_ == nullptr
+                                ? std::string_view()
+                                : shortened_utf8(running_->text, ProcessList::kLongestStatement))});
+}
+
+/// Of its client.
+std::string MysqlSession::host_and_port() {
+  error_code error;
+  const auto peer = socket().remote_endpoint(error);
+  if (error || client_.empty()) return "localhost";
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), peer.data(), std::min(peer.size(), tcp.capacity()));
+  return fmt::format("{}:{}", client_, tcp.port());
+}
+
 /// Ends the connection so that the client does not take a part of an answer for the whole.
 void MysqlSession::break_off() {
-  watch_.reset();
+  if (running_ != nullptr) running_->watch.reset();
   reset();
 }
 
@@ -99,18 +133,18 @@ void MysqlSession::on_half_closed() {
 }
 
 /// A byte of urgent data, which clients read over. The peer of a closed connection refuses it, and
-/// `watch_` learns that. A unix socket tells the two ends apart itself.
+/// `watch` learns that. A unix socket tells the two ends apart itself.
 void MysqlSession::ask_whether_there() {
-  if (query_ == nullptr || client_.empty()) return;
+  if (running_ == nullptr || client_.empty()) return;
   ::send(socket().native_handle(), "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /// Ends the query, as its client has left.
 void MysqlSession::on_client_left() {
-  if (query_ == nullptr || query_->client.left) return;
+  if (running_ == nullptr || running_->query.client.left) return;
   worker_.counters.add(Count::clients_left);
-  query_->client.left = true;
-  query_->stop();
+  running_->query.client.left = true;
+  running_->query.stop();
 }
 
 /// Called within a reservation of this or another command, so the consequences run later.
@@ -124,7 +158,7 @@ void MysqlSession::end_for_memory() {
   if (!memory_.denied()) return;
   if (phase_ == Phase::writing) return break_off();
   if (phase_ != Phase::answering) return cancel();
-  if (query_ != nullptr) query_->stop();
+  if (running_ != nullptr) running_->query.stop();
 }
 
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
@@ -153,8 +187,10 @@ void MysqlSession::on_clock() {
 }
 
 void MysqlSession::start_phase(Phase phase, Micros longest) {
+  const auto now = Loop::now();
+  if (phase == Phase::idle) idle_since_ = now;
   phase_ = phase;
-  due_ = Loop::now() + longest;
+  due_ = now + longest;
   if (clock_.armed() && clock_at_ <= due_) return;
   clock_at_ = due_;
   worker_.loop.arm(clock_, due_);

@@ -44,9 +44,9 @@ class MysqlSession final : public Stream, public Client {
   void drain() override;
   void abandon() override;
   KillOutcome kill(const Kill& kill) override;
+  void list(ProcessList& list) override;
 
  private:
-  struct QueryScope;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   /// What became of a command or a statement.
   enum class CommandOutcome : std::uint8_t {
@@ -66,6 +66,21 @@ class MysqlSession final : public Stream, public Client {
     MysqlForm form = MysqlForm::text;
     bool has_more = false;  ///< further statements of the same command follow
     std::size_t most_rows = std::numeric_limits<std::size_t>::max();
+  };
+
+  /// A statement that passes the pipeline, until its answer was sent: it ends when its client
+  /// leaves.
+  struct RunningStatement {
+    RunningStatement(MysqlSession& of, Query& passing, const Statement& is);
+    RunningStatement(const RunningStatement&) = delete;
+    RunningStatement& operator=(const RunningStatement&) = delete;
+    ~RunningStatement() { session.running_ = nullptr; }
+
+    MysqlSession& session;
+    Query& query;
+    const std::string_view text;
+    bool killed = false;
+    std::optional<DisconnectWatch> watch;
   };
 
   /// The memory of the current command and of the prepared statements.
@@ -132,7 +147,6 @@ class MysqlSession final : public Stream, public Client {
   void forget_prepared(std::uint64_t id);
   Task<CommandOutcome> change_user(std::string_view rest);
   Task<std::optional<MysqlError>> kill_other(std::uint64_t id, bool statement_only);
-  Task<CommandOutcome> process_kill(std::uint64_t id);
   Task<CommandOutcome> end_unanswered();
   void reset_session();
 
@@ -147,6 +161,7 @@ class MysqlSession final : public Stream, public Client {
   Micros longest_idle() const;
   void take_settings();
   bool has_bytes();
+  std::string host_and_port();
   const InstanceSettings& settings() const { return settings_->settings; }
 
   Worker& worker_;
@@ -166,18 +181,17 @@ class MysqlSession final : public Stream, public Client {
   MysqlFraming framing_;
   std::uint8_t sequence_ = 0;  ///< number of the next packet to the client
   Clock clock_{*this};
+  TimePoint idle_since_ = Loop::now();
   TimePoint due_{};
   TimePoint clock_at_{};
   ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read
-  Query* query_ = nullptr;
-  std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs
+  RunningStatement* running_ = nullptr;
   Memory memory_{*this};
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;
   bool half_closed_ = false;  ///< the client has closed its sending side
   bool timed_out_ = false;
   bool ending_ = false;
-  bool statement_killed_ = false;
   bool killed_ = false;            ///< the connection
   bool final_error_sent_ = false;  ///< the error that ends the connection
 };

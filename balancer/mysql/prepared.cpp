@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
+#include "balancer/schema/tokens.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -17,13 +18,8 @@ using BoundText = std::expected<std::string, std::string>;  // or why it is refu
 constexpr std::uint16_t kUnsignedType = 0x8000;
 
 BoundText quoted_literal(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\0') return std::unexpected("it holds a zero byte");
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "'";
+  if (text.contains('\0')) return std::unexpected("it holds a zero byte");
+  return sql_literal(text);
 }
 
 BoundText real_literal(double value) {

@@ -136,8 +136,12 @@ MysqlResults::MysqlResults(std::string_view json, const Options& options) : opti
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
   if (sets() == 0 && !error_) fail(out, {.text = "the answer of a mirror cannot be read"});
   while (!error_ && set_ < sets()) {
-    if (!in_rows_ && !begin_set(out)) continue;
     if (!write_row(out, enough) || out.out().size() >= enough) return true;
+    if (interruption_) {
+      fail(out, *std::move(interruption_));
+      break;
+    }
+    if (!in_rows_ && !begin_set(out)) continue;
     switch (next_row()) {
       case RawRows::Step::row:
         begin_row(out);

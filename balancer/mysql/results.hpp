@@ -56,6 +56,8 @@ class MysqlResults {
   /// Appends packets until `out` has `enough` bytes, also within a row; `out` must be the same each
   /// time. False: all are written.
   bool next(MysqlWriter& out, std::size_t enough);
+  /// Lets the rows end with this error, behind the row that is being written.
+  void interrupt(MysqlError error) { interruption_ = std::move(error); }
   /// The error of the last packet that was written; null: none was.
   const MysqlError* error() const { return error_ ? &*error_ : nullptr; }
   /// The warning of the last result set that had one.
@@ -94,6 +96,7 @@ class MysqlResults {
   std::size_t set_ = 0;
   bool readable_ = false;
   std::optional<MysqlError> error_;
+  std::optional<MysqlError> interruption_;
   bool in_rows_ = false;
   std::vector<RawColumn> columns_;  ///< of the current set, without hidden ones
   std::vector<MysqlType> types_;    ///< of these columns

@@ -378,7 +378,8 @@ std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnec
 
 SchemaFacts schema_facts(const MysqlConnectionFacts& facts) {
   return {.schema = std::string(facts.database.empty() ? "Manticore" : facts.database),
-          .user = fmt::format("{}@{}", facts.user, facts.host.empty() ? "localhost" : facts.host),
+          .user = std::string(facts.user),
+          .host = std::string(facts.host.empty() ? "localhost" : facts.host),
           .connection = facts.id,
           .last_insert_id = facts.last_insert_id,
           .version = std::string(kMysqlVersion),

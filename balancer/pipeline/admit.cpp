@@ -110,7 +110,7 @@ bool try_admit(Query& query) {
     query.resources.ingress_ticket = admission->ingress.exempt(worker, query.record.began);
     return true;
   }
-  const auto priority = priority_of(query.request.head, *admission);
+  const auto priority = priority_of(query.request.fields, *admission);
   for (const auto& [gate, ticket] : required_tickets(query, *admission, ticket_class, priority)) {
     ticket = mode == AdmissionMode::enforce
                  ? gate.pool.try_take(worker, priority, query.record.began)
@@ -124,7 +124,7 @@ bool try_admit(Query& query) {
 Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   query.waited = true;
   auto& admission = *query.worker.limits.admission;
-  const auto priority = priority_of(query.request.head, admission);
+  const auto priority = priority_of(query.request.fields, admission);
   const auto longest = admission.queue_timeout();
   for (const auto& [gate, ticket] :
        required_tickets(query, admission, ticket_class_of(query), priority)) {

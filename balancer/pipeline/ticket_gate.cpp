@@ -57,8 +57,8 @@ TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority pr
   return {admission.searches, TicketGate::Kind::searches};
 }
 
-Priority priority_of(const RequestHead& head, const Admission& admission) {
-  return admission.low_priority() && has_low_priority(head) ? Priority::low : Priority::normal;
+Priority priority_of(const Head& fields, const Admission& admission) {
+  return admission.low_priority() && has_low_priority(fields) ? Priority::low : Priority::normal;
 }
 
 Answer ticket_refusal(Worker& worker, const TicketGate& gate, std::string_view reason) {

@@ -21,7 +21,7 @@ TicketGate ingress_gate(Admission& admission);
 /// `ticket_class`: not exempt.
 TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority priority);
 
-Priority priority_of(const RequestHead& head, const Admission& admission);
+Priority priority_of(const Head& fields, const Admission& admission);
 
 /// 429 for a request without a ticket, with both labels, code 462 and the expected wait (BP-015).
 /// Counts.

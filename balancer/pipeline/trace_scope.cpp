@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t bytes_out(const Query& query, const Answer& answer) {
   const bool bare =
-      query.client.left || has_no_body(answer.status) || query.request.head.method == "HEAD";
+      query.client.left || has_no_body(answer.status) || query.request.line.method == "HEAD";
   return bare ? 0 : answer.length();
 }
 
@@ -45,8 +45,8 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
          std::string_view broken_off = {}) {
   log(query.worker, query.topology->settings, query.record.trace, now,
       {.time = std::chrono::system_clock::now() - (now - query.record.began),
-       .method = query.request.head.method,
-       .path = query.request.head.path,
+       .method = query.request.line.method,
+       .path = query.request.line.path,
        .status = status_of(query, answer),
        .bytes_in = query.record.bytes_in,
        .bytes_out = bytes_out,
@@ -78,9 +78,9 @@ void open_trace(Query& query) {
   trace.deadline = query.resources.deadline;
   // Traces and explanations tell the addresses of mirrors.
   const bool told = query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes;
-  query.record.shows_trace = told && asks_for_trace(query.request.head);
+  query.record.shows_trace = told && asks_for_trace(query.request.fields);
   query.record.wants_trace = query.worker.process.access_log != nullptr || query.record.shows_trace;
-  query.record.wants_explanation = told && asks_for_explanation(query.request.head);
+  query.record.wants_explanation = told && asks_for_explanation(query.request.fields);
 }
 
 void close_trace(Query& query, Answer& answer) {
@@ -100,18 +100,16 @@ void log_refused(Worker& worker, const InstanceSettings& settings, const Refused
                  const Answer& answer) {
   if (worker.process.access_log == nullptr) return;
   const auto now = Loop::now();
-  const auto* head = request.head;
-  const auto context = head != nullptr ? trace_context(*head) : TraceContext();
   Trace trace;
   trace.id = worker.next_query();
   trace.request_id = request.id;
-  trace.trace_id = context.trace_id;
+  trace.trace_id = trace_context(request.fields).trace_id;
   trace.client = request.client;
   trace.began = now;
   log(worker, settings, trace, now,
       {.time = std::chrono::system_clock::now(),
-       .method = head != nullptr ? head->method : std::string_view(),
-       .path = head != nullptr ? head->path : std::string_view(),
+       .method = request.line.method,
+       .path = request.line.path,
        .status = answer.status,
        .bytes_in = request.bytes_in,
        .bytes_out = answer.length(),

@@ -15,7 +15,8 @@ void close_trace(Query& query, Answer& answer);
 
 /// A request that is answered before it becomes a query.
 struct RefusedRequest {
-  const RequestHead* head = nullptr;  ///< null: it is not complete, or not valid
+  RequestLine line{};  ///< empty: its head is not complete, or not valid
+  const Head& fields = kNoFields;
   std::string_view client;
   std::string_view id;
   std::size_t bytes_in = 0;  ///< so far

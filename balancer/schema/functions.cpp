@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -40,10 +42,26 @@ class Arguments {
   std::span<sqlite3_value*> values_;
 };
 
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+std::int64_t characters(std::string_view text) {
+  return std::ranges::count_if(text, begins_character);
+}
+
+/// The bytes of the first characters.
+std::size_t bytes_of(std::string_view text, std::size_t characters) {
+  std::size_t at = 0;
+  while (at < text.size() && (characters > 0 || !begins_character(text[at])))
+    characters -= begins_character(text[at++]) ? 1 : 0;
+  return at;
+}
+
 /// The place of `part`, from 1; 0: nowhere.
 std::int64_t place(std::string_view part, std::string_view whole) {
   const auto at = lower(whole).find(lower(part));
-  return at == std::string::npos ? 0 : static_cast<std::int64_t>(at) + 1;
+  return at == std::string::npos ? 0 : characters(whole.substr(0, at)) + 1;
 }
 
 Result like(const Arguments& v) {
@@ -113,11 +131,14 @@ constexpr Function kFunctions[]{
      },
      true},
     {"left_", 2,
-     [](const Arguments& v) -> Result { return std::string(v.text(0).substr(0, v.count(1))); }},
+     [](const Arguments& v) -> Result {
+       return std::string(v.text(0).substr(0, bytes_of(v.text(0), v.count(1))));
+     }},
     {"right_", 2,
      [](const Arguments& v) -> Result {
        const auto text = v.text(0);
-       return std::string(text.substr(text.size() - std::min(v.count(1), text.size())));
+       const auto all = static_cast<std::size_t>(characters(text));
+       return std::string(text.substr(bytes_of(text, all - std::min(v.count(1), all))));
      }},
     {"length_", 1,
      [](const Arguments& v) -> Result { return static_cast<std::int64_t>(v.text(0).size()); }},
@@ -163,6 +184,40 @@ void call(sqlite3_context* context, int size, sqlite3_value** values) {
                         static_cast<int>(std::min(text->size(), kLongestResult)), SQLITE_TRANSIENT);
 }
 
+// GROUP_CONCAT(DISTINCT value SEPARATOR text): with DISTINCT, that of SQLite has no separator.
+constexpr const char* kConcatDistinct = "group_concat_distinct_";
+
+struct DistinctTexts {
+  std::string joined;
+  std::set<std::string> seen;  ///< without case
+};
+
+/// A pointer of the group, null at first; null itself without memory.
+DistinctTexts** distinct_texts(sqlite3_context* context) {
+  return static_cast<DistinctTexts**>(sqlite3_aggregate_context(context, sizeof(DistinctTexts*)));
+}
+
+void add_distinct(sqlite3_context* context, int size, sqlite3_value** values) {
+  const Arguments arguments({values, static_cast<std::size_t>(size)});
+  auto** const texts = distinct_texts(context);
+  if (texts == nullptr || size == 0 || arguments.is_null(0)) return;
+  const bool is_first = *texts == nullptr;
+  if (is_first) *texts = new DistinctTexts;
+  auto& [joined, seen] = **texts;
+  if (joined.size() >= kLongestResult || !seen.insert(lower(arguments.text(0))).second) return;
+  if (!is_first) joined.append(size > 1 ? arguments.text(1) : ",");
+  joined.append(arguments.text(0));
+}
+
+void end_distinct(sqlite3_context* context) {
+  auto** const kept = distinct_texts(context);
+  if (kept == nullptr || *kept == nullptr) return;
+  const std::unique_ptr<DistinctTexts> texts(*kept);
+  sqlite3_result_text(context, texts->joined.data(),
+                      static_cast<int>(std::min(texts->joined.size(), kLongestResult)),
+                      SQLITE_TRANSIENT);
+}
+
 }  // namespace
 
 void add_schema_functions(sqlite3* database, std::size_t& steps) {
@@ -172,11 +227,13 @@ void add_schema_functions(sqlite3* database, std::size_t& steps) {
                                SQLITE_UTF8 | SQLITE_DETERMINISTIC, new Bound(&function, &steps),
                                call, nullptr, nullptr,
                                [](void* bound) { delete static_cast<Bound*>(bound); });
+  sqlite3_create_function_v2(database, kConcatDistinct, -1, SQLITE_UTF8, nullptr, nullptr,
+                             add_distinct, end_distinct, nullptr);
 }
 
 bool is_schema_function(std::string_view name) {
   const auto wanted = lower(name);
-  return std::ranges::find(kOfSqlite, wanted) != kOfSqlite.end() ||
+  return std::ranges::find(kOfSqlite, wanted) != kOfSqlite.end() || wanted == kConcatDistinct ||
          std::ranges::any_of(kFunctions, [&](const Function& each) { return wanted == each.name; });
 }
 

@@ -92,7 +92,10 @@ constexpr std::array kViews{
          "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"},
     View{"processlist",
          "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
-         "STATE AS State, INFO AS Info FROM information_schema.processlist"},
+         "STATE AS State, LEFT(INFO, 100) AS Info FROM information_schema.processlist ORDER BY 1"},
+    View{"full processlist",
+         "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
+         "STATE AS State, INFO AS Info FROM information_schema.processlist ORDER BY 1"},
     View{"plugins", "!Type Name Library Users Extra"},
     View{"grants", "SELECT 'GRANT {rights} ON *.* TO {user}' AS `Grants for {user}`"},
     View{"count warnings", "SELECT @@warning_count AS `@@session.warning_count`"},
@@ -132,16 +135,6 @@ constexpr std::array<std::string_view, 5> kWithBlank{
 
 std::unexpected<ClientError> wrong(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
-}
-
-/// The text as a literal of SQL.
-std::string string_literal(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "'";
 }
 
 std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
@@ -196,9 +189,9 @@ class ShowReader {
     }
     if (words == "grants" && tokens_.take_word("for"))
       while (!tokens_.at_end()) tokens_.step();
-    const bool lists_full = words == "columns" || words == "tables";
-    if (parts_.full && lists_full) words = "full " + words;
-    const auto* const view = std::ranges::find(kViews, words, &View::words);
+    const auto* view =
+        std::ranges::find(kViews, parts_.full ? "full " + words : words, &View::words);
+    if (view == kViews.end()) view = std::ranges::find(kViews, words, &View::words);
     if (view == kViews.end())
       return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(words)));
     if (take_from()) parts_.from = tokens_.take_path().back();
@@ -264,12 +257,12 @@ class ShowReader {
       std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });
       return text_of;
     };
-    text = replaced(text, "{schema}", string_literal(schema));
+    text = replaced(text, "{schema}", sql_literal(schema));
     text = replaced(text, "{name}", plain(shortened_utf8(name)));
-    text = replaced(text, "{user}", plain(facts_.user));
+    text = replaced(text, "{user}", plain(facts_.account()));
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
-    if (!parts_.of.empty()) text = replaced(text, "{table}", string_literal(parts_.of.back()));
+    if (!parts_.of.empty()) text = replaced(text, "{table}", sql_literal(parts_.of.back()));
     auto condition = condition_on(first_column(text));
     if (!condition) return std::unexpected(std::move(condition.error()));
     out.text = fmt::format("SELECT * FROM ({}) AS shown{}", text, *condition);
@@ -327,7 +320,7 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
   const auto table = tokens.statement().substr(begin, tokens.end_before() - begin);
   std::string like;
   tokens.take_word("like");
-  if (!tokens.at_end()) like = fmt::format(" LIKE {}", string_literal(tokens.take_text()));
+  if (!tokens.at_end()) like = fmt::format(" LIKE {}", sql_literal(tokens.take_text()));
   if (!tokens.at_end()) return wrong("syntax error: expected the end behind DESCRIBE table column");
   const auto text = fmt::format("SHOW COLUMNS FROM {}{}",
                                 table.starts_with('\'') || table.starts_with('"')

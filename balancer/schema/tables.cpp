@@ -200,8 +200,8 @@ constexpr std::string_view kSchema = "information_schema";
 
 class TableMaker {
  public:
-  TableMaker(const SchemaContents& contents, const SchemaFacts& facts, std::string_view statement)
-      : contents_(contents), facts_(facts), statement_(statement) {}
+  TableMaker(const SchemaContents& contents, const SchemaFacts& facts)
+      : contents_(contents), facts_(facts) {}
 
   SchemaTable made(std::string_view schema, const Definition& definition) const {
     SchemaTable table{.schema = std::string(schema),
@@ -334,16 +334,17 @@ class TableMaker {
                   {"XA", "NO"},
                   {"SAVEPOINTS", "NO"}});
     } else if (name == "PROCESSLIST") {
-      const auto at = facts_.user.find('@');
-      add(table, {{"ID", fmt::to_string(facts_.connection)},
-                  {"USER", std::string_view(facts_.user).substr(0, at)},
-                  {"HOST", at == facts_.user.npos ? std::string_view()
-                                                  : std::string_view(facts_.user).substr(at + 1)},
-                  {"DB", facts_.schema},
-                  {"COMMAND", "Query"},
-                  {"TIME", "0"},
-                  {"STATE", "executing"},
-                  {"INFO", statement_}});
+      for (const auto& each : contents_.processes) {
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(each.lasts).count();
+        add(table, {{"ID", fmt::to_string(each.connection)},
+                    {"USER", each.user},
+                    {"HOST", each.host},
+                    {"DB", each.database},
+                    {"COMMAND", each.command},
+                    {"TIME", fmt::to_string(seconds)},
+                    {"STATE", each.state}});
+        if (!each.statement.empty()) table.rows.back().back() = Value::of_text(each.statement);
+      }
     } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
       for (const auto& each : contents_.tables)
         add(table, {{"TABLE_CATALOG", "def"},
@@ -367,10 +368,7 @@ class TableMaker {
                     {"INDEX_COMMENT", ""},
                     {"IS_VISIBLE", "YES"}});
     } else if (name == "USER_PRIVILEGES") {
-      const auto at = facts_.user.find('@');
-      const auto grantee =
-          fmt::format("'{}'@'{}'", facts_.user.substr(0, at),
-                      at == facts_.user.npos ? std::string() : facts_.user.substr(at + 1));
+      const auto grantee = fmt::format("'{}'@'{}'", facts_.user, facts_.host);
       for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
         if (privilege == "SELECT" || !facts_.read_only)
           add(table, {{"GRANTEE", grantee},
@@ -382,7 +380,6 @@ class TableMaker {
 
   const SchemaContents& contents_;
   const SchemaFacts& facts_;
-  const std::string_view statement_;
 };
 
 }  // namespace
@@ -394,13 +391,13 @@ std::optional<SchemaValue> schema_fact(std::string_view name, const SchemaFacts&
   if (name == "last_insert_id")
     return Value{Value::Kind::number, fmt::to_string(facts.last_insert_id)};
   if (name == "user" || name == "current_user" || name == "session_user" || name == "system_user")
-    return Value::of_text(facts.user);
+    return Value::of_text(facts.account());
   if (name == "current_role") return Value::of_text("NONE");
   return std::nullopt;
 }
 
 std::vector<SchemaTable> tables_named(std::string_view select, const SchemaContents& contents,
-                                      const SchemaFacts& facts, std::string_view statement) {
+                                      const SchemaFacts& facts) {
   std::set<std::string> words;
   for (SchemaTokens tokens(select); !tokens.at_end(); tokens.step()) {
     if (!tokens.now().names_table()) continue;
@@ -408,11 +405,12 @@ std::vector<SchemaTable> tables_named(std::string_view select, const SchemaConte
     words.insert(upper(word.substr(word.rfind('.') + 1)));
   }
   std::vector<SchemaTable> tables{{.schema = "main", .name = "DUAL", .rows = {{}}}};
-  const TableMaker maker(contents, facts, statement);
+  const TableMaker maker(contents, facts);
   for (const auto& definition : kDefinitions) {
     if (!words.contains(std::string(definition.name))) continue;
     tables.push_back(maker.made(kSchema, definition));
-    if (definition.name.ends_with("_VARIABLES") || definition.name.ends_with("_STATUS"))
+    if (definition.name.ends_with("_VARIABLES") || definition.name.ends_with("_STATUS") ||
+        definition.name == "PROCESSLIST")
       tables.push_back(maker.made("performance_schema", definition));
   }
   return tables;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "balancer/core/process_list.hpp"
+
 namespace karmad {
 
 /// A value of a table of the schema. Numbers are texts, too.
@@ -41,7 +43,8 @@ struct SchemaTable {
 /// What a client's connection tells about itself. The texts outlive it.
 struct SchemaFacts {
   std::string schema = "Manticore";  ///< the one of all tables: DATABASE()
-  std::string user;                  ///< with the host: USER()
+  std::string user;
+  std::string host;
   std::uint32_t connection = 0;
   std::uint64_t last_insert_id = 0;
   std::string version;
@@ -51,6 +54,9 @@ struct SchemaFacts {
   std::function<std::optional<std::string>(std::string_view)> variable{};
   /// The variables that are known, with their values.
   std::function<std::vector<std::pair<std::string, std::string>>()> variables{};
+
+  /// USER()
+  std::string account() const { return host.empty() ? user : user + '@' + host; }
 };
 
 /// The value of a function without arguments that tells a fact: DATABASE, VERSION … Nothing: it is
@@ -69,12 +75,12 @@ struct SchemaContents {
   std::map<std::string, std::vector<DescribedColumn>> columns;  ///< by table
   std::vector<std::pair<std::string, std::string>> variables;   ///< of a mirror
   std::vector<std::pair<std::string, std::string>> status;      ///< of karmad
+  std::vector<ClientProcess> processes;
 };
 
 /// The tables of INFORMATION_SCHEMA and performance_schema whose names are among the words of the
-/// SELECT, and DUAL. One schema has all tables of the configuration. `statement` is what the client
-/// sent.
+/// SELECT, and DUAL. One schema has all tables of the configuration.
 std::vector<SchemaTable> tables_named(std::string_view select, const SchemaContents& contents,
-                                      const SchemaFacts& facts, std::string_view statement);
+                                      const SchemaFacts& facts);
 
 }  // namespace karmad

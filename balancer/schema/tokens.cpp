@@ -2,6 +2,15 @@
 
 namespace karmad {
 
+std::string sql_literal(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
 SchemaTokens::SchemaTokens(std::string_view statement) : statement_(statement) {
   SqlTokens tokens(statement);
   do {

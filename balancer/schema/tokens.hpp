@@ -15,6 +15,9 @@ namespace karmad {
 template <class T>
 using SchemaResult = std::expected<T, ClientError>;
 
+/// The text as a literal in quotes.
+std::string sql_literal(std::string_view text);
+
 /// Steps through the tokens of a statement; behind the last one is one of kind `end`.
 class SchemaTokens {
  public:

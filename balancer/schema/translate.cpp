@@ -142,6 +142,8 @@ class SelectTranslator {
 
  private:
   enum class Brackets : std::uint8_t { plain, convert, group_concat, dropped };
+  /// What is before a token: MySQL compares a text with a number as a number.
+  enum class Beside : std::uint8_t { others, number, comparison, comparison_of_number };
 
   bool is_in(Brackets kind) const { return !open_.empty() && open_.back() == kind; }
 
@@ -170,20 +172,41 @@ class SelectTranslator {
   void token() {
     const auto now = tokens_.now();
     const bool behind_value = std::exchange(behind_value_, false);
+    const auto beside = std::exchange(beside_, Beside::others);
     if (auto trouble = now.trouble()) {
       reason_ = "syntax error: " + *trouble;
     } else if (now.kind == Kind::quoted) {
       const auto text = tokens_.take_text();
-      put_from(now.at, behind_value ? in_quotes(text, '"') : literal(text));
+      put_from(now.at, behind_value ? in_quotes(text, '"')
+                       : beside == Beside::comparison_of_number ||
+                               (beside != Beside::comparison && compares_with_number())
+                           ? fmt::format("CAST({} AS NUMERIC)", in_quotes(text, '\''))
+                           : literal(text));
       behind_value_ = true;
     } else if (now.kind == Kind::name) {
       put_same();
       behind_value_ = true;
     } else if (now.kind == Kind::sign) {
+      if (is_comparison(now))
+        beside_ = beside == Beside::number || beside == Beside::comparison_of_number
+                      ? Beside::comparison_of_number
+                      : Beside::comparison;
       sign(now.text.front());
     } else {
       word();
     }
+  }
+
+  static bool is_comparison(const SqlToken& token) {
+    return token.kind == Kind::sign && std::string_view("=<>!").contains(token.text.front());
+  }
+
+  /// Whether a comparison with a number follows.
+  bool compares_with_number() const {
+    std::size_t at = 0;
+    while (is_comparison(tokens_.ahead(at))) ++at;
+    if (at == 0) return false;
+    return begins_number(tokens_.ahead(tokens_.ahead(at).is_sign('-') ? at + 1 : at));
   }
 
   void sign(char sign) {
@@ -218,7 +241,10 @@ class SelectTranslator {
     const bool is_introducer = now.text.front() == '_' || now.is_word("n");  // _utf8'x', N'x'
     if (is_introducer && next.kind == Kind::quoted) return put("");
     behind_value_ = sqlite3_keyword_check(now.text.data(), static_cast<int>(now.text.size())) == 0;
-    if (begins_number(now)) return put_same();
+    if (begins_number(now)) {
+      beside_ = Beside::number;
+      return put_same();
+    }
     if (now.text.front() == '@') return variable(lower(now.text));
     if (now.is_word("union")) return union_of();
     if (const auto* const other = renamed(kRenamedWords, now)) {
@@ -227,13 +253,12 @@ class SelectTranslator {
     }
     if (next.is_sign('(')) return call(now);
     if (now.is_word("end") || now.is_word("as")) behind_value_ = true;
-    if (now.is_word("current_user")) return put(literal(facts_.user));
+    if (now.is_word("current_user")) return put(literal(facts_.account()));
     if (is_in(Brackets::convert) && now.is_word("using")) return put("AS TEXT", 2);
     if (is_in(Brackets::group_concat) && now.is_word("order")) return order_of_group();
     if (is_in(Brackets::group_concat) && now.is_word("separator")) {
       behind_value_ = false;
-      // With DISTINCT, SQLite has no other one than a comma.
-      return next.kind == Kind::quoted && next.inner() == "," ? put("", 2) : put(",");
+      return put(",");
     }
     if (now.is_word("for") && next.is_word("update")) return put("", 2);
     if (now.is_word("select") && tokens_.ahead().is_word("straight_join")) return put("SELECT", 2);
@@ -255,6 +280,10 @@ class SelectTranslator {
       if (const auto fact = schema_fact(lower(name.text), facts_))
         return put(fact->kind == SchemaValue::Kind::number ? fact->text : literal(fact->text), 3);
     if (name.is_word("convert")) next_ = Brackets::convert;
+    if (name.is_word("group_concat") && tokens_.ahead(2).is_word("distinct")) {
+      open_.push_back(Brackets::group_concat);
+      return put("group_concat_distinct_(", 3);
+    }
     if (name.is_word("group_concat")) next_ = Brackets::group_concat;
     const auto* const other = renamed(kRenamedFunctions, name);
     put(other == nullptr ? name.text : other->sqlite);
@@ -288,6 +317,7 @@ class SelectTranslator {
   std::vector<Brackets> open_;
   Brackets next_ = Brackets::plain;  ///< of the next opening bracket
   bool behind_value_ = false;        ///< a text there is an alias
+  Beside beside_ = Beside::others;
 };
 
 SchemaResult<TranslatedSelect> TranslatedSelect::of(std::string_view statement,

@@ -95,7 +95,7 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .content_type = std::string(request.content_type),
                 .body = std::string(request.body),
                 .read = parsed.read,
-                .fields = with_fields ? fields_of(query.request.head) : std::string(),
+                .fields = with_fields ? fields_of(query.request.fields) : std::string(),
                 .request_id = query.record.request_id,
                 .traceparent = traceparent_of(query),
                 .tracestate = query.record.trace_context.state,

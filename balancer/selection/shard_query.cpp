@@ -28,7 +28,7 @@ void fill_subject(const Query& query, const ShardQuery& shard_query, const Shard
                  : shard_query.parsed.unclassified ? RequestClass::unclassified
                                                    : RequestClass::write;
   subject.follow_up = shard_query.parsed.follow_up;
-  subject.has_idempotency_key = !query.request.head.find(kIdempotencyKey).empty();
+  subject.has_idempotency_key = !query.request.fields.find(kIdempotencyKey).empty();
   auto& ordinary = subject.ordinary;
   ordinary.per_mirror_of_query = options.retry_count;
   if (options.retry_count) ordinary.absolute_of_line = shard.retry_count;

@@ -29,7 +29,7 @@ constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 /// The addresses that forwarded the request: those in the client's field, then the client's.
 std::string forwarded_for(const Query& query) {
   std::string names;
-  for (const auto& field : query.request.head.all())
+  for (const auto& field : query.request.fields.all())
     if (wire::same_word(field.name, kForwardedFor) && !field.value.empty())
       names.append(field.value).append(", ");
   return names.append(query.client.address);
@@ -98,7 +98,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = passes_fields ? &query.request.head : nullptr,
+          .passed_on = passes_fields ? &query.request.fields : nullptr,
           .hops = query.request.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .looks_first = !query.record.crashes.empty(),
@@ -146,7 +146,7 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std:
     add(kTraceparent, {traceparent_.data(), traceparent_.size()});
     if (!context.state.empty()) add(kTracestate, context.state);
   }
-  if (const auto key = query.request.head.find(kIdempotencyKey); !passes_fields && !key.empty())
+  if (const auto key = query.request.fields.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);
 }
 

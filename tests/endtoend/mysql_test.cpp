@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <memory>
 #include <optional>
 
 #include "tests/endtoend/mysql_master.hpp"
@@ -237,8 +239,19 @@ TEST(AMysqlClient, MayLimitTheRowsOfItsSelects) {
   MysqlClient client(karmad.port());
   EXPECT_EQ(client.query("SET sql_select_limit = 1").error, 0);
   EXPECT_EQ(client.query("SELECT id FROM t WHERE MATCH('limit') FACET a LIMIT 5").rows.size(), 1U);
-  EXPECT_EQ(client.query("SELECT id FROM t LIMIT 5").rows.size(), 2U);
-  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t"), {}).rows.size(), 1U);
+  for (const auto* limited : {"SELECT id FROM t LIMIT 5", "SELECT id FROM t LIMIT 0, 5",
+                              "SELECT id FROM t LIMIT 5 OFFSET 0",
+                              "SELECT * FROM (SELECT id FROM t) ORDER BY id ASC LIMIT 5"}) {
+    EXPECT_EQ(client.query(limited).rows.size(), 2U) << limited;
+    EXPECT_EQ(client.execute(client.prepare(limited), {}).rows.size(), 2U) << limited;
+  }
+  for (const auto* unlimited :
+       {"SELECT id FROM t", "SELECT * FROM (SELECT id FROM t LIMIT 5) ORDER BY id ASC"}) {
+    EXPECT_EQ(client.query(unlimited).rows.size(), 1U) << unlimited;
+    EXPECT_EQ(client.execute(client.prepare(unlimited), {}).rows.size(), 1U) << unlimited;
+  }
+  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t LIMIT ?"), {"5"}).rows.size(), 2U);
+  EXPECT_EQ(client.query("SELECT id FROM t UNION SELECT id FROM t LIMIT 5").error, 1064);
   EXPECT_EQ(client.query("SET SQL_SELECT_LIMIT = DEFAULT").error, 0);
   EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
 }
@@ -508,6 +521,105 @@ TEST(AMysqlClient, MayNotKillTheStatementOfAnotherUserButAnOperatorMay) {
   EXPECT_EQ(ask(admin, "SET @a = 1"), 404);
   EXPECT_EQ(ask(admin, "KILL QUERY " + id), 200);
   EXPECT_EQ(victim.next_result().error, 1317);
+}
+
+std::unique_ptr<MysqlClient> client_of(std::string_view user, int port) {
+  auto client = std::make_unique<MysqlClient>(port);
+  client->send(MysqlClient::packet_of(
+      "\x11" + std::string(user) + std::string("\0\0\0\x2d\0", 5) + "mysql_native_password" + '\0',
+      0));
+  EXPECT_EQ(client->next_packet(), numbered(1, kOkOfHandshake));
+  return client;
+}
+
+// The rows fill the buffers of the sockets, as the victim reads none; the killer is on any worker.
+TEST(AMysqlClient, MayKillAStatementWhoseRowsAreBeingSent) {
+  constexpr std::size_t kRows = 1000;
+  std::string answer = R"([{"columns":[{"s":{"type":"string"}}],"data":[)";
+  for (std::size_t i = 0; i < kRows; ++i)
+    answer += fmt::format(R"({}{{"s":"{}"}})", i == 0 ? "" : ",", std::string(40'000, 'x'));
+  answer += R"(],"total":1000,"error":"","warning":""}])";
+  FakeMirror mirror([&](const std::string& request) {
+    return json(body_in(request).contains("long") ? answer : std::string(kMysqlRows));
+  });
+  MysqlMaster karmad(mirror, "workers = 2\n network_timeout = 1h");
+  MysqlClient killer(karmad.port());
+  const auto is_sent = [&](const std::string& id) {
+    return killer.query("SELECT state FROM information_schema.processlist WHERE id=" + id).rows ==
+           Rows{"Sending to client"};
+  };
+  for (const std::string kill : {"KILL QUERY ", "KILL QUERY ", "KILL ", "KILL CONNECTION "}) {
+    MysqlClient victim(karmad.port(), MysqlClient::kMultiStatements);
+    const auto id = id_of(victim);
+    victim.send(MysqlClient::packet_of("\3SELECT `long` FROM t; SELECT id FROM t", 0));
+    ASSERT_TRUE(eventually([&] { return is_sent(id); }));
+    EXPECT_EQ(killer.query(kill + id).error, 0);
+    const auto got = victim.next_result();
+    EXPECT_LT(got.rows.size(), kRows);
+    if (kill != "KILL QUERY ") {
+      EXPECT_EQ(got.error, -1);
+      EXPECT_TRUE(eventually([&] { return killer.query(kill + id).error == 1094; }));
+      continue;
+    }
+    EXPECT_GT(got.rows.size(), 0U);
+    for (const auto& row : got.rows) EXPECT_EQ(row.size(), 40'000U);
+    EXPECT_EQ(got.error, 1317);
+    EXPECT_EQ(victim.query("SELECT id FROM t").rows.size(), 2U);  // it goes on
+  }
+}
+
+TEST(AMysqlClient, SeesTheConnectionsOfItsUserAndAnOperatorAll) {
+  FakeMirror mirror([](const std::string& request) {
+    return body_in(request).contains("slow") ? silence() : json(kMysqlRows);
+  });
+  MysqlMaster karmad(mirror,
+                     "agent_query_timeout = 1h\n request_timeout = 1h\n workers = 2\n "
+                     "listen = 127.0.0.1:0:admin");
+  MysqlClient own(karmad.port());
+  const auto id = id_of(own);
+  const auto slow = "SELECT id FROM t WHERE MATCH('" + std::string(200, 'a') + "slow')";
+  std::vector<std::unique_ptr<MysqlClient>> others;  // on both workers
+  for (const auto* user : {"bob", "eve", "eve", "a@b"})
+    others.push_back(client_of(user, karmad.port()));
+  const auto slow_id = id_of(*others[1]);
+  EXPECT_EQ(others[1]->command(2, "shop").error, 0);
+  others[1]->send(MysqlClient::packet_of('\3' + slow, 0));
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
+
+  const auto alone = own.query("SHOW PROCESSLIST");
+  EXPECT_EQ(alone.columns, (Rows{"Id", "User", "Host", "db", "Command", "Time", "State", "Info"}));
+  ASSERT_EQ(alone.rows.size(), 1U);
+  EXPECT_TRUE(alone.rows[0].starts_with(id + "|reader|127.0.0.1:")) << alone.rows[0];
+  EXPECT_TRUE(alone.rows[0].ends_with("|Manticore|Query|0|executing|SHOW PROCESSLIST"))
+      << alone.rows[0];
+  const auto of_eve = others[2]
+                          ->query(
+                              "SELECT id, user, db, command, state, info FROM information_schema."
+                              "processlist WHERE command = 'Query' ORDER BY time DESC, id")
+                          .rows;
+  ASSERT_EQ(of_eve.size(), 2U);
+  EXPECT_NE(std::ranges::find(of_eve, slow_id + "|eve|shop|Query|executing|" + slow), of_eve.end())
+      << of_eve[0];
+  EXPECT_EQ(others[0]->query("SHOW FULL PROCESSLIST").rows.size(), 1U);
+  EXPECT_TRUE(others[3]->query("SHOW FULL PROCESSLIST").rows.at(0).contains("|a@b|127.0.0.1:"));
+
+  const auto line = karmad.master().process().wait_for(":admin");
+  ASSERT_TRUE(line);
+  const auto admin = port_in(line->substr(0, line->rfind(':')));
+  const auto all = post(admin, "/sql?mode=raw", "SHOW PROCESSLIST");
+  EXPECT_EQ(all.status, 200);
+  EXPECT_TRUE(all.body.contains(R"("total":5)")) << all.body;
+  EXPECT_TRUE(all.body.contains(R"("Info":")" + slow.substr(0, 100) + "\"")) << all.body;
+  const auto full = post(admin, "/sql?mode=raw", "SHOW FULL PROCESSLIST LIKE '" + slow_id + "'");
+  EXPECT_TRUE(full.body.contains(R"("total":1)") && full.body.contains(slow)) << full.body;
+  EXPECT_EQ(post(admin, "/sql?mode=raw", "SHOW FULL TABLES").status, 404);
+  // Requests of HTTP have no numbers: their clients own no connection.
+  const auto over_http = post(karmad.master().port(), "/sql?mode=raw", "SHOW PROCESSLIST");
+  EXPECT_EQ(over_http.status, 200);
+  EXPECT_TRUE(over_http.body.contains(R"("total":0)")) << over_http.body;
+  EXPECT_EQ(own.query("KILL " + slow_id).error, 1095);
+  EXPECT_EQ(others[2]->query("KILL " + slow_id).error, 0);
+  EXPECT_EQ(others[1]->next_result().error, 1317);
 }
 
 TEST(AMysqlClient, WhoLeavesEndsItsStatement) {

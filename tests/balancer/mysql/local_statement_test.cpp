@@ -2,8 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/dialect/fronts/sql/nested_select.hpp"
+
 namespace karmad {
 namespace {
+
+TEST(LimitOfASelect, IsNeitherOneInBracketsNorThatOfAFacet) {
+  for (const auto* limited :
+       {"SELECT a FROM t LIMIT 1", "select a from t limit 2,3", "SELECT a FROM t Limit 3 OFFSET 2",
+        "SELECT * FROM (SELECT a FROM t) ORDER BY a LIMIT 5", "SELECT a FROM t LIMIT 1 FACET a",
+        "SELECT a FROM t WHERE MATCH('facet') AND b IN (1, 2) LIMIT 4", " ORDER BY a DESC LIMIT 2"})
+    EXPECT_TRUE(has_limit(limited)) << limited;
+  for (const auto* unlimited :
+       {"SELECT a FROM t", "SELECT * FROM (SELECT a FROM t LIMIT 5) ORDER BY a",
+        "SELECT a FROM t FACET a LIMIT 5", "SELECT a FROM t WHERE MATCH('limit 5')",
+        "SELECT `limit` FROM t", "SELECT a FROM t /* LIMIT 5 */", " ORDER BY a", ""})
+    EXPECT_FALSE(has_limit(unlimited)) << unlimited;
+}
 
 const MysqlConnectionFacts kFacts{.id = 7,
                                   .user = "ann",
@@ -18,7 +33,7 @@ std::string answer(std::string_view statement) {
   StatementText text{.text = statement, .kind = kind_of_statement(statement)};
   const auto local = answer_locally(text, kFacts);
   if (!local) return "pass";
-  if (const auto* set = std::get_if<ResultSet>(&local->answer)) {
+  if (const auto* set = std::get_if<ResultSet>(&*local)) {
     std::string rows;
     for (std::size_t cell = 0; cell < set->cells.size(); ++cell) {
       const auto column = cell % set->columns.size();
@@ -27,9 +42,9 @@ std::string answer(std::string_view statement) {
     }
     return "[" + rows + "]";
   }
-  if (const auto* error = std::get_if<MysqlError>(&local->answer))
-    return std::to_string(error->code);
-  return std::holds_alternative<SessionStatement>(local->answer) ? "carry out" : "ok";
+  if (const auto* error = std::get_if<MysqlError>(&*local)) return std::to_string(error->code);
+  const bool is_done = std::get<SessionStatement>(*local) == SessionStatement{};
+  return is_done ? "ok" : "carry out";
 }
 
 TEST(LocalStatements, AreThoseAboutTheConnection) {
@@ -108,10 +123,9 @@ TEST(LocalStatements, CombineFactsAboutTheConnection) {
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
   StatementText typed_text{.text = "SELECT 1, 1.5, 'x', VERSION()", .kind = StatementKind::select};
   const auto typed = answer_locally(typed_text, kFacts);
-  ASSERT_TRUE(typed && std::holds_alternative<ResultSet>(typed->answer));
+  ASSERT_TRUE(typed && std::holds_alternative<ResultSet>(*typed));
   std::vector<std::string_view> types;
-  for (const auto& column : std::get<ResultSet>(typed->answer).columns)
-    types.push_back(column.type);
+  for (const auto& column : std::get<ResultSet>(*typed).columns) types.push_back(column.type);
   EXPECT_EQ(types, (std::vector<std::string_view>{"long long", "double", "string", "string"}));
 }
 

@@ -76,6 +76,39 @@ TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
   EXPECT_EQ(sent[8], "\xfe\0\0\2\0\0\0"s);  // an OK that ends the rows
 }
 
+TEST(MysqlResults, EndWithAnErrorBehindTheRowThatIsBeingWritten) {
+  const std::string piece(100, 'x');
+  const auto answer =
+      R"([{"columns":[{"s":{"type":"string"}}],"data":[{"s":"a"},{"s":")" + piece +
+      R"("},{"s":"c"}],"total":3},{"columns":[{"s":{"type":"string"}}],"data":[]}])";
+  // Interrupted after so many pieces of one byte or more: the rows that have begun are whole.
+  std::size_t most = 0;
+  for (std::size_t before = 0; before < 200; ++before) {
+    std::string out;
+    std::string all;
+    MysqlWriter packets(out, 1);
+    MysqlResults results(answer, {});
+    std::size_t done = 0;
+    for (bool more = true; more;) {
+      if (done++ >= before) results.interrupt({1317, "70100", "interrupted"});
+      more = results.next(packets, 1);
+      all += std::exchange(out, {});
+    }
+    const auto sent = payloads(all);
+    ASSERT_FALSE(sent.empty());
+    most = std::max(most, sent.size());
+    if (results.error() == nullptr) {  // all was written before
+      EXPECT_EQ(sent.back(), kEof);
+      continue;
+    }
+    EXPECT_EQ(sent.back(), "\xff\x25\5#70100interrupted");
+    const std::vector<std::string> rows{"\1a", static_cast<char>(100) + piece, "\1c"};
+    for (std::size_t i = 3; i + 1 < std::min<std::size_t>(sent.size(), 6); ++i)
+      EXPECT_EQ(sent[i], rows[i - 3]) << before;
+  }
+  EXPECT_EQ(most, 11U);
+}
+
 // The second packet of the row begins within a text.
 TEST(MysqlResults, WriteLongRowsInPieces) {
   const std::string plain(kMysqlLongest + 5, 'x');

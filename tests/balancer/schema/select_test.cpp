@@ -31,7 +31,8 @@ const SchemaTable kColors{.schema = "information_schema",
                           .rows = {{text("RED"), number(1)}, {text("blue"), number(2)}}};
 
 const SchemaFacts kFacts{.schema = "shop",
-                         .user = "ann@home",
+                         .user = "ann",
+                         .host = "home",
                          .connection = 7,
                          .version = "8.0",
                          .variable = [](auto name) -> std::optional<std::string> {
@@ -96,6 +97,23 @@ TEST(SchemaSelects, GiveTheRowsThatMysqlWouldGive) {
        "l,g:p|pear+plum"},
       {"SELECT GROUP_CONCAT(DISTINCT color ORDER BY color SEPARATOR ',') g FROM fruits",
        "g:red,green"},
+      {"SELECT GROUP_CONCAT(DISTINCT color ORDER BY color DESC SEPARATOR ' / ') g FROM fruits",
+       "g:red / green"},
+      {"SELECT GROUP_CONCAT(DISTINCT LEFT(name, 1) SEPARATOR '') a, GROUP_CONCAT(DISTINCT x) b, "
+       "GROUP_CONCAT(DISTINCT NULL SEPARATOR '+') c FROM (SELECT name, 'a' x FROM fruits UNION ALL "
+       "SELECT 'Peach', 'A' UNION ALL SELECT 'kiwi', 'b,c') y",
+       "a,b,c:Apk|a,b,c|NULL"},
+      {"SELECT color, GROUP_CONCAT(DISTINCT LENGTH(name) SEPARATOR '-') g FROM fruits GROUP BY "
+       "color",
+       "color,g:NULL|4;green|4;red|5"},
+      {"SELECT 1 = '1' a, '1' = 1 b, 1 = '2' c, 5 < '10' d, '-3' = -3 e, 1.5 = '1.50' f, 0 = 'abc' "
+       "g, 2 != '2' h, 1 <=> '1' i, '10' >= 9 j, '1' = '1.0' k",
+       "a,b,c,d,e,f,g,h,i,j,k:1|1|0|1|1|1|1|0|1|1|0"},
+      {"SELECT name, 1 = '1' FROM fruits WHERE name = 'plum' = 1", "name,1 = '1':plum|1"},
+      {"SELECT LEFT('\u00c4pfel', 2) a, RIGHT('Gr\u00fcn', 2) b, LOCATE('n', 'Gr\u00fcn') c, "
+       "RIGHT('ab', "
+       "5) d, LEFT('ab', 0) e",
+       "a,b,c,d,e:\u00c4p|\u00fcn|4|ab|"},
       {"SELECT name, CASE color WHEN 'RED' THEN 'warm' ELSE 'cold' END color FROM fruits HAVING "
        "color "
        "= 'warm' OR name LIKE 'pl%' ORDER BY price DESC LIMIT 5",
@@ -317,7 +335,7 @@ std::string columns_shown(std::string_view statement, bool is_mysql = true) {
                                               {"m", "mva64"}}}}};
   const auto read = read_schema_statement(statement, facts);
   if (!read) return read.error().reason;
-  return shown(rows_of(read->text, tables_named(read->text, contents, facts, statement), facts));
+  return shown(rows_of(read->text, tables_named(read->text, contents, facts), facts));
 }
 
 TEST(SchemaStatements, ShowColumnsInTheWordsOfMysqlOrOfTheEngine) {
@@ -362,11 +380,42 @@ TEST(SchemaStatements, AskOnlyForTablesThatTheyCanBeAbout) {
     const auto from =
         c.from[0] == '(' ? std::string(c.from) : fmt::format("information_schema.{}", c.from);
     const auto select = "SELECT 1 FROM " + from;
-    auto rows = rows_of(select, tables_named(select, contents, kFacts, select), kFacts);
+    auto rows = rows_of(select, tables_named(select, contents, kFacts), kFacts);
     ASSERT_TRUE(rows) << rows.error().reason;
     std::ranges::sort(rows->unknown);
     EXPECT_EQ(rows->unknown, c.tables) << c.from;
   }
+}
+
+TEST(SchemaStatements, ListTheConnectionsThatTheyGet) {
+  const std::string statement =
+      "SELECT '" + std::string(40, 'a') + "\u00e4" + std::string(80, 'b') + "'";
+  const SchemaContents contents{
+      .processes = {{.connection = 9,
+                     .user = "ann",
+                     .host = "127.0.0.1:40001",
+                     .database = "shop",
+                     .command = "Query",
+                     .lasts = 2900ms,
+                     .state = "executing",
+                     .statement = statement},
+                    {.connection = 12, .user = "a@b", .host = "localhost", .command = "Sleep"}}};
+  const auto answer_to = [&](std::string_view show) {
+    const auto read = read_schema_statement(show, kFacts);
+    if (!read) return read.error().reason;
+    return shown(rows_of(read->text, tables_named(read->text, contents, kFacts), kFacts));
+  };
+  const std::string columns = "Id,User,Host,db,Command,Time,State,Info:";
+  const std::string second = ";12|a@b|localhost||Sleep|0||NULL";
+  EXPECT_EQ(answer_to("SHOW PROCESSLIST"), columns +
+                                               "9|ann|127.0.0.1:40001|shop|Query|2|executing|" +
+                                               statement.substr(0, 101) + second);
+  EXPECT_EQ(answer_to("SHOW FULL PROCESSLIST"),
+            columns + "9|ann|127.0.0.1:40001|shop|Query|2|executing|" + statement + second);
+  EXPECT_EQ(answer_to("SHOW PROCESSLIST WHERE Command <> 'Sleep' AND Time > 2"), columns);
+  EXPECT_EQ(answer_to("SELECT id, LENGTH(p.info) l FROM information_schema.PROCESSLIST p JOIN "
+                      "performance_schema.processlist q USING (id) WHERE p.user = 'ann'"),
+            fmt::format("id,l:9|{}", statement.size()));
 }
 
 }  // namespace

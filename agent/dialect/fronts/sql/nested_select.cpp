@@ -23,13 +23,6 @@ std::string with_table_for(std::string_view statement, const ByteRange& brackets
   return out.replace(brackets.begin, size, std::string(size, ' ').replace(1, 1, "t"));
 }
 
-bool has_limit(std::string_view behind_brackets) {
-  SqlTokens tokens(behind_brackets);
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
-    if (token.is_word("limit")) return true;
-  return false;
-}
-
 bool only_sorts(const SqlSelect& outer) {
   return outer.where.empty() && outer.group.empty() && outer.having.empty() &&
          outer.within.empty() && outer.option_list.empty() && outer.facets.empty() &&
@@ -54,6 +47,18 @@ std::optional<ByteRange> find_nested_select(std::string_view statement) {
     if (token.is_sign(')') && --depth == 0) return ByteRange{begin, token.end()};
   }
   return std::nullopt;
+}
+
+bool has_limit(std::string_view select) {
+  SqlTokens tokens(select);
+  int depth = 0;
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
+    if (depth != 0) continue;
+    if (token.is_word("facet")) return false;
+    if (token.is_word("limit")) return true;
+  }
+  return false;
 }
 
 std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,

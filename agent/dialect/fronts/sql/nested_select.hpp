@@ -12,6 +12,10 @@ namespace karmad {
 /// another statement, or the brackets do not end. Reads five tokens of other statements.
 std::optional<ByteRange> find_nested_select(std::string_view statement);
 
+/// Whether a SELECT, or what stands behind its tables, has a LIMIT: none in brackets, and none of a
+/// facet.
+bool has_limit(std::string_view select);
+
 /// Reads such a statement: the SELECT within the brackets, whose `outer` is what follows them. All
 /// offsets are those of the statement. Refuses (400) anything but ORDER BY and LIMIT there, as
 /// engines do, and FACET and scrolls in the brackets.

@@ -1,0 +1,35 @@
+// The part of process_list.hpp that needs workers, which include it.
+#include "balancer/core/process_list.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "balancer/core/ask_workers.hpp"
+
+namespace karmad {
+namespace {
+
+struct ListQuestion {
+  ProcessList list;
+
+  bool operator()(Worker& worker) {
+    worker.list(list);
+    return false;
+  }
+};
+
+}  // namespace
+
+Task<std::optional<ProcessList>> list_processes(Worker& by, std::optional<ClientOwner> owner,
+                                                TimePoint latest) {
+  const auto question = std::make_shared<ListQuestion>(ListQuestion{{.owner = std::move(owner)}});
+  Stop stop(by.loop);
+  stop.arm(latest, StopReason::deadline);
+  const bool answered = co_await ask_workers(by, stop, question);
+  if (!answered) co_return std::nullopt;
+  std::ranges::sort(question->list.processes, {}, &ClientProcess::connection);
+  co_return std::move(question->list);
+}
+
+}  // namespace karmad
