@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <latch>
+#include <utility>
 
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
@@ -13,7 +14,9 @@ namespace karmad {
 namespace {
 
 constexpr Micros kUpkeep = 100ms;
+constexpr Micros kIdleUpkeep = 500ms;  // while no mirror is asked and no client connects
 constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
+constexpr unsigned kIdleRounds = 10;   // after the last work, until nothing is left to give back
 constexpr Micros kDrainInterval = 10ms;
 
 /// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
@@ -138,11 +141,25 @@ void WorkerFleet::hand_over(const std::function<bool(int descriptor)>& shared) {
       if (shared(acceptor->descriptor())) acceptor->hand_over();
 }
 
-/// Periodic work: weights once a period, error rates and latency floors ten times a second.
+/// What all workers have done so far: a number that grows with each request and attempt.
+std::uint64_t WorkerFleet::work_done() const {
+  std::uint64_t done = 0;
+  for (const auto& worker : workers_)
+    for (const auto what : {Count::connections, Count::requests, Count::attempts})
+      done += worker->counters[what];
+  return done;
+}
+
+/// Periodic work: weights once a period, error rates and latency floors ten times a second, less
+/// often while nothing is asked.
 Task<void> WorkerFleet::upkeep() {
   auto& worker = *workers_.front();
   unsigned rounds = 0;
+  unsigned idle = 0;
+  std::uint64_t done = 0;
   while (!upkeep_->requested()) {
+    const auto before = std::exchange(done, work_done());
+    idle = done == before ? idle + 1 : 0;
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) {
@@ -151,8 +168,8 @@ Task<void> WorkerFleet::upkeep() {
       }
     mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
-    if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
-    co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
+    if (++rounds % kMemoryRounds == 0 && idle < kIdleRounds) run_detached(give_back_memory);
+    co_await sleep(worker.loop, Loop::now() + (idle == 0 ? kUpkeep : kIdleUpkeep), *upkeep_);
   }
   // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
   while (shared_.connections.open.load(std::memory_order_relaxed) +

@@ -60,6 +60,7 @@ class WorkerFleet {
   void hand_over(const std::function<bool(int descriptor)>& shared);
 
  private:
+  std::uint64_t work_done() const;
   Task<void> upkeep();
   void adopt_pings(const Topology& topology);
 

@@ -9,7 +9,7 @@
 
 #include "demo/data/corpus.hpp"
 #include "demo/data/text.hpp"
-#include "demo/engine/load.hpp"
+#include "demo/engine/change.hpp"
 #include "demo/server.hpp"
 
 namespace {

@@ -12,6 +12,7 @@ constexpr double kLoggedChange = 0.25;  // relative change of the tickets that i
 
 /// Interval of checks while a resize waits for tickets; no measurement starts before its end.
 constexpr Micros kResizeInterval = std::chrono::milliseconds(5);
+constexpr Micros kIdleInterval = std::chrono::milliseconds(500);  // while no request ends
 
 bool is_auto(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
@@ -215,10 +216,13 @@ void Admission::sample(TimePoint now) {
 
 Task<void> Admission::watch(Loop& loop) {
   stop_.emplace(loop);
+  std::uint64_t finished = 0;
   while (!stop_->requested()) {
     const auto now = Loop::now();
     sample(now);
-    const auto pause = probing_.resizing() ? std::min(interval_, kResizeInterval) : interval_;
+    const auto before = std::exchange(finished, ingress.finished());
+    const auto interval = finished == before ? std::max(interval_, kIdleInterval) : interval_;
+    const auto pause = probing_.resizing() ? std::min(interval_, kResizeInterval) : interval;
     co_await sleep(loop, now + pause, *stop_);
   }
 }

@@ -33,9 +33,9 @@ Task<HelperPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work)
   query.waited = true;
   QueryStop when_over(query);
   Stop& stop = when_over;
-  stop.arm(query.deadline, StopReason::deadline);
-  const auto end = co_await query.worker.process.helpers->run(query.worker.loop, stop,
-                                                              work_on(bytes, query.client), work);
+  stop.arm(query.resources.deadline, StopReason::deadline);
+  const auto end = co_await query.worker.process.helpers->run(
+      query.worker.loop, stop, work_on(bytes, query.client.address), work);
   co_return end;
 }
 

@@ -48,17 +48,82 @@ struct FoundStatements {
 };
 
 /// Sends a query to the shards of its table and makes the answer: scatter_gather(), or a test's
-/// function. The parsed query is `query.parsed`.
+/// function. The parsed query is `query.request.parsed`.
 using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect);
+
+/// Who asks: the connection of the client, and what it keeps for its requests.
+struct QueryClient {
+  std::string_view address;  ///< the peer's
+  bool on_admin_port = false;
+  bool takes_rows = false;  ///< it reads rows: what karmad answers of itself is no text
+  bool left = false;        ///< it has left: the answer is not sent
+  std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< null: the connection has none
+  const SchemaFacts* schema_facts = nullptr;           ///< null: of none
+  SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
+  std::uint64_t* admissions = nullptr;  ///< those of the connection with low priority
+};
+
+/// What is asked for: the request as it arrived, its options, and how its endpoint and dialect have
+/// read it.
+struct QueryRequest : ClientRequest, RequestFields {
+  using ClientRequest::operator=;  // another request is carried out in its place
+
+  /// The head of the request; its fields are passed on if the dialect does that.
+  const RequestHead& head;
+  std::string_view operation;      ///< the kind of request in a word, for the log
+  std::string without_preference;  ///< the URL's parameters without those of karmad
+  MemoryReservation plain_body;    ///< for the decompressed body
+  bool unpacked = false;           ///< `body` was decompressed
+  /// Those of a request to an endpoint of statements, once they were looked for; else null.
+  std::shared_ptr<const FoundStatements> statements;
+  Parsed parsed;                 ///< valid once its dialect has parsed it
+  const Table* table = nullptr;  ///< set when the query is sent to a table
+  /// Owns the tables of lists that the query has named, until its end.
+  std::vector<std::shared_ptr<const Table>> combined_tables;
+};
+
+/// What it may use.
+struct QueryResources {
+  TimePoint deadline;              ///< set at the start; never extended
+  MemoryHolder* memory = nullptr;  ///< of its session; null: not counted
+  Ticket ingress_ticket;           ///< both are held until the answer was handed to the socket
+  Ticket work_ticket;
+
+  bool memory_denied() const { return memory != nullptr && memory->denied(); }
+};
+
+/// What is recorded of it, for answers, logs and the counters of mirrors.
+struct QueryRecord {
+  const std::uint64_t id;      ///< unique in this process
+  const RequestId request_id;  ///< for clients, agents and logs; may be empty
+  const TraceContext trace_context;
+  TimePoint began;
+  std::size_t bytes_in = 0;  ///< head and body
+  Trace trace;
+  bool wants_trace = false;             ///< the client or the access log consumes it
+  bool shows_trace = false;             ///< the client gets it
+  bool wants_explanation = false;       ///< the client asks for it
+  ExplainRing* explained_in = nullptr;  ///< has its record; null: there is none
+  std::size_t explained_at = 0;         ///< its place there
+  std::vector<Complaint> complaints;    ///< errors of mirrors that the query may have caused
+  /// Agents that it may have crashed: they closed its connection without an answer.
+  std::vector<CrashSuspicion> crashes;
+  std::uint64_t last_insert_id = 0;  ///< of the last document that it has made; 0: not known
+};
 
 /// A client's request in the balancer, from complete arrival to the answer. The session owns it;
 /// everything that refers to it ends earlier.
-struct Query : RequestFields {
+struct Query {
   /// `with` and the data of the views must outlive it.
   Query(Worker& on, const Topology& with, const RequestHead& request_head,
         std::string_view request_body, std::string_view from);
 
   Worker& worker;
+  QueryRecord record;
+  QueryClient client;
+  QueryRequest request;
+  QueryResources resources;
+
   const Topology* topology;
   const Topology* former = nullptr;  ///< the previous one, after a new plan
   std::forward_list<std::shared_ptr<const Topology>> newer_topologies;  ///< owns those of new plans
@@ -68,60 +133,18 @@ struct Query : RequestFields {
   std::optional<Micros> selection_left;  ///< of `selection_timeout`, for the new plan
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
-  ClientRequest request;
-  /// Those of a request to an endpoint of statements, once they were looked for; else null.
-  std::shared_ptr<const FoundStatements> statements;
-  Parsed parsed;                 ///< valid once its dialect has parsed it
-  const Table* table = nullptr;  ///< set when the query is sent to a table
-  /// Owns the tables of lists that the query has named, until its end.
-  std::vector<std::shared_ptr<const Table>> combined_tables;
-  /// The head of the request; its fields are passed on if the dialect does that.
-  const RequestHead& head;
-  std::string_view client;  ///< the peer's address
-  bool on_admin_port = false;
-  TimePoint began;
-  TimePoint deadline;              ///< set at the start; never extended
-  std::string without_preference;  ///< the URL's parameters without those of karmad
-  std::string_view operation;      ///< the kind of request in a word, for the log
-  const std::uint64_t id;          ///< unique in this process
-  const RequestId request_id;      ///< for clients, agents and logs; may be empty
-  const TraceContext trace_context;
-  std::size_t bytes_in = 0;  ///< head and body
-  Trace trace;
-  bool wants_trace = false;             ///< the client or the access log consumes it
-  bool shows_trace = false;             ///< the client gets it
-  bool wants_explanation = false;       ///< the client asks for it
-  ExplainRing* explained_in = nullptr;  ///< has its record; null: there is none
-  std::size_t explained_at = 0;         ///< its place there
-
-  MemoryHolder* memory = nullptr;  ///< of its session; null: not counted
-  MemoryReservation plain_body;    ///< for the decompressed body
-  bool unpacked = false;           ///< `request.body` was decompressed
-  bool memory_denied() const { return memory != nullptr && memory->denied(); }
-  std::vector<Complaint> complaints;  ///< errors of mirrors that the query may have caused
-  /// Agents that it may have crashed: they closed its connection without an answer.
-  std::vector<CrashSuspicion> crashes;
-  Ticket ingress_ticket;  ///< both are held until the answer was handed to the socket
-  Ticket work_ticket;
-  std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
-  const SchemaFacts* schema_facts = nullptr;           ///< of its connection; null: of none
-  bool takes_rows = false;     ///< its client reads rows: what karmad answers of itself is no text
-  SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
-  std::uint64_t last_insert_id = 0;     ///< of the last document that it has made; 0: not known
-  std::uint64_t* admissions = nullptr;  ///< admissions of its connection with low priority
 
   /// Keeps a text for the life of the query, for a request that a user handle changes.
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }
 
   /// The start time of an attempt. For the first one the query's start if it has not waited:
   /// reading the clock would cost more than the time that has passed.
-  TimePoint attempt_begins() { return std::exchange(waited, true) ? Loop::now() : began; }
+  TimePoint attempt_begins() { return std::exchange(waited, true) ? Loop::now() : record.began; }
   bool waited;  ///< true once the query has waited; its start is then too old for an attempt
 
   /// The waits of this query that end when its client leaves.
   boost::container::small_vector<Stop*, 8> stops;
-  bool stopped = false;      ///< no further attempts
-  bool client_left = false;  ///< the answer is not sent
+  bool stopped = false;  ///< no further attempts
   /// Ends all waits. The waiting code continues at once; it may end other waits or the query.
   void stop() {
     stopped = true;

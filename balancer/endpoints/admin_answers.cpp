@@ -41,7 +41,7 @@ Task<Answer> wait_for_desk(Query& query, Ask ask) {
   {
     QueryStop when_over(query);
     Stop& stop = when_over;
-    stop.arm(query.deadline, StopReason::deadline);
+    stop.arm(query.resources.deadline, StopReason::deadline);
     const Stop::Guard guard(stop, reply.get(),
                             [](void* target) { static_cast<Reply*>(target)->came.notify(); });
     if (!stop.requested()) co_await reply->came;
@@ -51,7 +51,7 @@ Task<Answer> wait_for_desk(Query& query, Ask ask) {
 }
 
 std::string caller_of(const Query& query) {
-  return query.client.empty() ? "a unix socket" : std::string(query.client);
+  return query.client.address.empty() ? "a unix socket" : std::string(query.client.address);
 }
 
 /// 405 unless the request has that method.
@@ -81,11 +81,11 @@ bool is_admin_call(const Query& query) {
   if (!starts_with_literal(path, kPrefix) && !equals_literal(path, "/reload") &&
       !equals_literal(path, "/admin"))
     return false;
-  return query.on_admin_port || query.topology->route(path) == nullptr;
+  return query.client.on_admin_port || query.topology->route(path) == nullptr;
 }
 
 Task<Answer> answer_admin_call(Query& query) {
-  query.operation = query.request.path.substr(1);
+  query.request.operation = query.request.path.substr(1);
   if (auto refused = refuse_operator(query)) return completed_task(*std::move(refused));
   if (query.worker.monitoring.desk == nullptr)
     return completed_task(bad_request(query, 503, "this process takes no admin calls"));

@@ -153,7 +153,7 @@ Class highest_class(Query& query, Class (StatementText::*class_of)() const) {
 /// or takes one.
 std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
   const bool updates = is == SelectionClass::must_use_primary;
-  if (!query.preference || (!updates && is != SelectionClass::should_use_primary))
+  if (!query.request.preference || (!updates && is != SelectionClass::should_use_primary))
     return std::nullopt;
   return bad_request(query, 400,
                      fmt::format("{} the primary and takes no read preference; leave out {} and "
@@ -168,7 +168,7 @@ std::optional<Answer> refuse_preference(Query& query, SelectionClass is) {
 std::optional<Answer> refuse_preference(Query& query, const ServedPath& served) {
   const auto& endpoint = served.endpoint;
   const bool asks = endpoint.statements != Statements::none && !is_packed(query);
-  return refuse_preference(query, query.preference && asks
+  return refuse_preference(query, query.request.preference && asks
                                       ? highest_class(query, &StatementText::selection_class)
                                       : endpoint.selection_class());
 }
@@ -220,7 +220,7 @@ Answer loop_refusal(Query& query) {
       "the request has passed {} karmads, more than the {} of max_hops: most likely an agent of "
       "one "
       "of them is a karmad before it",
-      query.hops, query.topology->settings.max_hops.value);
+      query.request.hops, query.topology->settings.max_hops.value);
   return answer_with({.status = 508, .type = kLoopDetected, .reason = reason});
 }
 
@@ -233,7 +233,7 @@ Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
     return completed_task(bad_request(query, parsed.error().status, parsed.error().reason));
   if (auto refused = refuse_preference(query, parsed->selection_class()))
     return completed_task(*std::move(refused));
-  query.parsed = *std::move(parsed);
+  query.request.parsed = *std::move(parsed);
   return scatter(query, table, *table.routed);
 }
 
@@ -249,7 +249,7 @@ Answer options_answer(std::string_view methods) {
 /// of them.
 std::optional<Answer> answer_to_method(Query& query, std::string_view path,
                                        std::string_view methods) {
-  query.operation = path.substr(1);
+  query.request.operation = path.substr(1);
   const auto method = query.request.method;
   if (method == methods || allows(methods, method)) return std::nullopt;
   if (method == "OPTIONS") return options_answer(methods);
@@ -271,7 +271,7 @@ std::optional<std::string> unknown_parameter(std::string_view parameters, std::s
 /// The refusal of what is kept to the operator; nothing if the client may know it.
 std::optional<Answer> kept_to_operator(Query& query, Audience audience) {
   const auto told = query.topology->settings.status_on_query_port.value;
-  if (query.on_admin_port) return refuse_reader(query);
+  if (query.client.on_admin_port) return refuse_reader(query);
   if (told == StatusOnQueryPort::yes) return std::nullopt;
   if (told == StatusOnQueryPort::health && audience == Audience::health) return std::nullopt;
   return bad_request(
@@ -295,7 +295,7 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
 Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& endpoint = served.endpoint;
   if (auto refused = refuse_preference(query, served)) {
-    query.operation = endpoint.path.substr(1);
+    query.request.operation = endpoint.path.substr(1);
     return completed_task(*std::move(refused));
   }
   if (auto answer = answer_to_method(query, endpoint.path, endpoint.methods))
@@ -320,7 +320,7 @@ std::string_view trouble_with_path(std::string_view path) {
 }
 
 TicketClass ticket_class_of(Query& query) {
-  if (query.on_admin_port || is_admin_call(query)) return TicketClass::exempt;
+  if (query.client.on_admin_port || is_admin_call(query)) return TicketClass::exempt;
   if (const auto* served = query.topology->endpoint_at(query.request.path)) {
     const auto& endpoint = served->endpoint;
     // A compressed statement is not parsed yet: it counts as a search.
@@ -453,14 +453,14 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   // Fields of the request about mirrors do not concern an answer about karmad itself.
   if (served == nullptr)
     if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
-  if (const auto wrong =
-          read_request_fields(query.head, query.request.query, query.without_preference, query))
+  if (const auto wrong = read_request_fields(query.request.head, query.request.query,
+                                             query.request.without_preference, query.request))
     return completed_task(field_refusal(query, *wrong));
-  if (query.hops > query.topology->settings.max_hops.value)
+  if (query.request.hops > query.topology->settings.max_hops.value)
     return completed_task(loop_refusal(query));
   if (served != nullptr) return answer_at(query, *served, scatter);
-  if (query.on_admin_port) return completed_task(no_queries_here(query));
-  query.operation = query.request.method;
+  if (query.client.on_admin_port) return completed_task(no_queries_here(query));
+  query.request.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);
   return completed_task(no_such_path(query));

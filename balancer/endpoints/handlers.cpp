@@ -138,7 +138,8 @@ std::optional<std::uint64_t> event_id(std::string_view text) {
 std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
   auto parameters = query.request.query;
   std::uint64_t seen = 0;
-  if (const auto last_event = event_id(query.head.find("Last-Event-ID"))) seen = *last_event;
+  if (const auto last_event = event_id(query.request.head.find("Last-Event-ID")))
+    seen = *last_event;
   while (const auto parameter = take_parameter(parameters)) {
     const auto id = event_id(parameter->value);
     if (!id)
@@ -174,7 +175,7 @@ Answer events_answer(Query& query) {
   // The id is older than the last restart: all events are new to the client.
   const auto seen = *after > monitoring.events->newest() ? 0 : *after;
   Answer answer;
-  if (!query.head.find("Accept").contains("text/event-stream")) {
+  if (!query.request.head.find("Accept").contains("text/event-stream")) {
     answer.body = all_events(*monitoring.events, seen);
     return answer;
   }
@@ -237,8 +238,8 @@ struct RecordSearch {
 /// `/explain?table=T`: what a request would see now, also with `read_preference` and `operation`.
 /// 400 for other parameters, 404 for an unknown table, with the known ones.
 Answer explain_table(Query& query) {
-  if (auto wrong =
-          read_request_fields(query.head, query.request.query, query.without_preference, query))
+  if (auto wrong = read_request_fields(query.request.head, query.request.query,
+                                       query.request.without_preference, query.request))
     return wrong_request(query, 400, wrong->reason);
   const auto parameters = explain_parameters(query.request.query);
   if (!parameters) return wrong_request(query, 400, parameters.error());
@@ -268,7 +269,7 @@ Task<Answer> explain_request(Query& query) {
   {
     QueryStop when_over(query);
     Stop& stop = when_over;
-    stop.arm(query.deadline, StopReason::deadline);
+    stop.arm(query.resources.deadline, StopReason::deadline);
     const bool searched = co_await ask_workers(query.worker, stop, search);
     if (!searched) co_return refusal(504, "the search for the request took too long");
   }
@@ -297,7 +298,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   }
   if (!parts) co_return refused_query(query, served, parts.error());
 
-  const auto whole_request = query.request;
+  const ClientRequest whole_request = query.request;
   std::vector<std::string> bodies;
   std::vector<PartAnswer> answers;
   std::size_t size = 0;
@@ -309,16 +310,17 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
     query.request.path_table_raw = {};
     query.request.body = part.body;
     auto answer = co_await answer_query(query, served, scatter);
-    if (query.client_left || query.memory_denied()) co_return answer;
+    if (query.client.left || query.resources.memory_denied()) co_return answer;
     answers.push_back({.status = answer.status});
     bodies.emplace_back(answer.content());
     size += bodies.back().size();
-    whole.memory.charge(query.memory, 2 * size);  // the parts, and the answer made of them
+    whole.memory.charge(query.resources.memory,
+                        2 * size);  // the parts, and the answer made of them
     query.worker.loop.buffers.give(std::move(answer.body));
   }
   query.request = whole_request;
   for (std::size_t i = 0; i < bodies.size(); ++i) answers[i].body = bodies[i];
-  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - query.began);
+  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - query.record.began);
   whole.content_type = served.kind.content_type;
   several.join(whole.body, answers, took);
   co_return whole;
@@ -387,7 +389,7 @@ Task<Answer> answer_events(Query& query) {
 
 Task<Answer> answer_dashboard(Query& query) {
   const auto page = dashboard_page();
-  const bool packed = accepts_gzip(query.head.find("Accept-Encoding"));
+  const bool packed = accepts_gzip(query.request.head.find("Accept-Encoding"));
   Answer answer;
   answer.content_type = "text/html; charset=UTF-8";
   answer.body = packed ? page.packed : page.plain;
@@ -409,7 +411,7 @@ Task<Answer> answer_admission(Query& query) {
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {
   if (served.endpoint.statements != Statements::none)
     return answer_statements(query, served, scatter);
-  if (query.on_admin_port) return completed_task(no_queries_here(query));
+  if (query.client.on_admin_port) return completed_task(no_queries_here(query));
   return served.endpoint.several.parts != nullptr ? answer_parts(query, served, scatter)
                                                   : answer_query(query, served, scatter);
 }

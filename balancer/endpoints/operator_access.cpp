@@ -20,7 +20,7 @@ bool same_secret(std::string_view a, std::string_view b) {
 
 bool has_token(const Query& query) {
   constexpr std::string_view kScheme = "Bearer ";
-  const auto field = query.head.find("Authorization");
+  const auto field = query.request.head.find("Authorization");
   if (field.size() <= kScheme.size() || !wire::same_word(field.substr(0, kScheme.size()), kScheme))
     return false;
   return same_secret(wire::trimmed(field.substr(kScheme.size())),
@@ -37,7 +37,7 @@ Answer token_missing(Query& query) {
 }
 
 std::optional<Answer> refuse_reader(Query& query) {
-  const auto& client = query.client;
+  const auto& client = query.client.address;
   const bool is_local = client.empty() || client.starts_with("127.") || client == "::1";
   if (is_local || query.topology->settings.admin_token.empty() || has_token(query))
     return std::nullopt;
@@ -46,13 +46,13 @@ std::optional<Answer> refuse_reader(Query& query) {
 
 std::optional<Answer> refuse_operator(Query& query) {
   const auto& settings = query.topology->settings;
-  if (!query.on_admin_port && !settings.admin_on_query_port.value)
+  if (!query.client.on_admin_port && !settings.admin_on_query_port.value)
     return bad_request(query, 403,
                        "admin calls are accepted only where karmad listens with :admin (or with "
                        "admin_on_query_port = 1)");
   if (!settings.admin_token.empty()) {
     if (!has_token(query)) return token_missing(query);
-  } else if (!query.head.find("Origin").empty()) {
+  } else if (!query.request.head.find("Origin").empty()) {
     // Any web page that is open in a browser on this host could send it.
     return bad_request(query, 403, "calls of web pages need a token (admin_token_file)");
   }

@@ -21,7 +21,7 @@ constexpr std::size_t kCostOfByte = 2;
 /// The Content-Encoding of the request; several fields are one list (RFC 9110 section 5.3).
 std::string encoding_of(const Query& query) {
   std::string encodings;
-  for (const auto& field : query.head.all()) {
+  for (const auto& field : query.request.head.all()) {
     if (!wire::same_word(field.name, kContentEncoding)) continue;
     encodings.append(encodings.empty() ? "" : ", ").append(field.value);
   }
@@ -38,10 +38,11 @@ Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
   if (plain.size() < plain.capacity() && plain.capacity() > Buffers::kSmall) co_return true;
   auto& loop = query.worker.loop;
   const auto room = next_room(plain.capacity(), plain.size() + Gunzip::kStep, most + 1);
-  const bool granted = co_await reserve(loop, query.plain_body, query.memory, room);
+  const bool granted =
+      co_await reserve(loop, query.request.plain_body, query.resources.memory, room);
   if (!granted) co_return false;
   co_await grow(loop, plain, room);
-  query.plain_body.charge(query.memory, plain.capacity());
+  query.request.plain_body.charge(query.resources.memory, plain.capacity());
   co_return true;
 }
 
@@ -53,7 +54,7 @@ Task<std::optional<Answer>> take_turn(Query& query) {
   query.waited = true;
   co_await turn.next();
   if (query.stopped) co_return Answer{};
-  if (Loop::now() < query.deadline) co_return std::nullopt;
+  if (Loop::now() < query.resources.deadline) co_return std::nullopt;
   co_return refuse(query, 504, "the query's deadline had passed before its body was unpacked");
 }
 
@@ -132,13 +133,13 @@ std::optional<ClientError> Gunzip::check_step(int result, std::size_t plain_size
 }
 
 bool is_packed(const Query& query) {
-  return !query.unpacked && !query.request.body.empty() &&
-         !query.head.find(kContentEncoding).empty();
+  return !query.request.unpacked && !query.request.body.empty() &&
+         !query.request.head.find(kContentEncoding).empty();
 }
 
 Task<std::optional<Answer>> unpack_body(Query& query) {
   const auto encoding = encoding_of(query);
-  query.unpacked = true;
+  query.request.unpacked = true;
   if (wire::same_word(encoding, "identity")) co_return std::nullopt;
   if (!wire::same_word(encoding, "gzip") && !wire::same_word(encoding, "x-gzip"))
     co_return refuse(query, 415,

@@ -53,13 +53,13 @@ Pairs first_columns(std::string_view body) {
 Task<Answer> ask_mirror(Query& query, const ServedPath& served, Scatter scatter,
                         std::string_view text, const ShowStatement& show) {
   const auto kept = query.keep(std::string(text));
-  query.meta = nullptr;
-  query.request = {.method = "POST",
-                   .path = "/sql",
-                   .query = "mode=raw",
-                   .content_type = "text/plain",
-                   .body = kept,
-                   .in_session = true};
+  query.client.meta = nullptr;
+  query.request = ClientRequest{.method = "POST",
+                                .path = "/sql",
+                                .query = "mode=raw",
+                                .content_type = "text/plain",
+                                .body = kept,
+                                .in_session = true};
   query.request.statement = std::make_shared<const StatementText>(
       StatementText{.text = kept,
                     .kind = StatementKind::show,
@@ -73,8 +73,7 @@ Task<Answer> ask_about_table(Query& query, const ServedPath& served, Scatter sca
                              std::string_view before, std::string_view table,
                              std::string_view behind) {
   ShowStatement show{.table = std::string(table),
-                     .table_begin = before.size(),
-                     .table_end = before.size() + table.size()};
+                     .table_place = {before.size(), before.size() + table.size()}};
   if (before.starts_with("SHOW CREATE")) show.object = ShowStatement::Object::create_table;
   return ask_mirror(query, served, scatter, fmt::format("{}{}{}", before, table, behind), show);
 }
@@ -128,7 +127,7 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
                                             SchemaContents& contents, std::string& warning) {
   for (const auto& table : tables) {
     auto answer = co_await ask_about_table(query, served, scatter, "DESC ", table, "");
-    if (query.client_left || query.memory_denied()) co_return std::move(answer);
+    if (query.client.left || query.resources.memory_denied()) co_return std::move(answer);
     auto& columns = contents.columns[table];
     if (answer.status == 200) {
       add_columns(columns, first_columns(answer.content()));
@@ -146,10 +145,11 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
 
 Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
                            StatusForm form) {
-  if (query.takes_rows) form = StatusForm::rows;
-  const auto given = query.request;
+  if (query.client.takes_rows) form = StatusForm::rows;
+  const ClientRequest given = query.request;
   const auto text = given.statement->text;
-  const SchemaFacts facts = query.schema_facts != nullptr ? *query.schema_facts : SchemaFacts{};
+  const SchemaFacts facts =
+      query.client.schema_facts != nullptr ? *query.client.schema_facts : SchemaFacts{};
   const auto statement = read_schema_statement(text, facts);
   if (!statement) co_return bad_request(query, statement.error().status, statement.error().reason);
   if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
@@ -182,7 +182,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   if (words.contains("_variables") && rows && (rows->rows.empty() || !words.contains("where"))) {
     const ShowStatement of_no_table;
     auto answer = co_await ask_mirror(query, served, scatter, "SHOW VARIABLES", of_no_table);
-    if (query.client_left || query.memory_denied()) co_return answer;
+    if (query.client.left || query.resources.memory_denied()) co_return answer;
     if (answer.status == 200) {
       contents.variables = first_columns(answer.content());
       rows = co_await carry_out(query, select, contents, facts, text);

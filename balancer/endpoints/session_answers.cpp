@@ -45,9 +45,10 @@ Task<Answer> ask_again(Query& query, const ServedPath& served, Scatter scatter, 
 
 Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter,
                          SessionStatement statement, StatusForm form) {
-  SqlSession* const session = query.sql_session != nullptr ? query.sql_session->get() : nullptr;
+  SqlSession* const session =
+      query.client.sql_session != nullptr ? query.client.sql_session->get() : nullptr;
   if (session != nullptr && !session->meta.known() && !session->select.empty()) {
-    query.meta = &session->meta;
+    query.client.meta = &session->meta;
     auto again = co_await ask_again(query, served, scatter, session->select);
     if (again.status != 200) co_return again;
   }
@@ -70,12 +71,12 @@ SelectMeta meta_of_failure(std::string_view reason) {
 }  // namespace
 
 void set_statement(Query& query, StatementText statement) {
-  query.request = {.method = "POST",
-                   .path = query.request.path,
-                   .query = query.request.path == "/sql" ? "mode=raw" : "",
-                   .content_type = "text/plain",
-                   .body = statement.text,
-                   .in_session = true};
+  query.request = ClientRequest{.method = "POST",
+                                .path = query.request.path,
+                                .query = query.request.path == "/sql" ? "mode=raw" : "",
+                                .content_type = "text/plain",
+                                .body = statement.text,
+                                .in_session = true};
   statement.form = form_of(query.request);
   statement.place = {StatementPlace::In::body, statement.text};
   query.request.statement = std::make_shared<const StatementText>(std::move(statement));
@@ -83,15 +84,15 @@ void set_statement(Query& query, StatementText statement) {
 
 Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
                            std::string_view select) {
-  if (query.sql_session == nullptr) {
+  if (query.client.sql_session == nullptr) {
     auto answer = co_await answer_query(query, served, scatter);
     co_return answer;
   }
-  auto& session = *query.sql_session;
+  auto& session = *query.client.sql_session;
   if (session == nullptr) session = std::make_unique<SqlSession>();
   session->meta = {};
   session->select = select.size() <= kLongestKeptSelect ? select : std::string_view();
-  query.meta = &session->meta;
+  query.client.meta = &session->meta;
   auto answer = co_await answer_query(query, served, scatter);
   if (answer.status != 200) {
     session->select.clear();
@@ -102,7 +103,7 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
                             SessionStatement statement, StatusForm form) {
-  if (query.takes_rows) form = StatusForm::rows;
+  if (query.client.takes_rows) form = StatusForm::rows;
   switch (statement.is) {
     case Is::nothing:
     case Is::set:
@@ -122,14 +123,14 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
     case Is::inspected:
       break;
   }
-  if (query.sql_session == nullptr || *query.sql_session == nullptr ||
-      (*query.sql_session)->select.empty())
+  if (query.client.sql_session == nullptr || *query.client.sql_session == nullptr ||
+      (*query.client.sql_session)->select.empty())
     return completed_task(bad_request(
         query, 400,
         fmt::format("{} follows a successful SELECT of up to {} KiB on the same connection",
                     statement.text, kLongestKeptSelect >> 10)));
-  query.meta = nullptr;
-  return ask_again(query, served, scatter, (*query.sql_session)->select,
+  query.client.meta = nullptr;
+  return ask_again(query, served, scatter, (*query.client.sql_session)->select,
                    query.keep(std::move(statement.text)));
 }
 

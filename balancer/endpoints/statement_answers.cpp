@@ -18,7 +18,7 @@ StatusForm form_at(const ServedPath& served) {
 
 /// The answer to a statement about karmad itself.
 Task<Answer> status_statement(Query& query, const StatusStatement& statement, StatusForm form) {
-  if (query.on_admin_port) {
+  if (query.client.on_admin_port) {
     if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
   } else if (query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes) {
     return completed_task(bad_request(
@@ -35,7 +35,7 @@ Task<Answer> answer_kill(Query& query, const SessionStatement& statement, Status
   const auto outcome = co_await kill_connection(
       query.worker,
       {.connection = statement.connection, .statement_only = statement.statement_only},
-      query.deadline);
+      query.resources.deadline);
   if (!outcome) co_return refusal(504, "the search for the connection took too long");
   if (*outcome == KillOutcome::unknown)
     co_return bad_request(query, 404, fmt::format("unknown connection {}", statement.connection));
@@ -47,11 +47,11 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   const auto& statement = *query.request.statement;
   const bool of_mirrors = statement.is_of_mirrors();
   const bool of_schema = statement.kind == StatementKind::schema;
-  if (query.on_admin_port && (of_mirrors || of_schema))
+  if (query.client.on_admin_port && (of_mirrors || of_schema))
     return completed_task(no_queries_here(query));
   if (of_schema) return answer_schema(query, served, scatter, form_at(served));
   if (of_mirrors) {
-    query.meta = nullptr;
+    query.client.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.
     if (statement.kind == StatementKind::select)
       return answer_select(query, served, scatter, statement.text);
@@ -63,7 +63,7 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
     return status_statement(query, *ours, form_at(served));
   auto session = std::get<SessionStatement>(*std::move(read));
   if (session.is == SessionStatement::Is::kill) return answer_kill(query, session, form_at(served));
-  if (query.on_admin_port) return completed_task(no_queries_here(query));
+  if (query.client.on_admin_port) return completed_task(no_queries_here(query));
   return answer_session(query, served, scatter, std::move(session), form_at(served));
 }
 
@@ -92,10 +92,11 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
   for (const auto& statement : list->statements) {
     set_statement(query, statement);
     auto answer = co_await answer_one(query, served, scatter);
-    if (query.client_left || query.memory_denied() || answer.status != 200) co_return answer;
+    if (query.client.left || query.resources.memory_denied() || answer.status != 200)
+      co_return answer;
     if (!append_answer(whole.body, answer.content(), form)) co_return answer;
     whole.content_type = answer.content_type;
-    whole.memory.charge(query.memory, whole.body.capacity());
+    whole.memory.charge(query.resources.memory, whole.body.capacity());
     query.worker.loop.buffers.give(std::move(answer.body));
   }
   co_return whole;
@@ -128,14 +129,15 @@ Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatte
 
 const StatementsRead& statements_of(Query& query) {
   const auto& request = query.request;
-  if (query.statements == nullptr || !query.statements->are_of(request))
-    query.statements = std::make_shared<const FoundStatements>(
+  if (query.request.statements == nullptr || !query.request.statements->are_of(request))
+    query.request.statements = std::make_shared<const FoundStatements>(
         FoundStatements{request.path, request.query, request.body, read_statements(request)});
-  return query.statements->found;
+  return query.request.statements->found;
 }
 
 Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter) {
-  const bool found = query.statements != nullptr && query.statements->are_of(query.request);
+  const bool found =
+      query.request.statements != nullptr && query.request.statements->are_of(query.request);
   if (!found && is_long_work(query, query.request.body.size()))
     return read_long_statements(query, served, scatter);
   return answer_list(query, served, scatter);

@@ -83,7 +83,7 @@ Answer rows_answer(ResultSet set, StatusForm form) {
 }
 
 Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
-  if (query.takes_rows) form = StatusForm::rows;
+  if (query.client.takes_rows) form = StatusForm::rows;
   return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
     auto result = answer(statement, snapshot);
     return result ? rows_answer(*std::move(result), form) : refusal(404, result.error());

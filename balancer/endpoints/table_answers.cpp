@@ -32,20 +32,20 @@ const Table* first_table(const Topology& topology, const DialectKind& kind) {
 
 /// Sends the parsed query to the tables of a list.
 Task<Answer> send_to_tables(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto& list = query.parsed.table;
-  if (!query.parsed.read)
+  const auto& list = query.request.parsed.table;
+  if (!query.request.parsed.read)
     return completed_task(refused_query(
         query, served, {400, fmt::format("an update names one table, not the list '{}'", list)}));
   auto table = query.topology->combined(list, served.kind);
   if (!table) return completed_task(refused_query(query, served, table.error()));
-  query.combined_tables.push_back(*std::move(table));
-  return scatter(query, *query.combined_tables.back(), *served.dialect);
+  query.request.combined_tables.push_back(*std::move(table));
+  return scatter(query, *query.request.combined_tables.back(), *served.dialect);
 }
 
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
 /// coroutine around it would move the answer once more.
 Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto& name = query.parsed.table;
+  const auto& name = query.request.parsed.table;
   if (is_table_list(name)) return send_to_tables(query, served, scatter);
   const auto* table =
       name.empty() ? first_table(*query.topology, served.kind) : query.topology->find(name);
@@ -66,7 +66,7 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
   const auto end = co_await run_on_helper(query, query.request.body.size(), parse);
   if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!parsed) co_return refused_query(query, served, parsed.error());
-  query.parsed = *std::move(parsed);
+  query.request.parsed = *std::move(parsed);
   auto answer = co_await send_to_table(query, served, scatter);
   co_return answer;
 }
@@ -77,7 +77,7 @@ Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatte
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
   auto parsed = served.dialect->parse(query.request);
   if (!parsed) return completed_task(refused_query(query, served, parsed.error()));
-  query.parsed = *std::move(parsed);
+  query.request.parsed = *std::move(parsed);
   return send_to_table(query, served, scatter);
 }
 

@@ -78,7 +78,7 @@ void Session::abandon() {
   ending_ = true;
   end();
   if (query_ == nullptr) return;
-  query_->client_left = true;
+  query_->client.left = true;
   query_->stop();
 }
 
@@ -127,7 +127,7 @@ void Session::on_half_closed() {
 /// An interim response (RFC 9110 section 15.2), which a client that waits reads over. The peer of a
 /// closed connection refuses it, and `watch_` learns that.
 void Session::ask_whether_there() {
-  if (query_ == nullptr || within_answer_ || query_->head.minor_version == 0) return;
+  if (query_ == nullptr || within_answer_ || query_->request.head.minor_version == 0) return;
   constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
   ::send(socket().native_handle(), kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -135,9 +135,9 @@ void Session::ask_whether_there() {
 /// Ends the query, as its client has left.
 void Session::on_client_left() {
   client_closed_ = true;
-  if (query_ == nullptr || query_->client_left || timed_out_) return;
+  if (query_ == nullptr || query_->client.left || timed_out_) return;
   if (!is_endless_) worker_.counters.add(Count::clients_left);
-  query_->client_left = true;
+  query_->client.left = true;
   query_->stop();
 }
 
@@ -221,11 +221,11 @@ void Session::prepare_answer(bool has_next) {
 
 /// Starts the query: from now on a client that leaves ends it.
 void Session::start_query(Query& query) {
-  query.memory = memory_;
-  query.on_admin_port = admin_;
-  query.admissions = &low_admissions_;
-  query.sql_session = &sql_session_;
-  worker_.counters.add(Count::bytes_in, query.bytes_in);
+  query.resources.memory = memory_;
+  query.client.on_admin_port = admin_;
+  query.client.admissions = &low_admissions_;
+  query.client.sql_session = &sql_session_;
+  worker_.counters.add(Count::bytes_in, query.record.bytes_in);
   query_ = &query;
   if (!reading()) watch_for_disconnect();
   open_trace(query);
@@ -234,7 +234,7 @@ void Session::start_query(Query& query) {
 /// Ends the query; may replace its answer.
 void Session::finish_query(Query& query, Answer& answer) {
   query_ = nullptr;
-  if (memory_->denied() && !query.client_left) answer = answer_for_memory(query);
+  if (memory_->denied() && !query.client.left) answer = answer_for_memory(query);
   close_trace(query, answer);
   if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
 }
@@ -301,9 +301,9 @@ Task<bool> Session::answer_requests() {
       auto& answer = co_await asked;
       finish_query(query, answer);
       RestLog log(query, answer);
-      if (query.client_left || !open()) co_return false;
+      if (query.client.left || !open()) co_return false;
       keep_alive = keeps_connection(&head);
-      auto outgoing = write_answer(answer, &head, query.request_id.text());
+      auto outgoing = write_answer(answer, &head, query.record.request_id.text());
       within_answer_ = true;
       const auto error = co_await send(outgoing);
       bool sent = !error;
@@ -519,7 +519,7 @@ Answer Session::answer_for_memory(const Query& query) {
   const auto why = memory_->denial();
   memory_->forgive();
   worker_.counters.add(Count::queries_failed);
-  return memory_refusal(worker_.limits.memory, why, query.parsed.read);
+  return memory_refusal(worker_.limits.memory, why, query.request.parsed.read);
 }
 
 /// Called within a reservation of this or another request, so the consequences run later, from the

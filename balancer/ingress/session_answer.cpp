@@ -82,12 +82,12 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
     phase_ = Phase::answering;
     const bool received = co_await rest.next(*piece, stop);
     if (!received) {
-      if (query.client_left) co_return false;
+      if (query.client.left) co_return false;
       worker_.counters.add(Count::replies_broken_off);
       if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
       log.broke_off(rest.why());
-      spdlog::debug("query {}: its answer broke off while it was passed on: agent {}: {}", query.id,
-                    rest.agent(), rest.why());
+      spdlog::debug("query {}: its answer broke off while it was passed on: agent {}: {}",
+                    query.record.id, rest.agent(), rest.why());
       co_return false;
     }
     const bool sent = co_await send_now({{}, *piece});
@@ -119,7 +119,7 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
   for (bool more = !client_closed_; more;) {
     phase_ = Phase::answering;
     more = co_await source.next(*piece, stop);
-    if (query.client_left || !open()) break;
+    if (query.client.left || !open()) break;
     const auto began = Loop::now();
     const bool sent = co_await send_now({{}, *piece});
     if (!sent) break;

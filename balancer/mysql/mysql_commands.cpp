@@ -494,25 +494,25 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   Query query(worker_, *settings_, head, statement.sql.text, client_);
   auto list = std::make_shared<StatementList>();
   list->statements.push_back(statement.sql);
-  query.statements = std::make_shared<const FoundStatements>(FoundStatements{
+  query.request.statements = std::make_shared<const FoundStatements>(FoundStatements{
       query.request.path, query.request.query, query.request.body, std::move(list)});
-  query.memory = &memory_;
-  query.admissions = &low_admissions_;
-  query.sql_session = &sql_session_;
+  query.resources.memory = &memory_;
+  query.client.admissions = &low_admissions_;
+  query.client.sql_session = &sql_session_;
   SchemaFacts schema;
   if (statement.sql.kind == StatementKind::schema) schema = schema_facts(facts());
-  query.schema_facts = &schema;
+  query.client.schema_facts = &schema;
   query.request.rows_only = true;
-  query.takes_rows = true;
+  query.client.takes_rows = true;
   open_trace(query);
   const QueryScope scope(*this, query);
   auto asked = pass_pipeline(query);
   auto& answer = co_await asked;
-  if (memory_.denied() && !query.client_left) {
+  if (memory_.denied() && !query.client.left) {
     const auto why = memory_.denial();
     memory_.forgive();
     worker_.counters.add(Count::queries_failed);
-    answer = memory_refusal(worker_.limits.memory, why, query.parsed.read);
+    answer = memory_refusal(worker_.limits.memory, why, query.request.parsed.read);
   }
   close_trace(query, answer);
   co_return co_await answer_statement(statement, query, answer);
@@ -524,14 +524,14 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   MemoryReservation memory;
   RestLog log(query, answer);
   auto outcome = CommandOutcome::answered;
-  if (query.client_left || !open()) {
+  if (query.client.left || !open()) {
     if (is_change(statement.sql.kind)) state_.note_change();
     co_return co_await end_unanswered();
   }
   if (answer.rest) {
     const auto length = answer.length();
     const bool complete = co_await complete_reply(query, answer, whole, memory);
-    if (query.client_left || !open()) co_return co_await end_unanswered();
+    if (query.client.left || !open()) co_return co_await end_unanswered();
     if (!complete) {
       log.broke_off("its answer broke off");
       if (memory_.denied()) {
@@ -551,7 +551,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
     MysqlResults results(std::move(answer.rows->sets), options_for(statement, query));
     outcome = co_await send_results(results);
   } else {
-    if (statement.sql.kind == StatementKind::insert) state_.last_insert_id = query.last_insert_id;
+    if (statement.sql.kind == StatementKind::insert)
+      state_.last_insert_id = query.record.last_insert_id;
     outcome = co_await read_results(statement, body, query);
   }
   worker_.loop.buffers.give(std::move(answer.body));
@@ -583,8 +584,8 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
 MysqlResults::Options MysqlSession::options_for(const Statement& statement,
                                                 const Query& query) const {
   auto options = options_for(statement);
-  options.last_insert_id = query.last_insert_id;
-  if (const auto* const read = std::get_if<ReadStatement>(&query.parsed.what))
+  options.last_insert_id = query.record.last_insert_id;
+  if (const auto* const read = std::get_if<ReadStatement>(&query.request.parsed.what))
     options.spelled = aliases_with_capitals(**read);
   return options;
 }

@@ -61,7 +61,7 @@ void MysqlSession::abandon() {
   watch_.reset();
   close();
   if (query_ == nullptr) return;
-  query_->client_left = true;
+  query_->client.left = true;
   query_->stop();
 }
 
@@ -75,7 +75,7 @@ KillOutcome MysqlSession::kill(const Kill& kill) {
   } else if (query_ != nullptr) {
     // From here on as if the client had left, but that it gets an error.
     statement_killed_ = true;
-    query_->client_left = true;
+    query_->client.left = true;
     query_->stop();
   } else if (killed_ && phase_ != Phase::answering) {
     cancel();
@@ -107,9 +107,9 @@ void MysqlSession::ask_whether_there() {
 
 /// Ends the query, as its client has left.
 void MysqlSession::on_client_left() {
-  if (query_ == nullptr || query_->client_left) return;
+  if (query_ == nullptr || query_->client.left) return;
   worker_.counters.add(Count::clients_left);
-  query_->client_left = true;
+  query_->client.left = true;
   query_->stop();
 }
 

@@ -19,8 +19,9 @@ struct RequiredTicket {
 /// its own pool first, so that requests in that queue hold no ingress tickets.
 std::array<RequiredTicket, 2> required_tickets(Query& query, Admission& admission,
                                                TicketClass ticket_class, Priority priority) {
-  const RequiredTicket ingress{ingress_gate(admission), query.ingress_ticket};
-  const RequiredTicket work{work_gate(admission, ticket_class, priority), query.work_ticket};
+  const RequiredTicket ingress{ingress_gate(admission), query.resources.ingress_ticket};
+  const RequiredTicket work{work_gate(admission, ticket_class, priority),
+                            query.resources.work_ticket};
   if (priority == Priority::low) return {work, ingress};
   return {ingress, work};
 }
@@ -29,7 +30,7 @@ std::array<RequiredTicket, 2> required_tickets(Query& query, Admission& admissio
 struct TicketWait final : TicketWaiter {
   TicketWait(TicketPool& of, const Query& query, Priority with)
       : TicketWaiter(query.worker.loop.index, with,
-                     query.admissions != nullptr ? *query.admissions : 0),
+                     query.client.admissions != nullptr ? *query.client.admissions : 0),
         pool(of) {}
 
   void on_wake() override {
@@ -73,8 +74,8 @@ Task<std::optional<Answer>> wait_for_ticket(Query& query, TicketGate gate, Ticke
   {
     QueryStop when_over(query);
     Stop& stop = when_over;
-    const auto until =
-        longest > Micros{0} ? std::min(query.deadline, began + longest) : query.deadline;
+    const auto until = longest > Micros{0} ? std::min(query.resources.deadline, began + longest)
+                                           : query.resources.deadline;
     stop.arm(until, StopReason::deadline);
     const Stop::Guard guard(stop, &waiting,
                             [](void* target) { static_cast<TicketWait*>(target)->leave(); });
@@ -83,13 +84,13 @@ Task<std::optional<Answer>> wait_for_ticket(Query& query, TicketGate gate, Ticke
   }
   const auto now = Loop::now();
   const auto waited = std::chrono::duration_cast<Micros>(now - began);
-  query.trace.queued += waited;
+  query.record.trace.queued += waited;
   if (!waiting.gave_up) ticket = gate.pool.collect(waiting, now);
-  if (query.client_left) co_return Answer{};
+  if (query.client.left) co_return Answer{};
   if (ticket) co_return std::nullopt;
   if (waiting.gave_up)
     co_return expired_refusal(query, gate, waited,
-                              now >= query.deadline
+                              now >= query.resources.deadline
                                   ? "its deadline has passed"
                                   : "the longest wait is over (ticket_queue_timeout)");
   co_return expired_refusal(query, gate, waited,
@@ -106,23 +107,24 @@ bool try_admit(Query& query) {
   const auto ticket_class = ticket_class_of(query);
   const auto worker = query.worker.loop.index;
   if (ticket_class == TicketClass::exempt) {
-    query.ingress_ticket = admission->ingress.exempt(worker, query.began);
+    query.resources.ingress_ticket = admission->ingress.exempt(worker, query.record.began);
     return true;
   }
-  const auto priority = priority_of(query.head, *admission);
+  const auto priority = priority_of(query.request.head, *admission);
   for (const auto& [gate, ticket] : required_tickets(query, *admission, ticket_class, priority)) {
-    ticket = mode == AdmissionMode::enforce ? gate.pool.try_take(worker, priority, query.began)
-                                            : gate.pool.watch(worker, priority, query.began);
+    ticket = mode == AdmissionMode::enforce
+                 ? gate.pool.try_take(worker, priority, query.record.began)
+                 : gate.pool.watch(worker, priority, query.record.began);
     if (!ticket) return false;
   }
-  if (priority == Priority::low && query.admissions != nullptr) ++*query.admissions;
+  if (priority == Priority::low && query.client.admissions != nullptr) ++*query.client.admissions;
   return true;
 }
 
 Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   query.waited = true;
   auto& admission = *query.worker.limits.admission;
-  const auto priority = priority_of(query.head, admission);
+  const auto priority = priority_of(query.request.head, admission);
   const auto longest = admission.queue_timeout();
   for (const auto& [gate, ticket] :
        required_tickets(query, admission, ticket_class_of(query), priority)) {
@@ -132,7 +134,7 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query) {
     auto refused = co_await wait_for_ticket(query, gate, ticket, priority, longest);
     if (refused) co_return refused;
   }
-  if (priority == Priority::low && query.admissions != nullptr) ++*query.admissions;
+  if (priority == Priority::low && query.client.admissions != nullptr) ++*query.client.admissions;
   co_return std::nullopt;
 }
 

@@ -10,7 +10,8 @@ namespace karmad {
 namespace {
 
 std::uint64_t bytes_out(const Query& query, const Answer& answer) {
-  const bool bare = query.client_left || has_no_body(answer.status) || query.head.method == "HEAD";
+  const bool bare =
+      query.client.left || has_no_body(answer.status) || query.request.head.method == "HEAD";
   return bare ? 0 : answer.length();
 }
 
@@ -20,7 +21,7 @@ std::string_view reason_of(const Answer& answer) {
 }
 
 int status_of(const Query& query, const Answer& answer) {
-  return query.client_left ? kClientLeft : answer.status;
+  return query.client.left ? kClientLeft : answer.status;
 }
 
 /// Writes the line of a request if the request is notable or belongs to the sample.
@@ -42,20 +43,21 @@ void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, T
 
 void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t bytes_out,
          std::string_view broken_off = {}) {
-  log(query.worker, query.topology->settings, query.trace, now,
-      {.time = std::chrono::system_clock::now() - (now - query.began),
-       .method = query.head.method,
-       .path = query.head.path,
+  log(query.worker, query.topology->settings, query.record.trace, now,
+      {.time = std::chrono::system_clock::now() - (now - query.record.began),
+       .method = query.request.head.method,
+       .path = query.request.head.path,
        .status = status_of(query, answer),
-       .bytes_in = query.bytes_in,
+       .bytes_in = query.record.bytes_in,
        .bytes_out = bytes_out,
        .broken_off = broken_off,
-       .reason = query.client_left ? std::string_view() : reason_of(answer)});
+       .reason = query.client.left ? std::string_view() : reason_of(answer)});
 }
 
 void count_response(const Query& query, const Answer& answer, TimePoint now) {
-  query.table->tally->responded(query.worker.loop.index, status_of(query, answer),
-                                std::chrono::duration_cast<Micros>(now - query.began));
+  query.request.table->tally->responded(
+      query.worker.loop.index, status_of(query, answer),
+      std::chrono::duration_cast<Micros>(now - query.record.began));
 }
 
 std::string explanation_header(const Query& query, TimePoint now) {
@@ -67,29 +69,29 @@ std::string explanation_header(const Query& query, TimePoint now) {
 }  // namespace
 
 void open_trace(Query& query) {
-  auto& trace = query.trace;
-  trace.id = query.id;
-  trace.request_id = query.request_id.text();
-  trace.trace_id = query.trace_context.trace_id;
-  trace.client = query.client;
-  trace.began = query.began;
-  trace.deadline = query.deadline;
+  auto& trace = query.record.trace;
+  trace.id = query.record.id;
+  trace.request_id = query.record.request_id.text();
+  trace.trace_id = query.record.trace_context.trace_id;
+  trace.client = query.client.address;
+  trace.began = query.record.began;
+  trace.deadline = query.resources.deadline;
   // Traces and explanations tell the addresses of mirrors.
   const bool told = query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes;
-  query.shows_trace = told && asks_for_trace(query.head);
-  query.wants_trace = query.worker.process.access_log != nullptr || query.shows_trace;
-  query.wants_explanation = told && asks_for_explanation(query.head);
+  query.record.shows_trace = told && asks_for_trace(query.request.head);
+  query.record.wants_trace = query.worker.process.access_log != nullptr || query.record.shows_trace;
+  query.record.wants_explanation = told && asks_for_explanation(query.request.head);
 }
 
 void close_trace(Query& query, Answer& answer) {
-  if (!query.wants_trace && query.table == nullptr) return;
+  if (!query.record.wants_trace && query.request.table == nullptr) return;
   const auto now = Loop::now();
-  if (query.table != nullptr) count_response(query, answer, now);
+  if (query.request.table != nullptr) count_response(query, answer, now);
   end_explanation(query, status_of(query, answer), now);
-  if (query.wants_explanation) answer.explanation = explanation_header(query, now);
-  if (!query.wants_trace) return;
-  query.trace.operation = query.operation;
-  if (query.shows_trace) append_json(answer.trace, query.trace, now);
+  if (query.record.wants_explanation) answer.explanation = explanation_header(query, now);
+  if (!query.record.wants_trace) return;
+  query.record.trace.operation = query.request.operation;
+  if (query.record.shows_trace) append_json(answer.trace, query.record.trace, now);
   if (query.worker.process.access_log != nullptr && !answer.rest)
     log(query, answer, now, bytes_out(query, answer));
 }
@@ -117,7 +119,8 @@ void log_refused(Worker& worker, const InstanceSettings& settings, const Refused
 }
 
 RestLog::~RestLog() {
-  if (!has_rest_ || query_.worker.process.access_log == nullptr || !query_.wants_trace) return;
+  if (!has_rest_ || query_.worker.process.access_log == nullptr || !query_.record.wants_trace)
+    return;
   std::string_view why = broken_off_;
   if (why.empty() && sent_ < length_) why = "the client did not read it";
   log(query_, answer_, Loop::now(), sent_, why);

@@ -36,8 +36,8 @@ std::string fields_of(const Head& head) {
 
 /// The value of `traceparent` for one copy; empty: no trace.
 std::string traceparent_of(const Query& query) {
-  if (query.trace_context.empty()) return {};
-  const auto value = traceparent(query.trace_context, random_id(query.worker.loop.random));
+  if (query.record.trace_context.empty()) return {};
+  const auto value = traceparent(query.record.trace_context, random_id(query.worker.loop.random));
   return {value.begin(), value.end()};
 }
 
@@ -95,11 +95,11 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .content_type = std::string(request.content_type),
                 .body = std::string(request.body),
                 .read = parsed.read,
-                .fields = with_fields ? fields_of(query.head) : std::string(),
-                .request_id = query.request_id,
+                .fields = with_fields ? fields_of(query.request.head) : std::string(),
+                .request_id = query.record.request_id,
                 .traceparent = traceparent_of(query),
-                .tracestate = query.trace_context.state,
-                .hops = query.hops + 1,
+                .tracestate = query.record.trace_context.state,
+                .hops = query.request.hops + 1,
                 .connect_timeout = table.connect_timeout,
                 .query_timeout = table.query_timeout,
                 .max_reply = query.topology->settings.max_packet_size.value}));

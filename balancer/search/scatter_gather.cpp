@@ -29,9 +29,9 @@ class ScatterGather {
  public:
   ScatterGather(Query& query, const Table& table, const Dialect& dialect)
       : query_(query),
-        selection_(query.preference, table, query.topology->settings,
-                   query.parsed.selection_class()),
-        shard_query_{table, dialect, query.parsed, nullptr, selection_} {}
+        selection_(query.request.preference, table, query.topology->settings,
+                   query.request.parsed.selection_class()),
+        shard_query_{table, dialect, query.request.parsed, nullptr, selection_} {}
 
   bool is_long_to_plan() const {
     return needs_plan() && is_long_work(query_, query_.request.body.size());
@@ -48,8 +48,8 @@ class ScatterGather {
   std::optional<Answer> prepare() {
     query_.plan_again = false;
     if (!query_.former) query_.worker.counters.add(Count::queries);
-    query_.table = &shard_query_.table;
-    query_.trace.table = shard_query_.table.name;
+    query_.request.table = &shard_query_.table;
+    query_.record.trace.table = shard_query_.table.name;
     begin_explanation(query_, shard_query_.table, selection_.need());
     if (crashed_mirrors()) {
       query_.worker.counters.add(Count::crashing_requests);
@@ -92,7 +92,7 @@ class ScatterGather {
 
   /// Whether the plan has begun a next round; its requests are ready then.
   bool begins_next_round() {
-    if (!std::exchange(needs_next_round_, false) || query_.client_left) return false;
+    if (!std::exchange(needs_next_round_, false) || query_.client.left) return false;
     record_and_release_all();
     has_mistake_ = false;
     parts_.make(query_, shard_query_, ShardParts::For::shard);
@@ -101,10 +101,10 @@ class ScatterGather {
 
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool try_without_merge(Answer& answer) {
-    if (query_.client_left || query_.memory_denied()) return true;
+    if (query_.client.left || query_.resources.memory_denied()) return true;
     // Asked before an agreed mistake counts as a refusal: that says nothing about other parts.
     const bool tells_of_change = changes_data() && parts_.tell_of_change();
-    if (!query_.complaints.empty()) compare_shards();
+    if (!query_.record.complaints.empty()) compare_shards();
     if (tells_of_change) {
       return false;
     } else if (parts_.any_crashed()) {
@@ -142,7 +142,7 @@ class ScatterGather {
 
   void record_and_release_all() {
     note_generations();
-    if (!query_.complaints.empty()) give_up_complaints(query_, shard_query_);
+    if (!query_.record.complaints.empty()) give_up_complaints(query_, shard_query_);
     for (auto& part : parts_) part->record_and_release();
   }
 
@@ -156,12 +156,12 @@ class ScatterGather {
     };
     if (auto failed = co_await run_merge(answer, merge_changes_size(*plan_, replies), merge))
       co_return *std::move(failed);
-    if (answer.status < 300) query_.last_insert_id = plan_->last_insert_id;
+    if (answer.status < 300) query_.record.last_insert_id = plan_->last_insert_id;
     if (answer.status >= 300) {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
       query_.worker.counters.add(refused ? Count::client_mistakes : Count::queries_failed);
-      query_.trace.partial = parts_.any_answered();
-      if (query_.trace.partial) query_.worker.counters.add(Count::updates_incomplete);
+      query_.record.trace.partial = parts_.any_answered();
+      if (query_.record.trace.partial) query_.worker.counters.add(Count::updates_incomplete);
     }
     co_return answer;
   }
@@ -182,9 +182,9 @@ class ScatterGather {
     auto more = begin_next_round(*plan_, replies);
     needs_next_round_ = more && *more;
     if (needs_next_round_) return std::nullopt;
-    if (more) return merge(*plan_, replies, notes, body);
-    if (auto* bad = std::get_if<BadReply>(&more.error())) return std::move(*bad);
-    mistake_ = std::get<ClientError>(std::move(more.error()));
+    auto bad = more ? merge(*plan_, replies, notes, body) : std::optional(std::move(more.error()));
+    if (!bad || bad->status == 0) return bad;
+    mistake_ = ClientError{bad->status, std::move(bad->reason)};
     return std::nullopt;
   }
 
@@ -203,11 +203,12 @@ class ScatterGather {
       Answer answer;
       AnswerRows rows;
       const auto warning = missing > 0 ? unmerged_.reasons() : std::string();
-      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
-                             .timed_out = timed_out,
-                             .warning = warning,
-                             .meta = query_.meta,
-                             .sets = query_.takes_rows ? &rows.sets : nullptr};
+      const MergeNotes notes{
+          .took = std::chrono::duration_cast<Micros>(Loop::now() - query_.record.began),
+          .timed_out = timed_out,
+          .warning = warning,
+          .meta = query_.client.meta,
+          .sets = query_.client.takes_rows ? &rows.sets : nullptr};
       std::optional<BadReply> bad;
       auto merge = [&] { bad = take(replies, notes, answer.body); };
       if (auto failed = co_await run_merge(answer, size, merge)) co_return *std::move(failed);
@@ -216,7 +217,7 @@ class ScatterGather {
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);
-          query_.trace.partial = true;
+          query_.record.trace.partial = true;
         }
         if (!rows.sets.empty()) keep_rows(std::move(rows), size, answer);
         co_return answer;
@@ -226,7 +227,7 @@ class ScatterGather {
           parts_, [&](const ShardPart& any) { return any->shard_at() == bad->shard; });
       part.reject(bad->reason);
       while (auto step = part.next()) co_await *std::move(step);
-      if (query_.client_left) co_return Answer{};
+      if (query_.client.left) co_return Answer{};
       if (part.outcome() == Outcome::client_mistake) {
         unmerged_.pass_on(part, answer);
         co_return answer;
@@ -250,7 +251,7 @@ class ScatterGather {
 
   /// Only for a client that asks for it: the text costs more than the rest of its record.
   void explain_plan() {
-    if (!query_.wants_explanation) return;
+    if (!query_.record.wants_explanation) return;
     if (auto* const record = explanation(query_)) record->plan = describe(*plan_);
   }
 
@@ -289,7 +290,8 @@ class ScatterGather {
   template <class Merge>
   Task<std::optional<Answer>> run_merge(Answer& answer, std::size_t size, Merge& merge) {
     answer.content_type = merged_content_type();
-    const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+    const bool room =
+        co_await reserve(query_.worker.loop, answer.memory, query_.resources.memory, size);
     if (!room) co_return Answer{};
     const auto began = Loop::now();
     auto work = [&] {
@@ -298,14 +300,14 @@ class ScatterGather {
     };
     if (is_long_work(query_, size, plan_->merge_weight)) {
       const auto end = co_await run_on_helper(query_, size, work);
-      if (query_.client_left) co_return Answer{};
+      if (query_.client.left) co_return Answer{};
       if (end != HelperPool::End::done) co_return no_merge(end);
     } else {
       answer.body = query_.worker.loop.buffers.take();
       work();
     }
-    answer.memory.charge(query_.memory, answer.body.capacity());
-    if (query_.wants_trace) note_merge(began);
+    answer.memory.charge(query_.resources.memory, answer.body.capacity());
+    if (query_.record.wants_trace) note_merge(began);
     co_return std::nullopt;
   }
 
@@ -318,7 +320,7 @@ class ScatterGather {
     }
     for (auto& part : parts_)
       if (part->answered()) rows.replies.push_back(std::move(part->reply()));
-    answer.memory.charge(query_.memory, made);
+    answer.memory.charge(query_.resources.memory, made);
     answer.rows = std::make_unique<AnswerRows>(std::move(rows));
   }
 
@@ -338,8 +340,8 @@ class ScatterGather {
 
   /// Adds the time since `began` to the trace: a merge may be repeated.
   void note_merge(TimePoint began) {
-    query_.trace.merge = query_.trace.merge.value_or(Micros{0}) +
-                         std::chrono::duration_cast<Micros>(Loop::now() - began);
+    query_.record.trace.merge = query_.record.trace.merge.value_or(Micros{0}) +
+                                std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
   /// Ends the parts only: the request may have further searches or statements.
@@ -392,7 +394,7 @@ class ScatterGather {
 
   bool may_be_partial() const {
     if (plan_ != nullptr && !plan_->may_be_partial) return false;
-    return query_.partial_results.value_or(shard_query_.table.partial_results) ==
+    return query_.request.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
   }
 

@@ -33,7 +33,7 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// Replaces names of the mirror in the reply by those that the client used, and in an error what
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
-  auto body = body_for_client(query_.parsed, status, reply.body());
+  auto body = body_for_client(query_.request.parsed, status, reply.body());
   if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
     body = clean_utf8(body ? std::string_view(*body) : reply.body());
     if (body->size() > kLongestError) {
@@ -44,7 +44,7 @@ void UnmergedAnswers::write_for_client(Reply& reply, int status) {
   }
   if (!body) return;
   reply.bytes.replace(reply.head_size, std::string::npos, *body);
-  reply.memory.charge(query_.memory, reply.bytes.capacity());
+  reply.memory.charge(query_.resources.memory, reply.bytes.capacity());
 }
 
 void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
@@ -55,7 +55,7 @@ void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
       result.status_override == 0 || result.status_override == part.reply().status;
   if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
                           part.outcome() == Outcome::agent_error && shows_error)) {
-    if (part.answered()) query_.last_insert_id = query_.parsed.last_insert_id;
+    if (part.answered()) query_.record.last_insert_id = query_.request.parsed.last_insert_id;
     return pass_on(part, answer);
   }
   answer = no_answer();

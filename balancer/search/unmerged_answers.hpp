@@ -25,7 +25,7 @@ class UnmergedAnswers {
   /// Some shards have no answer, and partial results are denied. As above, if one is overloaded.
   Answer incomplete(std::ptrdiff_t missing);
   /// Whether a mirror got an update and did not tell how it ended.
-  bool may_be_changed() const { return !query_.parsed.read && parts_.any_in_doubt(); }
+  bool may_be_changed() const { return !query_.request.parsed.read && parts_.any_in_doubt(); }
   /// An error because of mirrors; counted.
   Answer failed(int status, std::string_view reason);
   /// The query is the client's mistake; counted.

@@ -14,7 +14,8 @@ void explain_shard(const Query& query, const PickSubject& of, ExplainedChoice& c
                                : refusal_of(selection.need(), selection.any_takes_updates(), view))
     choice.refused = refused->reason;
   const MirrorSet::PickRecord record{choice.steps, numbers};
-  const auto criteria = first_pick_criteria(of, query.seen_generations.at(choice.shard_number - 1));
+  const auto criteria =
+      first_pick_criteria(of, query.request.seen_generations.at(choice.shard_number - 1));
   of.shard.mirrors->acceptable(criteria, of.worker.loop.index, &record);
 }
 
@@ -22,12 +23,12 @@ void explain_shard(const Query& query, const PickSubject& of, ExplainedChoice& c
 
 void explain_now(const Query& query, const Table& table, Operation operation,
                  ExplainRecord& record) {
-  const Selection selection(query.preference, table, query.topology->settings,
+  const Selection selection(query.request.preference, table, query.topology->settings,
                             operation == Operation::read ? SelectionClass::may_use_secondary
                                                          : SelectionClass::must_use_primary);
   record.table = &table;
   record.need = selection.need();
-  record.began = query.began;
+  record.began = query.record.began;
   for (std::size_t i = 0; i < table.shards.size(); ++i) {
     const auto& shard = *table.shards[i];
     auto* const choice = record.add(shard.mirrors->size());

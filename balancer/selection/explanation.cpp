@@ -4,14 +4,14 @@ namespace karmad {
 
 void begin_explanation(Query& query, const Table& table, const Need& need) {
   auto& worker = query.worker;
-  auto& ring = query.wants_explanation ? worker.explained_on_request : worker.explained;
+  auto& ring = query.record.wants_explanation ? worker.explained_on_request : worker.explained;
   if (!ring.enabled()) return;
   if (!ring.keeps(query.topology)) return;  // two reloads meanwhile
-  query.explained_in = &ring;
-  query.explained_at = ring.begin(query.id);
+  query.record.explained_in = &ring;
+  query.record.explained_at = ring.begin(query.record.id);
   auto& record = *explanation(query);
-  record.request_id = query.request_id.text();
-  record.began = query.began;
+  record.request_id = query.record.request_id.text();
+  record.began = query.record.began;
   record.topology = query.topology;
   record.table = &table;
   record.need.operation = need.operation;
@@ -22,11 +22,11 @@ void begin_explanation(Query& query, const Table& table, const Need& need) {
 void end_explanation(const Query& query, int status, TimePoint now) {
   auto* const record = explanation(query);
   if (record == nullptr) return;
-  record->took = std::chrono::duration_cast<Micros>(now - query.began);
+  record->took = std::chrono::duration_cast<Micros>(now - query.record.began);
   record->status = status;
-  record->queued = query.trace.queued;
-  record->merge = query.trace.merge;
-  record->partial = query.trace.partial;
+  record->queued = query.record.trace.queued;
+  record->merge = query.record.trace.merge;
+  record->partial = query.record.trace.partial;
 }
 
 }  // namespace karmad

@@ -10,8 +10,9 @@ void begin_explanation(Query& query, const Table& table, const Need& need);
 
 /// The record of the query; null: there is none, or later requests have replaced it.
 inline ExplainRecord* explanation(const Query& query) {
-  return query.explained_in == nullptr ? nullptr
-                                       : query.explained_in->at(query.explained_at, query.id);
+  return query.record.explained_in == nullptr
+             ? nullptr
+             : query.record.explained_in->at(query.record.explained_at, query.record.id);
 }
 
 /// Completes the record with the end of the query.

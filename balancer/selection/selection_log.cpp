@@ -63,8 +63,8 @@ void SelectionLog::write(spdlog::level::level_enum level, std::string_view messa
   {
     JsonLine out(line);
     add_text(out, "message", message);
-    add_text(out, "operation", about.query.operation);
-    add_number(out, "operationId", about.query.id);
+    add_text(out, "operation", about.query.request.operation);
+    add_number(out, "operationId", about.query.record.id);
     add_text(out, "selector", about.selection.criteria());
     const auto view = about.shard.mirrors->view(about.query.worker.loop.index);
     add_text(out, "topologyDescription", description(about.shard, view->picture));

@@ -28,7 +28,7 @@ void fill_subject(const Query& query, const ShardQuery& shard_query, const Shard
                  : shard_query.parsed.unclassified ? RequestClass::unclassified
                                                    : RequestClass::write;
   subject.follow_up = shard_query.parsed.follow_up;
-  subject.has_idempotency_key = !query.head.find(kIdempotencyKey).empty();
+  subject.has_idempotency_key = !query.request.head.find(kIdempotencyKey).empty();
   auto& ordinary = subject.ordinary;
   ordinary.per_mirror_of_query = options.retry_count;
   if (options.retry_count) ordinary.absolute_of_line = shard.retry_count;
@@ -57,9 +57,9 @@ Hedging hedging_of(const Query& query, const ShardQuery& shard_query) {
       topology.settings.hedge_disabled.value)
     return {};
   if (shard_query.parsed.should_use_primary)
-    return hedging_of(topology, table, query.hedge, std::nullopt);
-  return hedging_of(topology, table, query.hedge,
-                    query.preference ? query.preference : table.preference);
+    return hedging_of(topology, table, query.request.hedge, std::nullopt);
+  return hedging_of(topology, table, query.request.hedge,
+                    query.request.preference ? query.request.preference : table.preference);
 }
 
 /// Interval of probes to unreachable mirrors by queries. Pings are better probes, where they are
@@ -95,10 +95,10 @@ ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Sh
   fill_common(*query.topology, shard_query.table, shard, shard_query.selection, rules);
   fill_subject(query, shard_query, shard, rules.subject);
   if (query.selection_left) rules.selection_timeout = *query.selection_left;
-  rules.min_generation = query.seen_generations.at(shard_at);
+  rules.min_generation = query.request.seen_generations.at(shard_at);
   rules.quorum = by_quorum(query, shard_query);
   rules.hedging = hedging_of(query, shard_query);
-  rules.deadline = query.deadline;
+  rules.deadline = query.resources.deadline;
   rules.waiting_selections = &query.worker.process.waiting_selections;
   rules.worker = query.worker.loop.index;
   rules.only = only;

@@ -20,7 +20,7 @@ struct ShardQuery {
 inline bool by_quorum(const Query& query, const ShardQuery& shard_query) {
   return shard_query.parsed.selection_class() == SelectionClass::may_use_secondary &&
          !shard_query.parsed.follow_up &&
-         query.consistency.value_or(shard_query.table.consistency) == Consistency::quorum;
+         query.request.consistency.value_or(shard_query.table.consistency) == Consistency::quorum;
 }
 
 /// The rules for one shard of a query, at `shard_at` in its table, from 0. They refer to the

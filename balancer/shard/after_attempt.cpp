@@ -227,8 +227,8 @@ void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& 
   if (next.leave_zone)
     line.memory.left_zones = line.memory.left_zones | zone_mates(view.picture, asked);
   if (next.prefer == Decision::Prefer::newest_behind)
-    line.wanted = newest_behind(line.memory, view, asked);
-  if (next.prefer == Decision::Prefer::primary) line.wanted = view.primary;
+    line.upcoming.wanted = newest_behind(line.memory, view, asked);
+  if (next.prefer == Decision::Prefer::primary) line.upcoming.wanted = view.primary;
 }
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all
@@ -251,15 +251,15 @@ void AttemptLines::add_failed(const Line& line, std::string why) {
 
 /// Asks the retry budget. The retry counts from now on, since queued retries are future load.
 void AttemptLines::retry(Line& line, const Decision& next) {
-  line.next = next;
+  line.upcoming.decision = next;
   line.retry_permit.reset();
   line.memory.among = {};
   line.after_timeout = line.after_timeout || next.paid;
-  if (next.avoid && next.pause == Micros{0} && !line.wanted) return ask_elsewhere(line);
+  if (next.avoid && next.pause == Micros{0} && !line.upcoming.wanted) return ask_elsewhere(line);
   if (take_extra(line, RetryBudget::For::other)) return consented(line, true, {});
-  if (line.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
-  return_token(line.next);
-  line.next.pause = {};  // it is meant for the mirror that was asked
+  if (line.upcoming.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
+  return_token(line.upcoming.decision);
+  line.upcoming.decision.pause = {};  // it is meant for the mirror that was asked
   line.memory.avoided.insert(*line.end.mirror);
   ask_elsewhere(line);
 }
@@ -297,7 +297,7 @@ void AttemptLines::ask_elsewhere(Line& line) {
     const auto target = retry_target(untried, avoided, standings_in(*moment_), budget.saved() > 0);
     const auto by_itself = untried.first_of(untried.all() - avoided);
     if (target.among != by_itself) line.memory.among = target.among;
-    if (line.next.paid)
+    if (line.upcoming.decision.paid)
       return consented(line, take_extra(line, RetryBudget::For::untried), kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
       return consented(line, take_extra(line, RetryBudget::For::proven), kSwitchedOff);
@@ -312,16 +312,16 @@ void AttemptLines::ask_elsewhere(Line& line) {
 /// budget could pay for will show it, and return what they took.
 bool AttemptLines::repayment_to_come(Line& line) {
   const auto& budget = moment_->protection.budget;
-  if (!line.losses_before) line.losses_before = budget.losses();
-  return budget.may_be_repaid(*line.losses_before);
+  if (!line.wait.losses_before) line.wait.losses_before = budget.losses();
+  return budget.may_be_repaid(*line.wait.losses_before);
 }
 
 /// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
 /// check again at once, because that may have happened before this wait was registered.
 bool AttemptLines::wait_for_standing(Line& line) {
-  if (!line.standing_wait) {
-    line.standing_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
-    if (line.standing_wait->before() < rules_.max_waiting_selections) {
+  if (!line.wait.standing_wait) {
+    line.wait.standing_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
+    if (line.wait.standing_wait->before() < rules_.max_waiting_selections) {
       count(Count::retries_waited);
       return true;
     }
@@ -333,16 +333,16 @@ bool AttemptLines::wait_for_standing(Line& line) {
     return false;
   }
   line.state = State::waits_for_standing;
-  line.until = std::min(rules_.deadline, now() + kRecheck);
+  line.wait.until = std::min(rules_.deadline, now() + kRecheck);
   return false;
 }
 
 void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
-  line.standing_wait.reset();
-  line.losses_before.reset();
+  line.wait.standing_wait.reset();
+  line.wait.losses_before.reset();
   if (!may) return refuse_retry(line, why_not);
   if (over_) {
-    return_token(line.next);
+    return_token(line.upcoming.decision);
     return end_line(line);
   }
   continue_retry(line);
@@ -350,7 +350,7 @@ void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
 
 /// Ends the line, and says which mirrors it has not asked.
 void AttemptLines::refuse_retry(Line& line, std::string_view why) {
-  return_token(line.next);
+  return_token(line.upcoming.decision);
   count(Count::retries_refused);
   line.memory.among = {};
   const auto choice = this->choice(line);
@@ -363,11 +363,11 @@ void AttemptLines::refuse_retry(Line& line, std::string_view why) {
 }
 
 void AttemptLines::continue_retry(Line& line) {
-  line.reason = line.next.reason;
-  line.pause = line.next.pause;
-  if (line.pause == Micros{0}) return make_retry(line);
+  line.upcoming.reason = line.upcoming.decision.reason;
+  line.upcoming.pause = line.upcoming.decision.pause;
+  if (line.upcoming.pause == Micros{0}) return make_retry(line);
   line.state = State::pauses;
-  line.until = now() + line.pause;
+  line.wait.until = now() + line.upcoming.pause;
 }
 
 void AttemptLines::make_retry(Line& line) {
@@ -378,7 +378,7 @@ void AttemptLines::make_retry(Line& line) {
     restarts_ = true;
     return;
   }
-  if (const auto as = counted_as(line.next.reason)) count(*as);
+  if (const auto as = counted_as(line.upcoming.decision.reason)) count(*as);
   select(line);
 }
 

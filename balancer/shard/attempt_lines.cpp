@@ -28,7 +28,7 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
   auto& mirrors = moment_->mirrors;
   const auto longest = rules_.selection_timeout;
   if (!line.selection_left && longest > Micros{0}) line.selection_left = longest;
-  if (const auto wanted = std::exchange(line.wanted, std::nullopt);
+  if (const auto wanted = std::exchange(line.upcoming.wanted, std::nullopt);
       wanted && mirrors.try_take_slot(*wanted)) {
     Candidates only;
     only.insert(*wanted);
@@ -44,7 +44,7 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
   }
   const auto choice = this->choice(line);
   const bool may_probe = !rules_.subject.follow_up && line.memory.among.empty();
-  if (line.reason == AttemptReason::initial && may_probe)
+  if (line.upcoming.reason == AttemptReason::initial && may_probe)
     if (auto probed = choice.probe()) return probed;
   return choice.choose(choice.criteria_now());
 }
@@ -55,8 +55,8 @@ void AttemptLines::send(Line& line, const Pick& pick) {
   actions_.emplace_back(action::Send{.slot = line.slot,
                                      .pick = pick,
                                      .connect_timeout = time_to_connect(line, mirror),
-                                     .reason = line.reason,
-                                     .pause = line.pause,
+                                     .reason = line.upcoming.reason,
+                                     .pause = line.upcoming.pause,
                                      .number = line.attempts});
   line.state = State::asks;
   line.memory.tried.insert(mirror);
@@ -80,8 +80,8 @@ Micros AttemptLines::time_to_connect(const Line& line, std::size_t mirror) const
 
 void AttemptLines::end_line(Line& line) {
   end_slot_wait(line);
-  line.selection_wait.reset();
-  line.standing_wait.reset();
+  line.wait.selection_wait.reset();
+  line.wait.standing_wait.reset();
   line.retry_permit.reset();
   line.state = State::ended;
 }
@@ -128,7 +128,7 @@ void AttemptLines::take_over(const Line& line) {
 /// Called after news, or when the time of a wait has come.
 void AttemptLines::proceed_waits(bool news) {
   const auto proceed_line = [&](Line& line) {
-    const bool due = now() >= line.until;
+    const bool due = now() >= line.wait.until;
     switch (line.state) {
       case State::waits_for_mirror:
         if (news || due) select_again(line);
@@ -156,16 +156,16 @@ void AttemptLines::wait_for_slot(Line& line) {
   if (full.empty()) return wait_for_mirror(line);
   auto& queue = moment_->mirrors.wait_queue();
   const auto most = moment_->mirrors.longest_queue();
-  line.slot_wait.emplace(queue.waiting);
-  line.slot_wait_began = now();
-  if (line.slot_wait->before() >= most) {
-    line.slot_wait.reset();
+  line.wait.slot_wait.emplace(queue.waiting);
+  line.wait.slot_wait_began = now();
+  if (line.wait.slot_wait->before() >= most) {
+    line.wait.slot_wait.reset();
     return refuse_slot(line, all_mirrors_full(most));
   }
   count(Count::slots_waited);
   queue.waited.fetch_add(1, std::memory_order_relaxed);
-  line.slots = full;
-  line.until = rules_.deadline;
+  line.wait.slots = full;
+  line.wait.until = rules_.deadline;
   line.state = State::waits_for_slot;
   if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
@@ -179,8 +179,8 @@ void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
 }
 
 void AttemptLines::select_for_slot(Line& line) {
-  line.slots = choice(line).suitable_if_free();
-  if (line.slots.empty()) {
+  line.wait.slots = choice(line).suitable_if_free();
+  if (line.wait.slots.empty()) {
     end_slot_wait(line);
     return wait_for_mirror(line);
   }
@@ -191,23 +191,23 @@ void AttemptLines::slot_freed(std::size_t mirror) {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
     if (line.state != State::waits_for_slot) continue;
-    line.slots = choice(line).suitable_if_free();
-    if (!line.slots.contains(mirror)) return select_for_slot(line);
-    const auto from = line.slots;
+    line.wait.slots = choice(line).suitable_if_free();
+    if (!line.wait.slots.contains(mirror)) return select_for_slot(line);
+    const auto from = line.wait.slots;
     end_slot_wait(line);
-    line.selection_wait.reset();
+    line.wait.selection_wait.reset();
     return send(line, {.mirror = mirror, .suitable = from, .acceptable = from});
   }
 }
 
 /// Ends the wait and counts its duration.
 void AttemptLines::end_slot_wait(Line& line) {
-  if (!line.slot_wait) return;
-  const auto waited = std::chrono::duration_cast<Micros>(now() - line.slot_wait_began).count();
+  if (!line.wait.slot_wait) return;
+  const auto waited = std::chrono::duration_cast<Micros>(now() - line.wait.slot_wait_began).count();
   const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
   moment_->counters.add(Count::slots_wait_us, micros);
   moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
-  line.slot_wait.reset();
+  line.wait.slot_wait.reset();
   line.state = State::asks;
 }
 
@@ -225,11 +225,11 @@ void AttemptLines::wait_for_mirror(Line& line) {
     line.end.refused = all_out_of_service();
     return give_up_selection(line);
   }
-  if (line.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
+  if (line.wait.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
   auto& mirrors = moment_->mirrors;
   if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
-  line.selection_wait.emplace(*rules_.waiting_selections);
-  if (line.selection_wait->before() >= rules_.max_waiting_selections) {
+  line.wait.selection_wait.emplace(*rules_.waiting_selections);
+  if (line.wait.selection_wait->before() >= rules_.max_waiting_selections) {
     line.end.refused = too_many_waiting(rules_.max_waiting_selections);
     count(Count::selections_refused);
     return give_up_selection(line);
@@ -244,18 +244,18 @@ void AttemptLines::wait_for_change(Line& line) {
   if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
   actions_.emplace_back(action::CheckMirrors{});
   line.state = State::waits_for_mirror;
-  line.since = now();
-  line.until = std::min(end, now() + kRecheck);
+  line.wait.since = now();
+  line.wait.until = std::min(end, now() + kRecheck);
 }
 
 void AttemptLines::select_again(Line& line) {
-  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.since);
+  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.wait.since);
   if (const auto* need = rules_.needed())
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
   if (line.end.refused) return give_up_selection(line);
   const auto choice = this->choice(line);
   if (const auto pick = choice.choose(choice.criteria_now())) {
-    line.selection_wait.reset();
+    line.wait.selection_wait.reset();
     return send(line, *pick);
   }
   wait_for_slot(line);
@@ -289,9 +289,9 @@ void AttemptLines::give_up_selection(Line& line) {
 void AttemptLines::add_waits(action::Wait& wait) const {
   const auto add = [&](const Line& line) {
     if (line.ended() || line.state == State::asks) return;
-    wait.end_by(line.until);
+    wait.end_by(line.wait.until);
     wait.news = wait.news || line.state != State::pauses;
-    if (line.state == State::waits_for_slot) wait.slots = line.slots;
+    if (line.state == State::waits_for_slot) wait.slots = line.wait.slots;
   };
   add(main_);
   for (const auto& other : others_) add(*other);

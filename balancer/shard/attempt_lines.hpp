@@ -45,6 +45,26 @@ class StandingWait {
   Waiting waiting_;
 };
 
+/// What is decided of the next attempt of a line.
+struct NextAttempt {
+  AttemptReason reason = AttemptReason::initial;
+  std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
+  Micros pause{};                     ///< that is made before it
+  Decision decision;                  ///< that waits for consent
+};
+
+/// What a line waits for.
+struct ChainWait {
+  TimePoint until{};  ///< checked again then, even without news
+  TimePoint since{};
+  Candidates slots;
+  std::optional<Waiting> selection_wait;
+  std::optional<Waiting> slot_wait;
+  TimePoint slot_wait_began{};
+  std::optional<StandingWait> standing_wait;
+  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
+};
+
 /// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
 /// one mirror of a quorum read.
 struct AttemptLine {
@@ -81,21 +101,8 @@ struct AttemptLine {
   std::optional<Standings::InFlightGuard> under_way;
   unsigned attempts = 0;
 
-  // Of the next attempt:
-  AttemptReason reason = AttemptReason::initial;
-  std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
-  Micros pause{};                     ///< that is made before it
-  Decision next;                      ///< that waits for consent
-
-  // While it waits or pauses:
-  TimePoint until{};  ///< checked again then, even without news
-  TimePoint since{};
-  Candidates slots;
-  std::optional<Waiting> selection_wait;
-  std::optional<Waiting> slot_wait;
-  TimePoint slot_wait_began{};
-  std::optional<StandingWait> standing_wait;
-  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
+  NextAttempt upcoming;
+  ChainWait wait;  ///< while it waits or pauses
 
   bool ended() const { return state == State::ended; }
 };

@@ -35,10 +35,10 @@ const Mirror& mirror_of(const Complaint& complaint) {
 
 /// The complaint of the mirror; null if there is none.
 const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_t mirror) {
-  const auto found = std::ranges::find_if(query.complaints, [&](const Complaint& other) {
+  const auto found = std::ranges::find_if(query.record.complaints, [&](const Complaint& other) {
     return other.shard == &shard && other.mirror == mirror;
   });
-  return found == query.complaints.end() ? nullptr : &*found;
+  return found == query.record.complaints.end() ? nullptr : &*found;
 }
 
 /// The facts about the error of that mirror, if it stands alone.
@@ -114,7 +114,7 @@ Cause cause_of_error(Query& query, const ShardQuery& shard_query, const Shard& s
   facts.proven_left = !(untried & stand.proven).empty();
   facts.unknown_left = !(untried & stand.unknown).empty();
   facts.one_shard = shard_query.plan == nullptr;
-  for (const auto& other : query.complaints) {
+  for (const auto& other : query.record.complaints) {
     if (other.shard != &shard || other.text != text || mirror_of(other).agent == asked.agent)
       continue;
     ++facts.alike;
@@ -142,7 +142,7 @@ Cause cause_of_error(Query& query, const ShardQuery& shard_query, const Shard& s
   kept.connect = result.connect;
   kept.unasked = result.unasked;
   kept.sent = result.sent;
-  query.complaints.push_back(
+  query.record.complaints.push_back(
       {&shard, mirror, std::move(text), std::move(kept), cause == Cause::mirror});
   return cause;
 }
@@ -153,7 +153,7 @@ bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const
   if (said == nullptr) return false;
   auto facts = facts_of(query, shard, mirror);
   facts.spare_budget = false;
-  for (const auto& other : query.complaints)
+  for (const auto& other : query.record.complaints)
     if (other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent) ++facts.alike;
   if (cause_of(facts, history_of(shard, said->text)) != Cause::query) return false;
   accept_agreement(query, shard_query, shard, said->text);
@@ -163,7 +163,7 @@ bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const
 
 void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard* shard,
                        Outcome as) {
-  std::erase_if(query.complaints, [&](Complaint& complaint) {
+  std::erase_if(query.record.complaints, [&](Complaint& complaint) {
     if (shard != nullptr && complaint.shard != shard) return false;
     record_complaint(query, shard_query, complaint, as);
     return true;
@@ -171,18 +171,18 @@ void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard*
 }
 
 void give_up_complaints(Query& query, const ShardQuery& shard_query) {
-  for (auto& complaint : query.complaints) {
+  for (auto& complaint : query.record.complaints) {
     auto facts = facts_of(query, *complaint.shard, complaint.mirror);
     facts.spare_budget = false;
     const auto cause = cause_of(facts, history_of(*complaint.shard, complaint.text));
     record_complaint(query, shard_query, complaint,
                      cause == Cause::query ? Outcome::client_mistake : Outcome::agent_error);
   }
-  query.complaints.clear();
+  query.record.complaints.clear();
 }
 
 void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard) {
-  for (const auto& complaint : query.complaints)
+  for (const auto& complaint : query.record.complaints)
     if (complaint.shard == &shard) shard.protection->error_texts.refuted(complaint.text);
   settle_complaints(query, shard_query, &shard, Outcome::agent_error);
 }

@@ -29,10 +29,10 @@ constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 /// The addresses that forwarded the request: those in the client's field, then the client's.
 std::string forwarded_for(const Query& query) {
   std::string names;
-  for (const auto& field : query.head.all())
+  for (const auto& field : query.request.head.all())
     if (wire::same_word(field.name, kForwardedFor) && !field.value.empty())
       names.append(field.value).append(", ");
-  return names.append(query.client);
+  return names.append(query.client.address);
 }
 
 Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
@@ -47,7 +47,7 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
                                       const Mirror& mirror,
                                       const std::optional<HedgeRules>& hedging,
                                       std::uint64_t span) {
-  if (!place.query.wants_trace) return std::nullopt;
+  if (!place.query.record.wants_trace) return std::nullopt;
   AttemptStart start{
       .shard = place.shard_number,
       .mirror = mirror.agent->name,
@@ -59,7 +59,7 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
       .span = span,
       .at = Loop::now()};
   if (send.reason == AttemptReason::initial) start.hedging = hedging;
-  return place.query.trace.begin(start);
+  return place.query.record.trace.begin(start);
 }
 
 /// For an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning, unless there
@@ -98,21 +98,21 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = passes_fields ? &query.head : nullptr,
-          .hops = query.hops + 1,
+          .passed_on = passes_fields ? &query.request.head : nullptr,
+          .hops = query.request.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
-          .looks_first = !query.crashes.empty(),
+          .looks_first = !query.record.crashes.empty(),
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.first_byte_timeout,
           .query_timeout = query_timeout(shard_query, send.number),
-          .note_first_byte = query.wants_trace || query.wants_explanation,
-          .deadline = query.deadline,
+          .note_first_byte = query.record.wants_trace || query.record.wants_explanation,
+          .deadline = query.resources.deadline,
           .limits = {.most = settings.max_packet_size.value,
                      .whole = shard_query.plan == nullptr && shard_query.parsed.read
                                   ? settings.reply_buffer_size.value
                                   : settings.max_packet_size.value,
                      .fields = passes_fields,
-                     .memory = query.memory}};
+                     .memory = query.resources.memory}};
 }
 
 /// The request of the shard at `shard_at`, from 0, for a mirror that names the table `tables`.
@@ -130,23 +130,23 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std:
                          std::string&& preference) {
   add(kBackpressure, "1");
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
-  if (passes_fields && !query.client.empty()) {
+  if (passes_fields && !query.client.address.empty()) {
     from_ = forwarded_for(query);
     add(kForwardedFor, from_);
   }
   if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
-  if (const auto seen = query.seen_generations.at(shard_at)) {
+  if (const auto seen = query.request.seen_generations.at(shard_at)) {
     auto* const begin = generation_.data();
     add(kMinGeneration, {begin, std::to_chars(begin, begin + generation_.size(), *seen).ptr});
   }
-  if (!query.request_id.empty()) add(kRequestId, query.request_id.text());
-  if (const auto& context = query.trace_context; !context.empty()) {
+  if (!query.record.request_id.empty()) add(kRequestId, query.record.request_id.text());
+  if (const auto& context = query.record.trace_context; !context.empty()) {
     span_ = random_id(query.worker.loop.random);
     traceparent_ = traceparent(context, span_);
     add(kTraceparent, {traceparent_.data(), traceparent_.size()});
     if (!context.state.empty()) add(kTracestate, context.state);
   }
-  if (const auto key = query.head.find(kIdempotencyKey); !passes_fields && !key.empty())
+  if (const auto key = query.request.head.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);
 }
 
@@ -176,7 +176,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       trace_(open_trace(place, send, mirror_, hedging, extra_.span())),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own body is sent
-  written_memory_.charge(query_.memory, written_->capacity());
+  written_memory_.charge(query_.resources.memory, written_->capacity());
   query_.worker.counters.add(Count::attempts);
   mirror_.tally.attempted(query_.worker.loop.index);
   set_.watch(*this, query_.worker.loop.index);
@@ -241,9 +241,9 @@ Task<void> MirrorAttempt::check_aside() {
   aside_ = true;
   auto work = [this] { checked_ = check(); };
   Stop& stop = stop_;
-  stop.arm(query_.deadline, StopReason::deadline);
+  stop.arm(query_.resources.deadline, StopReason::deadline);
   const auto ended = co_await query_.worker.process.helpers->run(
-      query_.worker.loop, stop, work_on(result_.reply.body().size(), query_.client), work);
+      query_.worker.loop, stop, work_on(result_.reply.body().size(), query_.client.address), work);
   stop.disarm();
   if (ended == HelperPool::End::done) co_return;
   result_.outcome = Outcome::cancelled;
@@ -279,7 +279,7 @@ bool MirrorAttempt::may_have_crashed() const {
 /// The agents of this shard among `crashes`. Those of other shards do not count: hosts that die at
 /// the same time close the connections of all parts of a query.
 auto MirrorAttempt::crashes_here() const {
-  return query_.crashes | std::views::filter([this](const CrashSuspicion& crash) {
+  return query_.record.crashes | std::views::filter([this](const CrashSuspicion& crash) {
            for (std::size_t i = 0; i < set_.size(); ++i)
              if (set_[i].agent == crash.agent) return true;
            return false;
@@ -288,7 +288,7 @@ auto MirrorAttempt::crashes_here() const {
 
 bool MirrorAttempt::needs_crash_check() {
   if (std::exchange(crash_noted_, true) || !may_have_crashed()) return false;
-  auto& crashes = query_.crashes;
+  auto& crashes = query_.record.crashes;
   if (std::ranges::find(crashes, mirror_.agent, &CrashSuspicion::agent) != crashes.end())
     return false;
   crashes.push_back({mirror_.agent, result_.outcome == Outcome::connect_failed});
@@ -309,7 +309,8 @@ Task<void> MirrorAttempt::check_crash() {
     if (!crash.refused) unknown.push_back(crash.agent);
   const auto refuses = [&](const Agent& agent) -> Task<bool> {
     Stop& until = stop;
-    until.arm(std::min(Loop::now() + kConnect, query_.deadline), StopReason::connect_timeout);
+    until.arm(std::min(Loop::now() + kConnect, query_.resources.deadline),
+              StopReason::connect_timeout);
     const bool refused = co_await refuses_connections(loop, agent, until);
     until.disarm();
     co_return refused;
@@ -320,7 +321,7 @@ Task<void> MirrorAttempt::check_crash() {
       co_await sleep(loop, Loop::now() + kSecondLook, stop);
       refused = co_await refuses(*agent);
     }
-    std::ranges::find(query_.crashes, agent, &CrashSuspicion::agent)->refused = refused;
+    std::ranges::find(query_.record.crashes, agent, &CrashSuspicion::agent)->refused = refused;
   }
 }
 
@@ -344,8 +345,8 @@ void MirrorAttempt::remember_crash() {
       "query {}{}{}: table {}: the mirrors {} closed their connection on this request and then "
       "refused connections; it is not sent to another mirror, and repetitions are refused for 5 "
       "minutes: {:?}",
-      query_.id, query_.request_id.empty() ? "" : ", request ID ", query_.request_id.text(),
-      shard_query_.table.name, agents,
+      query_.record.id, query_.record.request_id.empty() ? "" : ", request ID ",
+      query_.record.request_id.text(), shard_query_.table.name, agents,
       (request.body.empty() ? request.query : request.body).substr(0, kTextShown));
 }
 
@@ -414,7 +415,8 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   if (answered)
     place_.shard.protection->answered.add(query_.worker.loop.index, fingerprint(query_.request),
                                           result_.ended);
-  if (answered && !query_.complaints.empty()) refute_complaints(query_, shard_query_, place_.shard);
+  if (answered && !query_.record.complaints.empty())
+    refute_complaints(query_, shard_query_, place_.shard);
   auto report = this->report(hint);
   report.marked_unreachable = marked_unreachable;
   report.undecided = undecided;

@@ -135,7 +135,7 @@ bool QuorumRead::start_primary() {
   const auto primary = view().primary;
   if (!primary || refusing_.contains(*primary)) return false;
   auto reader = make_reader();
-  reader->wanted = primary;
+  reader->upcoming.wanted = primary;
   Candidates only;  // only the primary itself is asked
   only.insert(*primary);
   reader->memory.excluded = Candidates::first(mirrors()) - only;
@@ -146,7 +146,7 @@ bool QuorumRead::start_primary() {
 std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
   const auto& main = lines_.main_;
   auto line = std::make_unique<Line>();
-  line->reason = reads_ == 0 ? main.reason : AttemptReason::quorum;
+  line->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
   line->memory.marked_unreachable = main.memory.marked_unreachable;
   line->memory.avoided = main.memory.avoided;
   line->memory.excluded = refusing_;
@@ -189,7 +189,7 @@ bool QuorumRead::start(std::unique_ptr<Line> line, bool asked_for) {
   if (asked_for) {
     lines_.select(*place);
   } else {
-    place->next = {.final = Final::no, .reason = place->reason};
+    place->upcoming.decision = {.final = Final::no, .reason = place->upcoming.reason};
     lines_.ask_elsewhere(*place);
   }
   return !place->ended();

@@ -138,8 +138,9 @@ void ShardDriver::end_attempt(Slot& slot) {
 /// Waits for the current Wait, or for the end of an attempt.
 Task<void> ShardDriver::wait() {
   place_.query.waited = true;
-  const auto until =
-      wait_ && wait_->until ? *wait_->until : place_.query.deadline + std::chrono::hours(1);
+  const auto until = wait_ && wait_->until
+                         ? *wait_->until
+                         : place_.query.resources.deadline + std::chrono::hours(1);
   // After a cancellation only ends of attempts are awaited.
   std::optional<QueryStop> while_live;
   std::optional<Stop> own;
@@ -265,8 +266,8 @@ void ShardDriver::log_retry(const action::Send& send) {
                                       : fmt::format("; {} failed: {:?}", name(failed.back().mirror),
                                                     std::string_view(failed.back().why));
   spdlog::info("query {}: table {}, shard {}: attempt {} ({}) at {} after a pause of {} ms{}{}",
-               place_.query.id, place_.shard_query.table.name, place_.shard_number, send.number + 1,
-               karmad::name(send.reason), name(send.pick.mirror),
+               place_.query.record.id, place_.shard_query.table.name, place_.shard_number,
+               send.number + 1, karmad::name(send.reason), name(send.pick.mirror),
                std::chrono::duration<double, std::milli>(send.pause).count(), failure,
                *left_out == 0 ? ""
                               : fmt::format(" ({} retries since the last message were not logged)",
@@ -316,7 +317,7 @@ void ShardDriver::retry_refused(const SelectionCriteria& criteria, std::string_v
   auto& query = place_.query;
   if (auto* const explained = explanation(query))
     if (auto* const choice = explain_unchosen(*explained, criteria)) choice->refused = why;
-  if (!query.wants_trace) return;
+  if (!query.record.wants_trace) return;
   std::string text(why);
   for (std::size_t i = 0; i < set_.size(); ++i) {
     if (criteria.objections[Objection::tried].contains(i)) continue;
@@ -333,7 +334,7 @@ void ShardDriver::retry_refused(const SelectionCriteria& criteria, std::string_v
       fmt::format_to(std::back_inserter(text), " ({})",
                      why_unsuitable(*criteria.need, view().picture, i));
   }
-  query.trace.refused({place_.shard_number, std::move(text)});
+  query.record.trace.refused({place_.shard_number, std::move(text)});
 }
 
 /// Says why the last selection found no mirror, or why there was none.
@@ -368,7 +369,7 @@ void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
   auto& attempt = found->attempt.emplace();
   attempt.reason = send.reason;
   attempt.pause = send.pause;
-  attempt.started = std::chrono::duration_cast<Micros>(now_ - place_.query.began);
+  attempt.started = std::chrono::duration_cast<Micros>(now_ - place_.query.record.began);
 }
 
 void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) const {
@@ -381,7 +382,7 @@ void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) con
   attempt.connecting = result.connect;
   if (result.first_byte)
     attempt.first_byte =
-        std::chrono::duration_cast<Micros>(*result.first_byte - place_.query.began);
+        std::chrono::duration_cast<Micros>(*result.first_byte - place_.query.record.began);
   attempt.took = result.took;
   attempt.outcome = report.outcome;
   attempt.status = static_cast<int>(report.status);

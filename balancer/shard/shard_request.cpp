@@ -121,7 +121,7 @@ void ShardRequest::report_to_race() {
 void ShardRequest::hedge() {
   auto own = std::make_unique<Line>();
   own->slot = own->order = others_.size() + 1;
-  own->reason = AttemptReason::hedge;
+  own->upcoming.reason = AttemptReason::hedge;
   own->memory.marked_unreachable = main_.memory.marked_unreachable;
   own->memory.tried = main_.memory.tried;
   for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;

@@ -83,24 +83,6 @@ int rank(const Value& value) {
   return value.index() == 0 ? 0 : value.index() == 3 ? 2 : 1;
 }
 
-/// A JSON value as answers show it, without booleans, which all sort alike. `buffer` holds the
-/// text.
-std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
-  if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
-  auto* end = buffer.data();
-  if (const auto* whole = std::get_if<std::int64_t>(&value))
-    end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), *whole).ptr;
-  if (const auto* real = std::get_if<double>(&value))
-    end = fmt::format_to_n(buffer.data(), buffer.size(), "{:.6f}", *real).out;
-  return {buffer.data(), static_cast<std::size_t>(end - buffer.data())};
-}
-
-std::string_view shown_text(const Value& value, std::array<char, 512>& buffer) {
-  const auto* is = std::get_if<bool>(&value);
-  if (is == nullptr) return sort_text(value, buffer);
-  return *is ? "1" : "0";
-}
-
 }  // namespace
 
 void choose_columns(std::span<const std::string> names) {
@@ -196,19 +178,20 @@ Value numeric(const Value& value) {
   return number_of<double>(*text).value_or(0);
 }
 
-int sort_order(const Column& column, const Value& a, const Value& b) {
-  if (column.type != Type::json) return compare(a, b);
-  std::array<char, 512> left;
-  std::array<char, 512> right;
-  return collate(sort_text(a, left), sort_text(b, right));
+std::string sort_text(const Value& value) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{:.6f}", *real);
+  return {};
 }
 
-int group_order(const Column& column, const Value& a, const Value& b) {
-  if (column.type != Type::json) return compare(a, b);
+int member_order(const Value& a, const Value& b) {
+  const auto shown = [](const Value& value) {
+    const auto* is = std::get_if<bool>(&value);
+    return is == nullptr ? sort_text(value) : *is ? "1" : "0";
+  };
   if (rank(a) == 0 || rank(b) == 0) return order(rank(a), rank(b));
-  std::array<char, 512> left;
-  std::array<char, 512> right;
-  return order(shown_text(a, left), shown_text(b, right));
+  return order(shown(a), shown(b));
 }
 
 Value value_of(const Document& document, const Column& column) {

@@ -70,13 +70,12 @@ int compare(const Value& a, const Value& b);
 /// A text of JSON as the number that it is compared with numbers by; other values as they are.
 Value numeric(const Value& value);
 
-/// The sort order of `column`: like `compare`, but JSON values sort as text (10, 11, 6); booleans
-/// and missing values are an empty text.
-int sort_order(const Column& column, const Value& a, const Value& b);
-/// Zero for values of the same group, otherwise any total order. String columns are grouped by
-/// `collate`; in JSON "Red" and "red" are two keys, but 5 and "5"
-/// are one.
-int group_order(const Column& column, const Value& a, const Value& b);
+/// The text by which a value of JSON sorts (10, 11, 6); booleans and missing values are an empty
+/// one.
+std::string sort_text(const Value& value);
+/// Zero for members of JSON of the same group, otherwise any total order: "Red" and "red" are two
+/// keys, but 5 and "5" are one.
+int member_order(const Value& a, const Value& b);
 
 /// The value of a column; the smallest one of a multi-valued column.
 Value value_of(const Document& document, const Column& column);

@@ -1,5 +1,3 @@
-#include "demo/engine/elastic.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rapidjson/document.h>
@@ -10,6 +8,7 @@
 
 #include "demo/data/text.hpp"
 #include "demo/engine/change.hpp"
+#include "demo/engine/engine.hpp"
 #include "demo/language/read_request.hpp"
 
 namespace karmad {

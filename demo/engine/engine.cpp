@@ -9,16 +9,10 @@
 #include <shared_mutex>
 
 #include "demo/data/text.hpp"
-#include "demo/engine/elastic.hpp"
 #include "demo/engine/membership.hpp"
 #include "demo/engine/percolate.hpp"
-#include "demo/engine/search.hpp"
-#include "demo/engine/updates.hpp"
 #include "demo/language/read_request.hpp"
-#include "demo/sql/read_expression.hpp"
-#include "demo/sql/run_script.hpp"
 #include "demo/sql/show.hpp"
-#include "demo/sql/write_sql.hpp"
 
 namespace karmad {
 
@@ -39,17 +33,6 @@ HttpAnswer not_allowed(std::string allow) {
 std::string banner() {
   return "{\"name\":\"karmad-demo-agent\",\"version\":{\"number\":\"" KARMAD_VERSION
          "\"},\"tagline\":\"a small search server to try karmad with\"}";
-}
-
-void compile(Computed& computed, const std::string& table, Complaint& complaint) {
-  SqlCursor cursor(computed.expression, complaint);
-  auto expression = read_expression(cursor, {.table = table});
-  if (!cursor.at_end()) cursor.wrong();
-  computed.value = [expression = std::move(expression)](const Index& index,
-                                                        std::uint32_t position) {
-    const auto cell = evaluate(expression, Row{.index = &index, .hit = {position}});
-    return to_literal(to_value(cell));
-  };
 }
 
 }  // namespace
@@ -168,13 +151,11 @@ HttpAnswer Engine::autocomplete(std::string_view body) const {
 HttpAnswer Engine::search(std::string_view body) const {
   const auto start = Clock::now();
   Complaint complaint;
-  auto request = read_search(body, tables_, complaint);
-  for (auto& computed : request.computed) compile(computed, request.table, complaint);
+  const auto request = read_search(body, tables_, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
   const std::shared_lock reading(catalogue_->lock);
-  const auto& index = server(Membership{}).index_of(request.table);
-  const auto result = karmad::search(index, request);
-  return {200, write_answer(index, request, result, milliseconds_since(start)), {}};
+  const auto& index = server(Membership{}).index_of(request.select.table);
+  return {200, answer_search(index, request, start), {}};
 }
 
 HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {

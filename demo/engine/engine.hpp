@@ -1,15 +1,19 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "demo/data/index.hpp"
 #include "demo/engine/stored_query.hpp"
+#include "demo/language/request.hpp"
 
 namespace karmad {
 
@@ -94,5 +98,49 @@ HttpAnswer error_answer(int status, std::string_view text);
 
 /// The decoded value of `name` in `a=1&b=2`; empty if it is missing.
 std::string parameter(std::string_view query, std::string_view name);
+
+// ---- what answers its paths
+
+/// The answer to a `POST /search` that came at `start`.
+std::string answer_search(const Index& index, const SearchRequest& request,
+                          std::chrono::steady_clock::time_point start);
+
+/// Whether the path is one for updates: /insert, /replace, /update, /delete, /bulk, and each below
+/// /json.
+bool is_update(std::string_view path);
+
+/// Makes an update and answers in the search server's format. `index` null: nothing changes, and
+/// the answer is that of an update which changed one document. The caller locks the index.
+HttpAnswer answer_update(const HttpRequest& request, std::span<const std::string> tables,
+                         Index* index);
+
+/// The answer of an agent that does not accept updates.
+HttpAnswer not_primary(std::string_view role);
+
+/// A path in the form of Elasticsearch that the search server also has.
+struct ElasticPath {
+  enum class Verb : std::uint8_t { none, search, msearch, count, doc, create, update, bulk };
+  Verb verb = Verb::none;
+  std::string table;  ///< empty: the body names it
+  std::string id;
+};
+
+/// Reads /{table}/_search, /{table}/_msearch, /{table}/_count, /{table}/_doc[/{id}],
+/// /{table}/_create/{id}, /{table}/_update/{id} and /{table}/_bulk; the table is optional for
+/// _search, _msearch and _bulk.
+ElasticPath read_elastic_path(std::string_view path);
+bool is_elastic_search(const ElasticPath& path);
+bool is_elastic_update(const ElasticPath& path);
+
+/// Answers the body of a `/search`.
+using SearchOne = std::function<HttpAnswer(std::string_view body)>;
+
+/// Answers a search, several searches or a count; `search` answers each.
+HttpAnswer answer_elastic_search(const ElasticPath& path, const HttpRequest& request,
+                                 const SearchOne& search);
+
+/// Makes an update; `index` as in `answer_update`.
+HttpAnswer answer_elastic_update(const ElasticPath& path, const HttpRequest& request,
+                                 std::span<const std::string> tables, Index* index);
 
 }  // namespace karmad

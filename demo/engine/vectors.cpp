@@ -1,4 +1,4 @@
-#include "demo/engine/vectors.hpp"
+#include "demo/sql/run.hpp"
 
 #include <algorithm>
 #include <array>
@@ -50,15 +50,14 @@ std::vector<Hit> nearest_of(const Index& index, const Knn& knn, std::vector<Hit>
   return candidates;
 }
 
-std::vector<Hit> fuse(const Index& index, const SearchRequest& request, std::vector<Hit> hits) {
-  const auto& fusion = *request.fusion;
-  auto window = request.offset + request.limit;
-  for (const auto& knn : request.knn) window = std::max(window, knn.k);
+std::vector<Hit> fuse(const Index& index, const Select& select, std::vector<Hit> hits) {
+  const auto& fusion = *select.fusion;
+  auto window = select.offset + select.limit;
+  for (const auto& knn : select.knn) window = std::max(window, knn.k);
   if (fusion.window != 0) window = fusion.window;
   std::ranges::stable_sort(hits, std::ranges::greater{}, &Hit::score);
   std::vector<std::vector<Hit>> lists{std::move(hits)};
-  for (const auto& knn : request.knn)
-    lists.push_back(nearest_of(index, knn, every_document(index)));
+  for (const auto& knn : select.knn) lists.push_back(nearest_of(index, knn, every_document(index)));
 
   std::map<std::uint32_t, Hit> fused;
   for (std::size_t list = 0; list < lists.size(); ++list) {
@@ -81,10 +80,9 @@ std::vector<Hit> fuse(const Index& index, const SearchRequest& request, std::vec
 
 }  // namespace
 
-std::vector<Hit> nearest_hits(const Index& index, const SearchRequest& request,
-                              std::vector<Hit> hits) {
-  if (request.fusion) return fuse(index, request, std::move(hits));
-  auto out = nearest_of(index, request.knn.front(), std::move(hits));
+std::vector<Hit> nearest_hits(const Index& index, const Select& select, std::vector<Hit> hits) {
+  if (select.fusion) return fuse(index, select, std::move(hits));
+  auto out = nearest_of(index, select.knn.front(), std::move(hits));
   std::ranges::sort(out, {}, &Hit::document);
   return out;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "demo/language/request.hpp"
-
 namespace karmad {
+
+enum class Calendar : std::uint8_t { none, minute, hour, day, week, month, quarter, year };
 
 // All in UTC, in seconds since 1970.
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,6 +77,30 @@ struct Matches {
 };
 
 Matches evaluate(const Index& index, const Query& query);
+
+/// A document that was found.
+struct Hit {
+  std::uint32_t document = 0;  ///< position in `Index::documents`
+  std::int64_t score = 1;
+  double distance = 0;  ///< to the vector of the search, squared
+  double fused = 0;     ///< sum over the lists of a fusion
+};
+
+/// A search for the `k` documents whose vectors are nearest.
+struct Knn {
+  std::array<float, 4> vector{};
+  /// Its vector instead; it is not found itself. Without it, or its vector, nothing is found.
+  std::optional<std::uint64_t> document;
+  std::size_t k = 0;
+  std::optional<Query> filter;
+};
+
+/// Reciprocal rank fusion of the lists of the query and of each search for vectors.
+struct Fusion {
+  double rank_constant = 60;
+  std::size_t window = 0;       ///< most documents of a list; 0: as many as `k` and the page
+  std::vector<double> weights;  ///< of the query, then of each search for vectors; missing: 1
+};
 
 /// Metres along a great circle, from angles in radians.
 double metres_between(double lat1, double lon1, double lat2, double lon2);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "demo/data/text.hpp"
 #include "demo/language/dates.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/read_expression.hpp"
 
 namespace karmad {
 
@@ -37,25 +39,28 @@ double read_number(const Json& json, const char* name, double otherwise, Reading
   return otherwise;
 }
 
-std::optional<std::size_t> read_size(const Json& json, Reading& reading) {
+void read_size(const Json& json, Aggregation& out, Reading& reading) {
   const auto* value = find_member(json, "size");
-  if (value == nullptr) return std::nullopt;
-  if (value->IsUint()) return value->GetUint();
-  reading.complaint.say(400, "\"size\" property value should be an integer");
-  return std::nullopt;
+  if (value == nullptr) return;
+  out.sized = value->IsUint();
+  if (out.sized) out.select.limit = value->GetUint();
+  if (!out.sized) reading.complaint.say(400, "\"size\" property value should be an integer");
 }
 
-Column read_field(const Json& json, Reading& reading) {
+/// The column or the expression that an aggregation is about.
+Expression read_field(const Json& json, Reading& reading) {
   const auto* field = find_member(json, "field");
   if (field == nullptr || !field->IsString()) {
     reading.complaint.say(400, "\"field\" property missing");
     return {};
   }
-  auto found = column_named(text_of(*field));
+  const auto item = std::ranges::find(reading.items, text_of(*field), &SelectItem::name);
+  if (item != reading.items.end()) return item->expression;
+  const auto found = column_named(text_of(*field));
   if (!found)
     reading.complaint.say(500, fmt::format("table {}: group-by attribute '{}' not found",
                                            reading.table, text_of(*field)));
-  return found.value_or(Column{});
+  return column_expression(found.value_or(Column{}));
 }
 
 std::string_view read_word(const Json& json, const char* name) {
@@ -63,27 +68,48 @@ std::string_view read_word(const Json& json, const char* name) {
   return value != nullptr && value->IsString() ? text_of(*value) : std::string_view{};
 }
 
-Grouping read_grouping(Kind kind, const Json& json, Reading& reading) {
-  Grouping out;
-  out.column = read_field(json, reading);
+/// The key of the buckets: a field, or the step of a histogram that its value is in.
+Expression read_key(Kind kind, const Json& json, Reading& reading) {
+  auto field = read_field(json, reading);
   if (kind == Kind::histogram) {
-    out.kind = Grouping::Kind::histogram;
-    out.interval = read_number(json, "interval", 0, reading);
-    out.offset = read_number(json, "offset", 0, reading);
-    out.whole = out.interval == std::floor(out.interval) && out.offset == std::floor(out.offset);
-    if (out.interval <= 0) reading.complaint.say(400, "\"interval\" should be positive");
-  } else if (kind == Kind::date_histogram) {
-    out.kind = Grouping::Kind::date_histogram;
+    const auto step = read_number(json, "interval", 0, reading);
+    const auto offset = read_number(json, "offset", 0, reading);
+    if (step <= 0) reading.complaint.say(400, "\"interval\" should be positive");
+    const bool whole = step == std::floor(step) && offset == std::floor(offset);
+    auto out = call_expression(
+        "histogram", {std::move(field), literal_expression(fmt::format(
+                                            ";hist_interval={};hist_offset={}", step, offset))});
+    if (!whole) out.type = CellType::exact;
+    return out;
+  }
+  if (kind == Kind::date_histogram) {
     auto step = read_word(json, "calendar_interval");
     if (step.empty()) step = read_word(json, "fixed_interval");
     if (step.empty()) step = read_word(json, "interval");
     const auto read = read_step(step);
-    out.calendar = read.calendar;
-    out.interval = read.seconds;
     if (read.calendar == Calendar::none && read.seconds <= 0)
       reading.complaint.say(400, fmt::format("unknown interval '{}'", step));
+    auto out = call_expression(
+        "date_histogram",
+        {std::move(field), literal_expression(fmt::format(";calendar_interval={}", step))});
+    out.type = CellType::bigint;
+    return out;
   }
-  return out;
+  return field;
+}
+
+/// The field that a key of buckets is made from.
+const Expression& column_of(const Expression& key) {
+  return key.name == "histogram" || key.name == "date_histogram" ? key.arguments[0] : key;
+}
+
+/// Adds a key to what is grouped by and shown.
+void add_key(Expression key, Select& out) {
+  auto shown = call_expression("groupby", {});
+  shown.literal = std::ssize(out.keys);
+  shown.type = key.type;
+  out.items.push_back({std::move(shown), key.name});
+  out.keys.push_back(std::move(key));
 }
 
 std::string number_text(double number) {
@@ -140,7 +166,8 @@ std::vector<RangeBucket> read_ranges(const Json& json, bool date, Reading& readi
 }
 
 void read_composite(const Json& json, Aggregation& out, Reading& reading) {
-  out.size = read_size(json, reading).value_or(1000);
+  out.select.limit = 1000;
+  read_size(json, out, reading);
   const auto* sources = find_member(json, "sources");
   if (sources == nullptr || !sources->IsArray() || sources->Empty()) {
     reading.complaint.say(400, "\"sources\" property missing");
@@ -159,62 +186,47 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
       reading.complaint.say(400, fmt::format("unknown source kind '{}'", kind));
       return;
     }
-    auto grouping = read_grouping(kind == "terms"       ? Kind::terms
-                                  : kind == "histogram" ? Kind::histogram
-                                                        : Kind::date_histogram,
-                                  inner.value, reading);
-    grouping.name = text_of(item.MemberBegin()->name);
-    if (grouping.column.is_multi())
+    auto key = read_key(kind == "terms"       ? Kind::terms
+                        : kind == "histogram" ? Kind::histogram
+                                              : Kind::date_histogram,
+                        inner.value, reading);
+    if (column_of(key).type == CellType::multi)
       reading.complaint.say(500, fmt::format("table {}: MVA values can't be used in multiple "
                                              "group-by",
                                              reading.table));
-    out.sources.push_back(std::move(grouping));
+    add_key(std::move(key), out.select);
+    out.sources.emplace_back(text_of(item.MemberBegin()->name));
   }
   const auto* after = find_member(json, "after");
   if (after == nullptr) return;
   for (const auto& source : out.sources) {
-    const auto* value = after->IsObject() ? find_member(*after, source.name.c_str()) : nullptr;
+    const auto* value = after->IsObject() ? find_member(*after, source.c_str()) : nullptr;
     out.after.push_back(value != nullptr ? literal_of(*value) : Literal{});
     if (out.after.back().index() == 0)
-      reading.complaint.say(400, fmt::format("\"after\" lacks a value for '{}'", source.name));
+      reading.complaint.say(400, fmt::format("\"after\" lacks a value for '{}'", source));
   }
 }
 
-/// The source of a composite aggregation, or the single grouping, that `key` orders; as in the
-/// search server, `key` is the name of its column.
-std::optional<std::size_t> ordered_source(const Aggregation& aggregation, std::string_view key) {
-  if (aggregation.kind != Kind::composite) {
-    const bool its =
-        key == "_key" || key == "key" || collate(key, aggregation.grouping.column.name) == 0;
-    return its ? std::optional<std::size_t>(0) : std::nullopt;
+/// What `key` names: the number of documents, or a key of the buckets by its column.
+Expression ordered_by(std::string_view key, const Aggregation& aggregation, Reading& reading) {
+  const auto& select = aggregation.select;
+  if (key == "count(*)" || key == "_count") return call_expression("count", {});
+  for (std::size_t i = 0; i < select.keys.size(); ++i) {
+    const bool only = aggregation.kind != Kind::composite && (key == "_key" || key == "key");
+    if (only || collate(key, column_of(select.keys[i]).name) == 0)
+      return select.items[i].expression;
   }
-  const auto& sources = aggregation.sources;
-  const auto found = std::find_if(sources.begin(), sources.end(), [&](const Grouping& source) {
-    return collate(key, source.column.name) == 0;
-  });
-  if (found == sources.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - sources.begin());
+  reading.complaint.say(
+      500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, key));
+  return {};
 }
 
-BucketOrder read_order(std::string_view key, const Json& direction, const Aggregation& aggregation,
-                       Reading& reading) {
+OrderKey read_order(std::string_view key, const Json& direction, const Aggregation& aggregation,
+                    Reading& reading) {
   std::string_view word;
   if (direction.IsString()) word = text_of(direction);
   if (direction.IsObject()) word = read_word(direction, "order");
-  BucketOrder out;
-  out.by_count = key == "count(*)" || key == "_count";
-  out.descending = lower_case(word) == "desc";
-  if (out.by_count) return out;
-  const auto source = ordered_source(aggregation, key);
-  if (!source)
-    reading.complaint.say(
-        500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, key));
-  const auto& column = source && aggregation.kind == Kind::composite
-                           ? aggregation.sources[*source].column
-                           : aggregation.grouping.column;
-  if (source) check_sortable(column, reading);
-  out.source = source.value_or(0);
-  return out;
+  return order_key(ordered_by(key, aggregation, reading), lower_case(word) == "desc", reading);
 }
 
 void read_orders(const Json& json, Aggregation& out, Reading& reading) {
@@ -222,42 +234,45 @@ void read_orders(const Json& json, Aggregation& out, Reading& reading) {
     for (const auto& item : json.GetArray()) read_orders(item, out, reading);
   } else if (json.IsObject()) {
     for (const auto& item : json.GetObject())
-      out.order.push_back(read_order(text_of(item.name), item.value, out, reading));
+      out.select.order.push_back(read_order(text_of(item.name), item.value, out, reading));
   } else if (json.IsString()) {
-    out.order.push_back(read_order(text_of(json), Json{}, out, reading));
+    out.select.order.push_back(read_order(text_of(json), Json{}, out, reading));
   } else {
     reading.complaint.say(400, "\"sort\" property value should be an array or an object");
   }
 }
 
-void check_summable(const Aggregation& aggregation, Reading& reading) {
-  const auto& column = aggregation.column;
-  if (column.type == Type::string || column.is_multi())
+void read_metric(const Json& json, std::string_view name, Aggregation& out, Reading& reading) {
+  const auto field = read_field(json, reading);
+  out.select.items = {{call_expression(std::string(name), {field}), out.name}};
+  if (field.type == CellType::text || field.type == CellType::multi)
     reading.complaint.say(500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'",
-                                           reading.table, column.name));
-  if (column.type == Type::json && aggregation.kind != Kind::avg)
+                                           reading.table, field.name));
+  if ((field.type == CellType::member || field.type == CellType::json) && out.kind != Kind::avg)
     reading.complaint.say(
         500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
                          "DOUBLE() conversion functions",
-                         reading.table, column.name));
+                         reading.table, field.name));
 }
 
-void read_body(const Json& json, Aggregation& out, Reading& reading) {
+void read_body(std::string_view name, const Json& json, Aggregation& out, Reading& reading) {
   const auto* keyed = find_member(json, "keyed");
   out.keyed = keyed != nullptr && keyed->IsBool() && keyed->GetBool();
+  out.select.limit = out.select.max_matches = std::numeric_limits<std::size_t>::max();
+  out.select.first_spelling = true;
   switch (out.kind) {
     case Kind::terms:
-      out.size = read_size(json, reading);
+      read_size(json, out, reading);
       [[fallthrough]];
     case Kind::histogram:
     case Kind::date_histogram:
-      out.grouping = read_grouping(out.kind, json, reading);
+      add_key(read_key(out.kind, json, reading), out.select);
       if (const auto* order = find_member(json, "order"); order != nullptr && !order->IsString())
         read_orders(*order, out, reading);
       break;
     case Kind::range:
     case Kind::date_range:
-      out.column = read_field(json, reading);
+      out.column = read_field(json, reading).column;
       if (out.column.type == Type::json && out.kind == Kind::range)
         reading.complaint.say(500, fmt::format("table {}: parse error: range() argument 1 must be "
                                                "number, or evaluated to number",
@@ -271,11 +286,10 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
     case Kind::max:
     case Kind::sum:
     case Kind::avg:
-      out.column = read_field(json, reading);
-      check_summable(out, reading);
+      read_metric(json, name, out, reading);
       break;
     case Kind::percentiles:
-      out.column = read_field(json, reading);
+      out.column = read_field(json, reading).column;
       if (const auto* percents = find_member(json, "percents");
           percents != nullptr && percents->IsArray()) {
         out.percents.clear();
@@ -286,6 +300,28 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
     case Kind::unknown:
       break;
   }
+}
+
+/// Leaves groups out that have no value for that key.
+void demand(const Expression& key, Select& out) {
+  auto present = operation_of("not", {operation_of("is null", {key})});
+  out.having = out.having ? operation_of("and", {*out.having, std::move(present)}) : present;
+}
+
+/// Adds the number of documents, and the order that buckets have without another.
+void finish(Aggregation& out) {
+  auto& select = out.select;
+  if (select.keys.empty()) return;
+  if (out.kind != Kind::terms)
+    for (const auto& key : select.items) demand(key.expression, select);
+  const auto count = call_expression("count", {});
+  select.items.push_back({count, "count(*)"});
+  if (out.kind == Kind::composite)
+    select.order.push_back({call_expression("scattered", {})});
+  else if (select.order.empty() && out.kind == Kind::terms)
+    select.order.push_back({count, true});
+  else if (select.order.empty())
+    select.order.push_back({select.items[0].expression});
 }
 
 Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
@@ -308,13 +344,14 @@ Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
                kind != kKinds.end()) {
       out.kind = kind->second;
       if (item.value.IsObject()) {
-        read_body(item.value, out, reading);
+        read_body(word, item.value, out, reading);
       } else {
         reading.complaint.say(400, fmt::format("\"{}\" should be an object", word));
       }
     }
   }
   if (sort != nullptr) read_orders(*sort, out, reading);
+  finish(out);
   return out;
 }
 

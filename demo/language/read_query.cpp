@@ -380,13 +380,13 @@ std::vector<Knn> read_knn(const Json& json, Reading& reading) {
   return out;
 }
 
-void read_hybrid(const Json& json, SearchRequest& out, Reading& reading) {
+void read_hybrid(const Json& json, Select& out, Reading& reading) {
   const auto* query = json.IsObject() ? find_member(json, "query") : nullptr;
   if (query == nullptr || !query->IsString()) {
     reading.complaint.say(400, "\"hybrid\" should be an object with a \"query\"");
     return;
   }
-  out.query = read_query_string(text_of(*query), reading.table, reading.complaint);
+  out.match = read_query_string(text_of(*query), reading.table, reading.complaint);
   Knn knn;
   knn.vector = vector_of(text_of(*query));
   const auto* k = find_member(json, "k");

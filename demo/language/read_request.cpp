@@ -10,6 +10,7 @@
 
 #include "demo/data/text.hpp"
 #include "demo/language/query_string.hpp"
+#include "demo/sql/read_expression.hpp"
 
 namespace karmad {
 namespace {
@@ -147,73 +148,6 @@ Highlight read_highlight(const Json& json, Reading& reading) {
   return out;
 }
 
-void read_options(const Json& json, SearchRequest& out, Reading& reading) {
-  if (!json.IsObject()) {
-    reading.complaint.say(400, "\"options\" property value should be an object");
-    return;
-  }
-  for (const auto& item : json.GetObject()) {
-    const auto name = text_of(item.name);
-    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
-      reading.complaint.say(400, fmt::format("unknown option '{}'", name));
-    if (name == "cutoff") out.cutoff = read_count(item.value, name, reading);
-    if (name == "max_matches") out.max_matches = read_count(item.value, name, reading);
-    if (name == "scroll") read_scroll(item.value, out, reading);
-    if (name == "fusion_method" && !out.fusion) out.fusion.emplace();
-  }
-}
-
-/// Completes the aggregations with values from the rest of the request.
-void finish_aggregations(SearchRequest& out) {
-  constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
-  for (auto& aggregation : out.aggregations) {
-    if (!aggregation.size) {
-      aggregation.size = out.limit == 0 ? kBuckets : out.limit;
-      aggregation.skip = out.offset;
-    }
-    aggregation.most_groups = std::max(out.max_matches, *aggregation.size);
-  }
-}
-
-void read_property(std::string_view name, const Json& json, SearchRequest& out, Reading& reading) {
-  if (name == "query") {
-    out.query = read_query(json, reading);
-  } else if (name == "limit" || name == "size") {
-    out.limit = read_count(json, name, reading);
-  } else if (name == "offset" || name == "from") {
-    out.offset = read_count(json, name, reading);
-  } else if (name == "max_matches") {
-    out.max_matches = read_count(json, name, reading);
-    if (out.max_matches == 0) reading.complaint.say(400, "\"max_matches\" should be positive");
-  } else if (name == "cutoff") {
-    out.cutoff = read_count(json, name, reading);
-  } else if (name == "sort") {
-    out.sort = read_sort(json, reading);
-    if (out.sort.size() > kMostKeys)
-      reading.complaint.say(
-          500, fmt::format("table {}: too many sort-by attributes; maximum count is {}",
-                           reading.table, kMostKeys));
-  } else if (name == "track_scores") {
-    out.track_scores = read_flag(json, name, reading);
-  } else if (name == "_source") {
-    out.source = read_source(json, reading);
-  } else if (name == "highlight") {
-    out.highlight = read_highlight(json, reading);
-  } else if (name == "aggs") {
-    out.aggregations = read_aggregations(json, reading);
-  } else if (name == "profile") {
-    out.profile = read_flag(json, name, reading);
-  } else if (name == "plan") {
-    out.plan = read_flag(json, name, reading);
-  } else if (name == "knn") {
-    out.knn = read_knn(json, reading);
-  } else if (name == "hybrid") {
-    read_hybrid(json, out, reading);
-  } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
-    reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
-  }
-}
-
 std::string read_table(const Json& json, std::span<const std::string> tables,
                        Complaint& complaint) {
   auto found = json.FindMember("table");
@@ -239,74 +173,69 @@ double degrees_of(const Json& anchor, const char* name, Reading& reading) {
   return 0;
 }
 
-SortKey read_distance_key(const Json& how, Reading& reading) {
-  SortKey out{.by = SortKey::By::computed, .computed = reading.computed.size()};
+Expression distance_from(const Place2d& place) {
+  return call_expression("geodist",
+                         {literal_expression(place.lat), literal_expression(place.lon),
+                          column_expression(place.columns[0]), column_expression(place.columns[1]),
+                          literal_expression("deg"), literal_expression("")});
+}
+
+OrderKey read_distance_key(const Json& how, Reading& reading) {
   const auto* order = find_member(how, "order");
+  OrderKey out;
   out.descending = order != nullptr && order->IsString() && text_of(*order) == "desc";
-  const auto place = read_place(how, reading);
-  if (!place) return out;
-  reading.computed.push_back(
-      {.name = fmt::format("_geo_distance_{}", out.computed),
-       .expression = fmt::format("GEODIST({:.6f}, {:.6f}, {}, {}, {{in=deg}})", place->lat,
-                                 place->lon, place->columns[0].name, place->columns[1].name),
-       .shown = false});
+  if (const auto place = read_place(how, reading)) out.expression = distance_from(*place);
+  out.attribute = "_geo_distance";
   return out;
 }
 
-SortKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
-  SortKey out;
-  std::string_view order;
-  bool has_mode = false;
-  if (direction != nullptr && direction->IsString()) {
-    order = text_of(*direction);
-  } else if (direction != nullptr && direction->IsObject()) {
-    const auto given = direction->FindMember("order");
-    if (given != direction->MemberEnd() && given->value.IsString()) order = text_of(given->value);
-    for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
-      if (direction->HasMember(name_not_here))
-        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
-    const auto mode = direction->FindMember("mode");
-    has_mode = mode != direction->MemberEnd();
-    out.largest =
-        mode != direction->MemberEnd() && mode->value.IsString() && text_of(mode->value) == "max";
-  } else if (direction != nullptr) {
-    reading.complaint.say(400, "\"sort\" order should be \"asc\" or \"desc\"");
-  }
-  if (name == "_score") {
-    out.descending = order != "asc";
-    return out;
-  }
-  out.descending = order == "desc";
-  if (name == "_random") {
-    out.by = SortKey::By::random;
-    return out;
-  }
-  if (name == "_knn_dist" || name == "knn_dist()" || name == "_hybrid_score" ||
-      name == "hybrid_score()") {
-    out.by = name.find("knn") == name.npos ? SortKey::By::fused : SortKey::By::distance;
-    return out;
-  }
-  if (name == "_geo_distance" && direction != nullptr && direction->IsObject())
-    return read_distance_key(*direction, reading);
-  const auto named = std::ranges::find(reading.computed, name, &Computed::name);
-  if (named != reading.computed.end()) {
-    out.by = SortKey::By::computed;
-    out.computed = static_cast<std::size_t>(named - reading.computed.begin());
-    return out;
-  }
+/// What the name of a sort key stands for, without `mode` where that is empty.
+Expression read_sort_operand(std::string_view name, std::string_view mode, Reading& reading) {
+  if (name == "_score") return call_expression("weight", {});
+  if (name == "_random") return call_expression("rand", {});
+  if (name == "_knn_dist" || name == "knn_dist()") return call_expression("knn_dist", {});
+  if (name == "_hybrid_score" || name == "hybrid_score()")
+    return call_expression("hybrid_score", {});
+  const auto item = std::ranges::find(reading.items, name, &SelectItem::name);
+  if (item != reading.items.end()) return item->expression;
   const auto column = column_named(name);
   if (!column)
     reading.complaint.say(
         500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, name));
-  out.by = SortKey::By::column;
-  out.column = column.value_or(Column{});
-  if (!has_mode) check_sortable(out.column, reading);
+  auto out = column_expression(column.value_or(Column{}));
+  if (mode.empty() || !out.column.is_multi()) return out;
+  out = call_expression(mode == "max" ? "greatest" : "least", {std::move(out)});
+  out.type = CellType::bigint;
+  return out;
+}
+
+OrderKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
+  std::string_view order;
+  std::string_view mode;
+  if (direction != nullptr && direction->IsString()) {
+    order = text_of(*direction);
+  } else if (direction != nullptr && direction->IsObject()) {
+    if (const auto* given = find_member(*direction, "order"); given != nullptr && given->IsString())
+      order = text_of(*given);
+    for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
+      if (direction->HasMember(name_not_here))
+        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
+    if (const auto* given = find_member(*direction, "mode"))
+      mode = given->IsString() ? text_of(*given) : "min";
+    if (name == "_geo_distance") return read_distance_key(*direction, reading);
+  } else if (direction != nullptr) {
+    reading.complaint.say(400, "\"sort\" order should be \"asc\" or \"desc\"");
+  }
+  const bool descending = name == "_score" ? order != "asc" : order == "desc";
+  auto out = order_key(read_sort_operand(name, mode, reading), descending, reading);
+  if (std::ranges::find(reading.items, name, &SelectItem::name) != reading.items.end())
+    out.attribute = name;
   return out;
 }
 
 /// The sort keys of a scroll token.
-std::vector<SortKey> read_scroll_order(const Json& order, Reading& reading) {
-  std::vector<SortKey> out;
+std::vector<OrderKey> read_scroll_order(const Json& order, Reading& reading) {
+  std::vector<OrderKey> out;
   for (const auto& key : order.GetArray()) {
     const auto* name = key.IsObject() ? find_member(key, "attr") : nullptr;
     const auto* descending = key.IsObject() ? find_member(key, "desc") : nullptr;
@@ -331,6 +260,158 @@ rapidjson::Document parse_scroll(std::string_view text) {
   const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
   if (order == nullptr || !order->IsArray()) token.SetNull();
   return token;
+}
+
+Expression compiled(std::string_view text, Reading& reading) {
+  SqlCursor cursor(text, reading.complaint);
+  auto out = read_expression(cursor, {.table = reading.table});
+  if (!cursor.at_end()) cursor.wrong();
+  return out;
+}
+
+std::vector<SelectItem> read_expressions(const Json& json, Reading& reading) {
+  constexpr std::size_t kMostExpressions = 32;
+  std::vector<SelectItem> out;
+  if (!json.IsObject() || json.MemberCount() > kMostExpressions) {
+    reading.complaint.say(400, "\"expressions\" property value should be a small object");
+    return out;
+  }
+  for (const auto& item : json.GetObject()) {
+    const auto name = text_of(item.name);
+    if (column_named(name))
+      reading.complaint.say(
+          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
+                           reading.table, name));
+    if (!item.value.IsString())
+      reading.complaint.say(400, fmt::format("expression '{}' should be a string", name));
+    else
+      out.push_back({compiled(text_of(item.value), reading), std::string(name)});
+  }
+  return out;
+}
+
+std::vector<OrderKey> read_sort(const Json& json, Reading& reading) {
+  std::vector<OrderKey> out;
+  if (json.IsArray()) {
+    for (const auto& item : json.GetArray())
+      for (auto& key : item.IsArray() ? std::vector<OrderKey>{} : read_sort(item, reading))
+        out.push_back(std::move(key));
+  } else if (json.IsString()) {
+    out.push_back(read_sort_key(text_of(json), nullptr, reading));
+  } else if (json.IsObject()) {
+    for (const auto& item : json.GetObject())
+      out.push_back(read_sort_key(text_of(item.name), &item.value, reading));
+  } else {
+    reading.complaint.say(400, "\"sort\" property value should be an array or an object");
+  }
+  return out;
+}
+
+/// The values after which a page begins, one for each sort key, of a token; or only the wish.
+void read_scroll(const Json& json, Select& out, Reading& reading) {
+  if (!json.IsString()) {
+    out.scrolls = read_flag(json, "scroll", reading);
+    return;
+  }
+  const auto token = parse_scroll(text_of(json));
+  if (!token.IsObject()) {
+    reading.complaint.say(400, "unable to parse the scroll token");
+    return;
+  }
+  out.scrolls = true;
+  if (out.order.empty()) out.order = read_scroll_order(*find_member(token, "order_by"), reading);
+  out.after = *scroll_values(text_of(json));
+}
+
+void read_options(const Json& json, SearchRequest& out, Reading& reading) {
+  if (!json.IsObject()) {
+    reading.complaint.say(400, "\"options\" property value should be an object");
+    return;
+  }
+  for (const auto& item : json.GetObject()) {
+    const auto name = text_of(item.name);
+    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
+      reading.complaint.say(400, fmt::format("unknown option '{}'", name));
+    if (name == "cutoff") out.select.cutoff = read_count(item.value, name, reading);
+    if (name == "max_matches") out.select.max_matches = read_count(item.value, name, reading);
+    if (name == "scroll") read_scroll(item.value, out.select, reading);
+    if (name == "fusion_method" && !out.select.fusion) out.select.fusion.emplace();
+  }
+}
+
+void read_property(std::string_view name, const Json& json, SearchRequest& out, Reading& reading) {
+  if (name == "query") {
+    out.select.match = read_query(json, reading);
+  } else if (name == "limit" || name == "size") {
+    out.select.limit = read_count(json, name, reading);
+  } else if (name == "offset" || name == "from") {
+    out.select.offset = read_count(json, name, reading);
+  } else if (name == "max_matches") {
+    out.select.max_matches = read_count(json, name, reading);
+    if (out.select.max_matches == 0)
+      reading.complaint.say(400, "\"max_matches\" should be positive");
+  } else if (name == "cutoff") {
+    out.select.cutoff = read_count(json, name, reading);
+  } else if (name == "sort") {
+    out.select.order = read_sort(json, reading);
+    if (out.select.order.size() > kMostKeys)
+      reading.complaint.say(
+          500, fmt::format("table {}: too many sort-by attributes; maximum count is {}",
+                           reading.table, kMostKeys));
+  } else if (name == "track_scores") {
+    out.track_scores = read_flag(json, name, reading);
+  } else if (name == "_source") {
+    out.source = read_source(json, reading);
+  } else if (name == "highlight") {
+    out.highlight = read_highlight(json, reading);
+  } else if (name == "aggs") {
+    out.aggregations = read_aggregations(json, reading);
+  } else if (name == "profile") {
+    out.profile = read_flag(json, name, reading);
+  } else if (name == "plan") {
+    out.plan = read_flag(json, name, reading);
+  } else if (name == "knn") {
+    out.select.knn = read_knn(json, reading);
+  } else if (name == "hybrid") {
+    read_hybrid(json, out.select, reading);
+  } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
+    reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
+  }
+}
+
+/// Completes the aggregations with values from the rest of the request.
+void finish_aggregations(SearchRequest& out) {
+  constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
+  for (auto& aggregation : out.aggregations) {
+    auto& select = aggregation.select;
+    if (aggregation.kind == Aggregation::Kind::terms && !aggregation.sized) {
+      select.limit = out.select.limit == 0 ? kBuckets : out.select.limit;
+      select.offset = out.select.offset;
+    }
+    if (aggregation.kind == Aggregation::Kind::composite)
+      select.max_matches = std::max(out.select.max_matches, select.limit);
+  }
+}
+
+/// Completes the order: vectors are sorted by their distance, and a scroll needs a total order.
+void finish_order(SearchRequest& out) {
+  auto& select = out.select;
+  auto& keys = select.order;
+  const auto sorts_by = [&](std::string_view name, Expression::Kind kind) {
+    return std::ranges::any_of(keys, [&](const OrderKey& key) {
+      return key.expression.kind == kind && key.expression.name == name;
+    });
+  };
+  using enum Expression::Kind;
+  select.has_facets = !out.aggregations.empty();
+  select.scored =
+      out.track_scores || keys.empty() || sorts_by("weight", function) || !select.knn.empty();
+  if (select.fusion && keys.empty()) keys.push_back({call_expression("hybrid_score", {}), true});
+  if (!select.fusion && !select.knn.empty() && !sorts_by("knn_dist", function))
+    keys.insert(keys.begin(), {call_expression("knn_dist", {})});
+  if (!select.scrolls) return;
+  if (keys.empty()) keys.push_back({call_expression("weight", {}), true});
+  if (!sorts_by("id", column)) keys.push_back({column_expression(*column_named("id"))});
 }
 
 }  // namespace
@@ -399,23 +480,24 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
     complaint.say(400, "request should be a JSON object");
     return out;
   }
-  out.table = read_table(json, tables, complaint);
-  Reading reading{out.table, complaint, {}};
+  out.select.table = read_table(json, tables, complaint);
+  Reading reading{out.select.table, complaint, {}};
   if (const auto* expressions = find_member(json, "expressions"))
-    reading.computed = read_expressions(*expressions, reading);
+    reading.items = read_expressions(*expressions, reading);
   for (const auto& item : json.GetObject())
     read_property(text_of(item.name), item.value, out, reading);
   // Last, as in the search server.
   if (const auto* options = find_member(json, "options")) {
     read_options(*options, out, reading);
-    if (out.fusion && options->IsObject()) read_fusion(*options, *out.fusion);
+    if (out.select.fusion && options->IsObject()) read_fusion(*options, *out.select.fusion);
   }
   finish_aggregations(out);
-  if (out.fusion && out.knn.empty())
+  finish_order(out);
+  if (out.select.fusion && out.select.knn.empty())
     complaint.say(400, "fusion_method needs a search for vectors, \"knn\"");
-  if (!out.fusion && out.knn.size() > 1)
+  if (!out.select.fusion && out.select.knn.size() > 1)
     complaint.say(400, "several \"knn\" need options.fusion_method");
-  out.computed = std::move(reading.computed);
+  out.select.items = std::move(reading.items);
   out.warnings = std::move(reading.warnings);
   return out;
 }
@@ -455,63 +537,10 @@ std::optional<std::vector<Literal>> scroll_values(std::string_view token) {
   return out;
 }
 
-std::vector<Computed> read_expressions(const Json& json, Reading& reading) {
-  constexpr std::size_t kMostExpressions = 32;
-  std::vector<Computed> out;
-  if (!json.IsObject() || json.MemberCount() > kMostExpressions) {
-    reading.complaint.say(400, "\"expressions\" property value should be a small object");
-    return out;
-  }
-  for (const auto& item : json.GetObject()) {
-    const auto name = text_of(item.name);
-    if (column_named(name))
-      reading.complaint.say(
-          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
-                           reading.table, name));
-    if (!item.value.IsString())
-      reading.complaint.say(400, fmt::format("expression '{}' should be a string", name));
-    else
-      out.push_back({.name = std::string(name), .expression = std::string(text_of(item.value))});
-  }
-  return out;
-}
-
-std::vector<SortKey> read_sort(const Json& json, Reading& reading) {
-  std::vector<SortKey> out;
-  if (json.IsArray()) {
-    for (const auto& item : json.GetArray())
-      for (auto& key : item.IsArray() ? std::vector<SortKey>{} : read_sort(item, reading))
-        out.push_back(std::move(key));
-  } else if (json.IsString()) {
-    out.push_back(read_sort_key(text_of(json), nullptr, reading));
-  } else if (json.IsObject()) {
-    for (const auto& item : json.GetObject())
-      out.push_back(read_sort_key(text_of(item.name), &item.value, reading));
-  } else {
-    reading.complaint.say(400, "\"sort\" property value should be an array or an object");
-  }
-  return out;
-}
-
-/// The values after which a page begins, one for each sort key, of a token; or only the wish.
-void read_scroll(const Json& json, SearchRequest& out, Reading& reading) {
-  if (!json.IsString()) {
-    out.scroll.wanted = read_flag(json, "scroll", reading);
-    return;
-  }
-  const auto token = parse_scroll(text_of(json));
-  if (!token.IsObject()) {
-    reading.complaint.say(400, "unable to parse the scroll token");
-    return;
-  }
-  out.scroll.wanted = true;
-  if (out.sort.empty()) out.sort = read_scroll_order(*find_member(token, "order_by"), reading);
-  out.scroll.after = *scroll_values(text_of(json));
-}
-
-void check_sortable(const Column& column, Reading& reading) {
-  if (column.is_multi())
+OrderKey order_key(Expression by, bool descending, Reading& reading) {
+  if (by.type == CellType::multi)
     reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
+  return {std::move(by), descending};
 }
 
 }  // namespace karmad

@@ -33,7 +33,7 @@ struct Reading {
   std::string table;
   Complaint& complaint;
   std::vector<std::string> warnings;
-  std::vector<Computed> computed{};
+  std::vector<SelectItem> items{};  ///< the `expressions`
 
   /// The column of that name; if there is none, adds a complaint and returns any column.
   Column column(std::string_view name);
@@ -50,13 +50,8 @@ std::optional<Place2d> read_place(const Json& json, Reading& reading);
 std::size_t read_count(const Json& json, std::string_view name, Reading& reading);
 bool read_flag(const Json& json, std::string_view name, Reading& reading);
 
-/// Reads `expressions`, {"name": "expression"}.
-std::vector<Computed> read_expressions(const Json& json, Reading& reading);
-std::vector<SortKey> read_sort(const Json& json, Reading& reading);
-/// Reads `options.scroll`: true, or the token of the page before.
-void read_scroll(const Json& json, SearchRequest& out, Reading& reading);
-/// Complains about a column that cannot be a sort key.
-void check_sortable(const Column& column, Reading& reading);
+/// A key of that type that sorts; a list cannot.
+OrderKey order_key(Expression by, bool descending, Reading& reading);
 
 Query read_query(const Json& json, Reading& reading);
 std::vector<Aggregation> read_aggregations(const Json& json, Reading& reading);
@@ -64,7 +59,7 @@ std::vector<Aggregation> read_aggregations(const Json& json, Reading& reading);
 /// Reads `knn`, an object or an array of them.
 std::vector<Knn> read_knn(const Json& json, Reading& reading);
 /// Reads `hybrid`, {"query": text}: a search for its words and for its vector, fused.
-void read_hybrid(const Json& json, SearchRequest& out, Reading& reading);
+void read_hybrid(const Json& json, Select& out, Reading& reading);
 /// Reads `rank_constant`, `window_size` and `fusion_weights` of `options`.
 void read_fusion(const Json& options, Fusion& out);
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
-#include "demo/engine/aggregate.hpp"
+#include "demo/language/request.hpp"
 #include "demo/sql/cell_text.hpp"
 
 namespace karmad {
@@ -69,6 +70,19 @@ std::optional<CellType> aggregate_type(std::string_view name, CellType argument)
   if (name != "sum") return std::nullopt;
   if (argument == CellType::real || argument == CellType::exact) return argument;
   return argument == CellType::member ? CellType::exact : CellType::bigint;
+}
+
+double percentile(const std::vector<double>& sorted, double percent) {
+  // Each number has the same share, and the first and the last one lie at their outer ends.
+  const auto count = static_cast<double>(sorted.size());
+  const auto at = std::clamp(percent, 0.0, 100.0) / 100 * count;
+  const auto inner = std::min(at, count - at);
+  const auto from_end = inner < 1 ? inner / 2 : inner - 0.5;
+  const auto place = std::clamp(at < count / 2 ? from_end : count - 1 - from_end, 0.0, count - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  const auto share = place - static_cast<double>(below);
+  return sorted[below] * (1 - share) + sorted[above] * share;
 }
 
 Cell aggregate_of(const Expression& expression, const Row& row) {

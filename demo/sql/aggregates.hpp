@@ -11,6 +11,9 @@ namespace karmad {
 /// type; nothing for other names.
 std::optional<CellType> aggregate_type(std::string_view name, CellType argument);
 
+/// Between sorted numbers, of which there is at least one.
+double percentile(const std::vector<double>& sorted, double percent);
+
 /// The aggregate of the row's group.
 Cell aggregate_of(const Expression& expression, const Row& row);
 

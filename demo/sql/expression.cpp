@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <regex>
 
+#include "demo/data/dice.hpp"
 #include "demo/data/text.hpp"
 #include "demo/engine/highlight.hpp"
 #include "demo/sql/aggregates.hpp"
@@ -187,10 +188,25 @@ Cell in_list(const Expression& expression, const Row& row) {
                           : std::ranges::any_of(values, fits)};
 }
 
+/// A number for a group, another one in each part of the catalogue.
+Cell scattered(const Row& row) {
+  auto hash = row.index->salt();
+  for (const auto& part : row.group->key) {
+    std::string text;
+    append_json(text, view(part));
+    for (const char c : text) hash = Dice{hash + static_cast<unsigned char>(c)}.next();
+  }
+  return static_cast<std::int64_t>(hash ^ std::uint64_t{1} << 63);
+}
+
 Cell row_function(const Expression& expression, const Row& row) {
   const auto& name = expression.name;
   if (name == "weight") return row.hit.score;
   if (name == "knn_dist") return row.hit.distance;
+  if (name == "hybrid_score") return row.hit.fused;
+  if (name == "rand")
+    return static_cast<std::int64_t>(Dice{row.index->documents()[row.hit.document].id}.next() >> 1);
+  if (name == "scattered") return row.group == nullptr ? Cell{} : scattered(row);
   if (name == "highlight") return highlighted(expression, row);
   if (name == "groupby") {
     if (row.group == nullptr) return {};
@@ -301,9 +317,8 @@ Cell to_cell(const Value& value) {
 }
 
 int cell_order(const Cell& a, const Cell& b, CellType type) {
-  static const Column json{.name = {}, .at = &Document::meta, .type = Type::json, .member = {}};
-  if (type == CellType::member) return sort_order(json, to_value(a), to_value(b));
-  return compare(to_value(a), to_value(b));
+  if (type != CellType::member) return compare(to_value(a), to_value(b));
+  return collate(sort_text(to_value(a)), sort_text(to_value(b)));
 }
 
 }  // namespace karmad

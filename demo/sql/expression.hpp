@@ -8,7 +8,7 @@
 
 #include "demo/data/columns.hpp"
 #include "demo/data/index.hpp"
-#include "demo/engine/search.hpp"
+#include "demo/language/query.hpp"
 
 namespace karmad {
 

@@ -174,16 +174,27 @@ Cell range_of(Cells all) {
   return std::int64_t{out - all.begin() - 1};
 }
 
+bool is_number(const Cell& cell) {
+  return std::holds_alternative<std::int64_t>(cell) || std::holds_alternative<double>(cell);
+}
+
+/// With a whole step a number of 32 bits without a sign.
 Cell histogram_of(Cells all) {
+  if (!is_number(all[0])) return {};
   const auto step = number_of<double>(option_of(all[1], "hist_interval")).value_or(1);
   const auto offset = number_of<double>(option_of(all[1], "hist_offset")).value_or(0);
-  return static_cast<std::int64_t>(std::floor((number_of_cell(all[0]) - offset) / step) * step +
-                                   offset);
+  const auto key = std::floor((number_of_cell(all[0]) - offset) / step) * step + offset;
+  if (step != std::floor(step) || offset != std::floor(offset)) return key;
+  if (std::abs(key) >= 0x1p31) return std::int64_t{0x8000'0000};
+  return std::int64_t{static_cast<std::uint32_t>(static_cast<std::int64_t>(key))};
 }
 
 Cell date_histogram_of(Cells all) {
-  return start_of(read_step(option_of(all[1], "calendar_interval")).calendar,
-                  whole_of_cell(all[0]));
+  if (!is_number(all[0])) return {};
+  const auto step = read_step(option_of(all[1], "calendar_interval"));
+  if (step.seconds <= 0) return start_of(step.calendar, whole_of_cell(all[0]));
+  return static_cast<std::int64_t>(std::floor(number_of_cell(all[0]) / step.seconds) *
+                                   step.seconds);
 }
 
 enum class Gives : std::uint8_t { whole, bigint, real, exact, text, widest, integral };
@@ -200,6 +211,9 @@ constexpr std::size_t kMany = 1000;
 const SqlFunction kFunctions[] = {
     {"weight", 0, 0, Gives::bigint, nullptr},
     {"knn_dist", 0, 0, Gives::real, nullptr},
+    {"hybrid_score", 0, 0, Gives::exact, nullptr},
+    {"rand", 0, 0, Gives::bigint, nullptr},
+    {"scattered", 0, 0, Gives::bigint, nullptr},
     {"groupby", 0, 0, Gives::bigint, nullptr},
     {"highlight", 0, 3, Gives::text, nullptr},
     {"snippet", 2, 9, Gives::text, nullptr},

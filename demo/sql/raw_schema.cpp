@@ -1,4 +1,4 @@
-#include "demo/sql/raw_schema.hpp"
+#include "demo/sql/run.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
-#include "demo/sql/read_change.hpp"
+#include "demo/sql/read_expression.hpp"
 
 #include <fmt/format.h>
 
 #include "demo/data/text.hpp"
 #include "demo/language/read_request.hpp"
-#include "demo/sql/read_expression.hpp"
 
 namespace karmad {
 

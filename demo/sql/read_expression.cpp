@@ -44,34 +44,6 @@ CellType type_of_column(const Column& column) {
   return CellType::text;
 }
 
-Expression literal_expression(Literal literal) {
-  Expression out;
-  if (std::holds_alternative<std::string>(literal)) out.type = CellType::text;
-  if (std::holds_alternative<double>(literal)) out.type = CellType::real;
-  if (const auto* whole = std::get_if<std::int64_t>(&literal))
-    out.type = *whole < std::numeric_limits<std::int32_t>::min() ||
-                       *whole > std::numeric_limits<std::uint32_t>::max()
-                   ? CellType::bigint
-                   : CellType::whole;
-  out.literal = std::move(literal);
-  return out;
-}
-
-Expression operation_of(std::string name, std::vector<Expression> arguments) {
-  Expression out;
-  out.kind = Expression::Kind::operation;
-  if (name == "/") {
-    out.type = std::max(CellType::real, common_type(arguments));
-  } else if (name == "%" || name == "div") {
-    out.type = std::min(CellType::bigint, common_type(arguments));
-  } else if (name == "+" || name == "-" || name == "*" || name == "neg") {
-    out.type = common_type(arguments);
-  }
-  out.name = std::move(name);
-  out.arguments = std::move(arguments);
-  return out;
-}
-
 /// or > and > not > comparison > + - > * / % > sign > operand
 class ExpressionReader {
  public:
@@ -245,12 +217,7 @@ class ExpressionReader {
       cursor_.complaint().say(500, fmt::format("table {}: unknown column: {}", scope_.table, name));
       return {};
     }
-    Expression out;
-    out.kind = Expression::Kind::column;
-    out.column = *column;
-    out.type = type_of_column(*column);
-    out.name = column->name;
-    return out;
+    return column_expression(*column);
   }
 
   /// Reads the arguments of a call behind its bracket.
@@ -388,7 +355,7 @@ class ExpressionReader {
       out.document = cursor_.take_count();
     if (cursor_.take_sign(",")) cursor_.take_count();  // ef
     cursor_.expect_sign(")");
-    if (scope_.knn != nullptr) *scope_.knn = out;
+    if (scope_.knn != nullptr) *scope_.knn = {std::move(out)};
     return literal_expression(std::int64_t{1});
   }
 
@@ -453,6 +420,55 @@ class ExpressionReader {
 };
 
 }  // namespace
+
+Expression literal_expression(Literal literal) {
+  Expression out;
+  if (std::holds_alternative<std::string>(literal)) out.type = CellType::text;
+  if (std::holds_alternative<double>(literal)) out.type = CellType::real;
+  if (const auto* whole = std::get_if<std::int64_t>(&literal))
+    out.type = *whole < std::numeric_limits<std::int32_t>::min() ||
+                       *whole > std::numeric_limits<std::uint32_t>::max()
+                   ? CellType::bigint
+                   : CellType::whole;
+  out.literal = std::move(literal);
+  return out;
+}
+
+Expression operation_of(std::string name, std::vector<Expression> arguments) {
+  Expression out;
+  out.kind = Expression::Kind::operation;
+  if (name == "/") {
+    out.type = std::max(CellType::real, common_type(arguments));
+  } else if (name == "%" || name == "div") {
+    out.type = std::min(CellType::bigint, common_type(arguments));
+  } else if (name == "+" || name == "-" || name == "*" || name == "neg") {
+    out.type = common_type(arguments);
+  }
+  out.name = std::move(name);
+  out.arguments = std::move(arguments);
+  return out;
+}
+
+Expression column_expression(const Column& column) {
+  Expression out;
+  out.kind = Expression::Kind::column;
+  out.column = column;
+  out.type = type_of_column(column);
+  out.name = column.name;
+  return out;
+}
+
+Expression call_expression(std::string name, std::vector<Expression> arguments) {
+  Expression out;
+  const bool one = arguments.size() == 1;
+  const auto aggregate = aggregate_type(name, one ? arguments[0].type : CellType::whole);
+  const auto function = aggregate ? std::nullopt : function_type(name, arguments);
+  out.kind = aggregate ? Expression::Kind::aggregate : Expression::Kind::function;
+  out.type = aggregate ? *aggregate : function.value_or(CellType::whole);
+  out.name = std::move(name);
+  out.arguments = std::move(arguments);
+  return out;
+}
 
 bool is_reserved(std::string_view word) {
   static constexpr std::array<std::string_view, 27> kWords{

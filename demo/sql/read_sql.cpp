@@ -6,7 +6,6 @@
 #include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
 #include "demo/sql/cell_text.hpp"
-#include "demo/sql/read_change.hpp"
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/statement.hpp"
 
@@ -160,7 +159,7 @@ class SelectReader {
     if (cursor_.take_word("having")) read_having();
     const auto begin = cursor_.begin();
     if (cursor_.take_word("order")) select.order = read_order(scope());
-    if (select.knn && !select.groups()) sort_by_distance(cursor_.text_from(begin));
+    if (!select.knn.empty() && !select.groups()) sort_by_distance(cursor_.text_from(begin));
     read_limit(select);
     read_option();
     while (cursor_.take_word("facet")) read_facet();
@@ -217,12 +216,7 @@ class SelectReader {
   void sort_by_distance(std::string_view order) {
     auto& keys = out_.select.order;
     if (!keys.empty() && order.find("knn_dist") != order.npos) return;
-    keys.insert(keys.begin(), OrderKey{{.kind = Expression::Kind::function,
-                                        .type = CellType::real,
-                                        .name = "knn_dist",
-                                        .literal = {},
-                                        .column = {},
-                                        .arguments = {}}});
+    keys.insert(keys.begin(), {call_expression("knn_dist", {})});
   }
 
   void read_limit(Select& select) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,14 +38,40 @@ ResultSet text_rows(std::vector<std::string> columns,
 /// The cells of a column of strings become numbers.
 void make_numbers(ResultSet& result, std::size_t column);
 
+/// The documents that a SELECT finds, ascending. `more`: it was cut off.
+std::vector<Hit> found_hits(const Index& index, const Select& select, bool& more);
+/// Groups and sorts what was found, and cuts out the page.
+ResultSet rows_of(const Index& index, const Select& select, std::span<const Hit> hits);
 /// Finds, groups, sorts and cuts out the page of a SELECT.
 ResultSet run_select(const Index& index, const Select& select);
 
 /// The ids of all documents that a statement's WHERE finds, ascending.
 std::vector<std::uint64_t> found_ids(const Index& index, const Select& select);
 
+/// The hits of a search for vectors, ascending by document, with their distances. `hits`: what the
+/// query finds, with scores. Without a fusion only these are candidates; with one the lists of the
+/// query and of the vectors are fused.
+std::vector<Hit> nearest_hits(const Index& index, const Select& select, std::vector<Hit> hits);
+
+/// The columns that a search server lists in the result sets of a SELECT that finds no document:
+/// those that it sorts and groups by, before it has given them the names and the order of the
+/// answer. `select`: the statement or one of its facets, of which the set is; `main` and `facets`:
+/// the whole statement.
+std::vector<ResultColumn> raw_schema(const Select& select, const Select& main,
+                                     std::span<const Select> facets);
+
 /// What SHOW META tells of a SELECT.
 using MetaRows = std::vector<std::vector<std::string>>;
 MetaRows meta_of(const Index& index, const Select& select, const ResultSet& result, double seconds);
+
+/// The layout of `/sql?mode=raw` and `/cli_json`: a list of result sets.
+std::string write_raw(std::span<const ResultSet> results);
+
+/// The layout of plain `/sql`: hits, and facets as aggregations.
+std::string write_sql_hits(const Index& index, std::span<const ResultSet> results,
+                           std::int64_t took_ms);
+
+/// The layout of `/cli`: tables of text.
+std::string write_text(std::span<const ResultSet> results, double seconds);
 
 }  // namespace karmad

@@ -1,10 +1,9 @@
-#include "demo/sql/run_script.hpp"
+#include "demo/sql/show.hpp"
 
 #include <chrono>
 
 #include "demo/data/text.hpp"
 #include "demo/engine/change.hpp"
-#include "demo/sql/raw_schema.hpp"
 
 namespace karmad {
 

@@ -1,51 +1,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "demo/data/text.hpp"
-#include "demo/engine/scroll.hpp"
-#include "demo/engine/vectors.hpp"
 #include "demo/sql/cell_text.hpp"
+#include "demo/sql/functions.hpp"
+#include "demo/sql/read_expression.hpp"
 #include "demo/sql/run.hpp"
 
 namespace karmad {
 
-namespace {
-
-std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
+std::vector<Hit> found_hits(const Index& index, const Select& select, bool& more) {
   const auto matches = evaluate(index, select.match);
   const bool unordered = select.order.empty() && !select.groups() && !select.has_facets &&
-                         !select.knn && !ranks(select.match);
+                         select.knn.empty() && !ranks(select.match);
   const auto page = unordered && index.stops_early() ? select.offset + select.limit : 0;
   const auto cutoff = select.cutoff.value_or(page);
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
     if (matches.found[i] == 0) continue;
-    const Hit hit{i, matches.weight[i]};
+    const Hit hit{i, select.scored ? matches.weight[i] : 1};
     if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
     if (cutoff != 0 && hits.size() == cutoff) {
-      out.more = true;
+      more = true;
       break;
     }
     hits.push_back(hit);
   }
-  if (select.knn) {
-    SearchRequest nearest;
-    nearest.knn.push_back(*select.knn);
-    hits = nearest_hits(index, nearest, std::move(hits));
-  }
-  return hits;
+  return select.knn.empty() ? hits : nearest_hits(index, select, std::move(hits));
 }
 
-/// Rows with the values that they sort by.
-struct SortedRow {
-  Row row;
-  std::vector<Cell> values;
-};
+namespace {
 
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325U;
 constexpr std::uint64_t kHashFactor = 0x100000001b3U;
@@ -82,62 +72,83 @@ std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<E
   return static_cast<std::int64_t>(hash);
 }
 
-/// By the keys, or by weight; equal groups by GROUPBY(), equal documents by id.
-int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey>& keys,
-              CellType group_key) {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
-    if (order != 0) return keys[i].descending ? -order : order;
-  }
-  if (keys.empty() && a.row.hit.score != b.row.hit.score)
-    return a.row.hit.score > b.row.hit.score ? -1 : 1;
-  if (!keys.empty() && a.row.group != nullptr && a.row.group->key.size() == 1)
-    return cell_order(to_cell(view(a.row.group->key[0])), to_cell(view(b.row.group->key[0])),
-                      group_key);
-  if (!keys.empty() && a.row.group != nullptr)
-    return a.row.group->number == b.row.group->number  ? 0
-           : a.row.group->number < b.row.group->number ? -1
-                                                       : 1;
-  if (a.row.hit.document != b.row.hit.document)
-    return a.row.hit.document < b.row.hit.document ? -1 : 1;
-  return 0;
+/// Whether a key is a column with one value, which is read where it is compared.
+bool is_plain(const Expression& key) {
+  return key.kind == Expression::Kind::column && key.type < CellType::multi;
 }
 
-/// `group_key`: the type of the key, where rows are groups of one key.
-void sort_rows(std::vector<SortedRow>& rows, const std::vector<OrderKey>& keys,
-               CellType group_key = CellType::whole) {
-  for (auto& row : rows)
-    for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
-  std::ranges::stable_sort(rows, [&](const SortedRow& a, const SortedRow& b) {
-    return row_order(a, b, keys, group_key) < 0;
-  });
+bool weighs_more(const Hit& a, const Hit& b) {
+  return a.score > b.score;
 }
 
-bool follows(const SortedRow& row, const Select& select) {
-  for (std::size_t i = 0; i < select.after.size(); ++i) {
-    const auto& key = select.order[i];
-    const auto order =
-        cell_order(row.values[i], to_cell(view(select.after[i])), key.expression.type);
-    if (order != 0) return (order < 0) == key.descending;
+/// The first `most` rows in the order of the keys, or by weight; equal ones as they stand.
+std::vector<Row> in_order(std::span<const Row> rows, const std::vector<OrderKey>& keys,
+                          std::size_t most) {
+  std::vector<std::vector<Cell>> computed(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (!is_plain(keys[i].expression))
+      for (const auto& row : rows) computed[i].push_back(evaluate(keys[i].expression, row));
+  const auto value = [&](const Expression& key, std::uint32_t at) {
+    return value_of(rows[at].index->documents()[rows[at].hit.document], key.column);
+  };
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto& [by, descending, text, attribute] = keys[i];
+      const auto order = computed[i].empty() ? compare(value(by, a), value(by, b))
+                                             : cell_order(computed[i][a], computed[i][b], by.type);
+      if (order != 0) return (order < 0) != descending;
+    }
+    if (keys.empty() && rows[a].hit.score != rows[b].hit.score)
+      return weighs_more(rows[a].hit, rows[b].hit);
+    return a < b;
+  };
+  std::vector<std::uint32_t> places(rows.size());
+  std::iota(places.begin(), places.end(), 0U);
+  const auto end = places.begin() + static_cast<std::ptrdiff_t>(std::min(most, rows.size()));
+  std::partial_sort(places.begin(), end, places.end(), before);
+  std::vector<Row> out;
+  for (auto place = places.begin(); place != end; ++place) out.push_back(rows[*place]);
+  return out;
+}
+
+bool follows(const Row& row, const Select& select) {
+  for (std::size_t i = 0; i < std::min(select.after.size(), select.order.size()); ++i) {
+    const auto& by = select.order[i].expression;
+    const auto order = cell_order(evaluate(by, row), to_cell(view(select.after[i])), by.type);
+    if (order != 0) return (order < 0) == select.order[i].descending;
   }
   return false;
 }
 
-std::string token_behind(const SortedRow& last, const Select& select) {
-  std::vector<TokenKey> keys;
+/// The token of the next page in the search server's form, base64 of JSON: the order, and the
+/// values of the last row of a page.
+std::string token_behind(const Row& last, const Select& select) {
+  std::string order;
+  std::string values;
   for (std::size_t i = 0; i < select.order.size(); ++i) {
-    const auto& [by, descending, text] = select.order[i];
+    const auto& [by, descending, text, attribute] = select.order[i];
     const bool column = by.kind == Expression::Kind::column;
-    keys.push_back({by.name + (column ? "" : "()"), descending, to_value(last.values[i]), text});
+    const auto name = !attribute.empty() ? attribute : by.name + (column ? "" : "()");
+    if (i > 0) order += ", ", values += ',';
+    order += !text.empty()
+                 ? text
+                 : (name == "weight()" ? "@weight" : name) + (descending ? " desc" : " asc");
+    const auto value = evaluate(by, last);
+    const auto* real = std::get_if<double>(&value);
+    std::string json;
+    // All digits, so that the next page begins behind this row.
+    if (real != nullptr)
+      json = fmt::format("{:.17g}", *real);
+    else
+      append_json(json, to_value(value));
+    values += fmt::format(R"({{"attr":{},"desc":{},"value":{},"type":"{}"}})", json_string(name),
+                          descending, json,
+                          real != nullptr         ? "float"
+                          : json.starts_with('"') ? "string"
+                                                  : "int");
   }
-  return scroll_token(keys);
-}
-
-std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
-  std::vector<SortedRow> out;
-  out.reserve(rows.size());
-  for (const auto& row : rows) out.push_back({row, {}});
-  return out;
+  return to_base64(
+      fmt::format(R"({{"order_by_str":{},"order_by":[{}]}})", json_string(order), values));
 }
 
 /// Strings of a column are one group without regard to case; in JSON "5" and 5 are one.
@@ -145,55 +156,80 @@ struct GroupOrder {
   const std::vector<Expression>* keys;
   bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      Column column;
-      column.type = (*keys)[i].type == CellType::member ? Type::json : Type::string;
-      const auto order = group_order(column, view(a[i]), view(b[i]));
+      const bool member = (*keys)[i].type == CellType::member;
+      const auto order =
+          member ? member_order(view(a[i]), view(b[i])) : compare(view(a[i]), view(b[i]));
       if (order != 0) return order < 0;
     }
     return false;
   }
 };
 
+/// The values of a key in a row. One of a list, or of a list's histogram, has several.
+std::vector<Literal> values_of_key(const Expression& key, const Row& row) {
+  const bool steps = key.name == "histogram" || key.name == "date_histogram";
+  const auto& subject = steps ? key.arguments[0] : key;
+  const bool lists = subject.kind == Expression::Kind::column &&
+                     (subject.type == CellType::multi || subject.type == CellType::member);
+  if (!lists) return {to_literal(to_value(evaluate(key, row)))};
+  std::vector<Literal> out;
+  for (const auto& value : values_of(row.index->documents()[row.hit.document], subject.column)) {
+    if (!steps) out.push_back(to_literal(value));
+    if (steps)
+      out.push_back(to_literal(to_value(call_function(
+          key.name, std::array{to_cell(value), to_cell(view(key.arguments[1].literal))}))));
+  }
+  if (out.empty() && subject.type == CellType::member) out.emplace_back();
+  return out;
+}
+
 /// The keys of a document: one for each combination of its values.
 std::vector<std::vector<Literal>> keys_of_row(const std::vector<Expression>& keys, const Row& row) {
   std::vector<std::vector<Literal>> out(1);
   for (const auto& key : keys) {
-    const auto cell = evaluate(key, row);
-    std::vector<Literal> values;
-    if (const auto* tags = std::get_if<Tags>(&cell))
-      values.assign(tags->begin(), tags->end());
-    else
-      values.push_back(to_literal(to_value(cell)));
     std::vector<std::vector<Literal>> longer;
     for (const auto& begun : out)
-      for (const auto& value : values) {
+      for (auto& value : values_of_key(key, row)) {
         longer.push_back(begun);
-        longer.back().push_back(value);
+        longer.back().push_back(std::move(value));
       }
     out = std::move(longer);
   }
   return out;
 }
 
-/// The groups in the order of their keys; members in the order of WITHIN GROUP.
-std::vector<Group> groups_of(const Select& select, const std::vector<Row>& rows) {
-  std::map<std::vector<Literal>, std::vector<Row>, GroupOrder> found(GroupOrder{&select.keys});
+/// Sorts the members of a group; a text of its key is spelled as in the best of them.
+void set_best(Group& group, const Select& select, Row row) {
+  if (select.within.empty()) {
+    std::ranges::stable_sort(group.members, weighs_more);
+  } else {
+    std::vector<Row> rows(group.members.size(), row);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].hit = group.members[i];
+    rows = in_order(rows, select.within, rows.size());
+    std::ranges::transform(rows, group.members.begin(), &Row::hit);
+  }
+  row.hit = group.members[0];
+  for (std::size_t i = 0; i < select.keys.size(); ++i)
+    if (select.keys[i].type == CellType::text)
+      group.key[i] = to_literal(to_value(evaluate(select.keys[i], row)));
+}
+
+/// The groups in the order of their keys.
+std::vector<Group> groups_of(const Select& select, std::span<const Row> rows) {
+  std::map<std::vector<Literal>, Group, GroupOrder> found(GroupOrder{&select.keys});
   for (const auto& row : rows)
-    for (auto& key : keys_of_row(select.keys, row)) found[key].push_back(row);
+    for (auto& key : keys_of_row(select.keys, row)) {
+      auto& group = found[key];
+      if (group.members.empty() || (select.first_spelling && key < group.key))
+        group.key = std::move(key);
+      group.members.push_back(row.hit);
+    }
   std::vector<Group> out;
-  for (auto& [key, members] : found) {
-    auto sorted = plain_rows(members);
-    sort_rows(sorted, select.within);
-    Group group{key, number_of_keys(key, select.keys), {}};
-    for (const auto& member : sorted) group.members.push_back(member.row.hit);
+  for (auto& [key, group] : found) {
+    group.number = number_of_keys(group.key, select.keys);
+    if (!select.first_spelling) set_best(group, select, rows[0]);
     out.push_back(std::move(group));
   }
-  // The key is spelled as in the representative.
-  for (auto& group : out)
-    for (std::size_t i = 0; i < select.keys.size(); ++i)
-      if (select.keys[i].type == CellType::text)
-        group.key[i] = to_literal(to_value(
-            evaluate(select.keys[i], {rows[0].index, group.members[0], nullptr, nullptr})));
   return out;
 }
 
@@ -219,26 +255,6 @@ void add_row(const Select& select, const Row& row, ResultSet& out) {
   out.hits.push_back(row.hit);
 }
 
-/// The first rows of a SELECT in brackets, in the order around them.
-std::vector<Row> in_outer_order(const Select& select, std::span<const Row> rows) {
-  const auto& keys = select.outer->order;
-  auto sorted =
-      plain_rows({rows.begin(),
-                  rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), select.limit))});
-  for (auto& row : sorted)
-    for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
-  std::ranges::stable_sort(sorted, [&](const SortedRow& a, const SortedRow& b) {
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
-          order != 0)
-        return (order < 0) != keys[i].descending;
-    return false;
-  });
-  std::vector<Row> out;
-  for (const auto& row : sorted) out.push_back(row.row);
-  return out;
-}
-
 /// Adds the rows of the page, of those that `max_matches` leaves.
 void add_page(const Select& select, std::span<const Row> rows, ResultSet& out) {
   const auto kept = std::min(rows.size(), select.max_matches);
@@ -247,34 +263,49 @@ void add_page(const Select& select, std::span<const Row> rows, ResultSet& out) {
     page.outer.reset();
     page.limit = select.outer->limit;
     page.offset = select.outer->offset;
-    return add_page(page, in_outer_order(select, rows.first(kept)), out);
+    const auto inner = rows.first(std::min(kept, select.limit));
+    return add_page(page, in_order(inner, select.outer->order, inner.size()), out);
   }
   const auto begin = std::min(kept, select.offset);
   const auto end = begin + std::min(kept - begin, select.limit);
   for (auto i = begin; i < end; ++i) add_row(select, rows[i], out);
 }
 
-void group_rows(const Select& select, const std::vector<Row>& rows, ResultSet& out) {
+/// What decides between groups that are equal in the order: the key, or GROUPBY().
+OrderKey tie_of_groups(const Select& select) {
+  auto key = call_expression("groupby", {});
+  if (select.keys.size() == 1) {
+    key.literal = std::int64_t{0};
+    key.type = select.keys[0].type;
+  }
+  return {std::move(key)};
+}
+
+void group_rows(const Select& select, std::span<const Row> rows, ResultSet& out) {
   out.grouped = true;
   if (rows.empty() && select.keys.empty()) {
     empty_group(select, out);
     return;
   }
   const auto groups = groups_of(select, rows);
-  std::vector<SortedRow> heads;
+  std::vector<Row> heads;
   for (const auto& group : groups) {
     Row head = rows[0];
     head.hit = group.members[0];
     head.group = &group;
-    if (!select.having || is_true(evaluate(*select.having, head))) heads.push_back({head, {}});
+    if (!select.having || is_true(evaluate(*select.having, head))) heads.push_back(head);
   }
-  sort_rows(heads, select.order, select.keys.empty() ? CellType::whole : select.keys[0].type);
   out.found = heads.size();
+  auto order = select.order;
+  if (!order.empty())
+    order.push_back(tie_of_groups(select));
+  else
+    std::ranges::sort(heads, {}, [](const Row& head) { return head.hit.document; });
   std::vector<Row> all;
-  for (const auto& head : heads) {
-    const auto& members = head.row.group->members;
+  for (const auto& head : in_order(heads, order, heads.size())) {
+    const auto& members = head.group->members;
     for (std::size_t i = 0; i < std::min(select.per_group, members.size()); ++i) {
-      all.push_back(head.row);
+      all.push_back(head);
       all.back().hit = members[i];
     }
   }
@@ -283,42 +314,50 @@ void group_rows(const Select& select, const std::vector<Row>& rows, ResultSet& o
 
 }  // namespace
 
-ResultSet run_select(const Index& index, const Select& select) {
+ResultSet rows_of(const Index& index, const Select& select, std::span<const Hit> hits) {
   ResultSet out;
   for (const auto& item : select.items) out.columns.push_back({item.name, item.expression.type});
-  if (select.table.empty()) {
-    add_row(select, {}, out);
-    out.hits.clear();
-    out.found = 1;
-    return out;
-  }
   std::vector<std::string> marked;
   collect_words(select.match, marked);
   std::vector<Row> rows;
-  for (const auto& hit : found_hits(index, select, out))
-    rows.push_back({&index, hit, nullptr, &marked});
+  for (const auto& hit : hits) rows.push_back({&index, hit, nullptr, &marked});
   out.matched = !rows.empty();
   if (select.groups()) {
     group_rows(select, rows, out);
     return out;
   }
   out.found = rows.size();
-  auto sorted = plain_rows(rows);
-  sort_rows(sorted, select.order);
   if (!select.after.empty())
-    std::erase_if(sorted, [&](const SortedRow& row) { return !follows(row, select); });
-  rows.clear();
-  for (const auto& row : sorted) rows.push_back(row.row);
-  add_page(select, rows, out);
+    std::erase_if(rows, [&](const Row& row) { return !follows(row, select); });
+  const auto most = std::min(select.max_matches, rows.size());
+  const auto page =
+      select.outer ? most : std::min(select.offset, most) + std::min(select.limit, most);
+  const auto sorted = in_order(rows, select.order, page);
+  add_page(select, sorted, out);
   if (select.scrolls && !out.rows.empty())
     out.scroll = token_behind(sorted[select.offset + out.rows.size() - 1], select);
   return out;
 }
 
+ResultSet run_select(const Index& index, const Select& select) {
+  if (select.table.empty()) {
+    ResultSet out;
+    for (const auto& item : select.items) out.columns.push_back({item.name, item.expression.type});
+    add_row(select, {}, out);
+    out.hits.clear();
+    out.found = 1;
+    return out;
+  }
+  bool more = false;
+  auto out = rows_of(index, select, found_hits(index, select, more));
+  out.more = more;
+  return out;
+}
+
 std::vector<std::uint64_t> found_ids(const Index& index, const Select& select) {
-  ResultSet ignored;
+  bool more = false;
   std::vector<std::uint64_t> out;
-  for (const auto& hit : found_hits(index, select, ignored))
+  for (const auto& hit : found_hits(index, select, more))
     out.push_back(index.documents()[hit.document].id);
   return out;
 }

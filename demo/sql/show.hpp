@@ -38,4 +38,9 @@ ResultSet stored_queries(const SqlServer& server, const Select& select);
 /// Answers CALL …; an unknown procedure is a complaint.
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint);
 
+/// Runs statements one after the other; a SELECT adds a result set of its own and one for each of
+/// its facets. SHOW META tells of the last SELECT of the script.
+std::vector<ResultSet> run_script(const SqlServer& server, std::span<const Statement> statements,
+                                  Complaint& complaint);
+
 }  // namespace karmad

@@ -3,10 +3,142 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "demo/data/text.hpp"
 
 namespace karmad {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
+}
+
+/// What a backslash and this character stand for in a quoted string; a zero byte is a space there.
+char escaped_char(char c) {
+  switch (c) {
+    case 'b':
+      return '\b';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case '0':
+      return ' ';
+    default:
+      return c;
+  }
+}
+
+/// Reads a quoted string from its first quote; sets `at` after the last one, and `closed`.
+std::string quoted_text(std::string_view all, std::size_t& at, bool& closed) {
+  const char quote = all[at++];
+  std::string out;
+  for (; at < all.size() && all[at] != quote; ++at) {
+    const bool escapes = all[at] == '\\' && at + 1 < all.size();
+    out += escapes ? escaped_char(all[++at]) : all[at];
+  }
+  closed = at < all.size();
+  if (closed) ++at;
+  return out;
+}
+
+std::size_t end_of_number(std::string_view all, std::size_t at) {
+  if (all[at] == '-') ++at;
+  while (at < all.size() && (is_digit(all[at]) || all[at] == '.')) ++at;
+  const bool exponent = at + 1 < all.size() && (all[at] == 'e' || all[at] == 'E');
+  const auto digits = at + (exponent && (all[at + 1] == '-' || all[at + 1] == '+') ? 2 : 1);
+  if (!exponent || digits >= all.size() || !is_digit(all[digits])) return at;
+  for (at = digits; at < all.size() && is_digit(all[at]);) ++at;
+  return at;
+}
+
+std::size_t end_of_name(std::string_view all, std::size_t at) {
+  while (at < all.size() && (in_name(all[at]) || all[at] == '.')) ++at;
+  return at;
+}
+
+/// A character beyond ASCII is one sign with all its bytes.
+std::size_t end_of_sign(std::string_view all, std::size_t at) {
+  const auto continues = [&](std::size_t i) {
+    return i < all.size() && (static_cast<unsigned char>(all[i]) & 0xC0) == 0x80;
+  };
+  if (static_cast<unsigned char>(all[at]) >= 0x80) {
+    for (++at; continues(at);) ++at;
+    return at;
+  }
+  const auto two = all.substr(at, 2);
+  return at + (two == "<=" || two == ">=" || two == "!=" || two == "<>" ? 2 : 1);
+}
+
+/// The end of a comment or a run of white space at `at`; `at` itself where there is none.
+std::size_t end_of_gap(std::string_view all, std::size_t at) {
+  if (std::isspace(static_cast<unsigned char>(all[at])) != 0) return at + 1;
+  if (all.substr(at, 2) == "/*") {
+    const auto end = all.find("*/", at + 2);
+    return end == std::string_view::npos ? all.size() : end + 2;
+  }
+  if (all.substr(at, 3) == "-- ") {
+    const auto end = all.find('\n', at);
+    return end == std::string_view::npos ? all.size() : end;
+  }
+  return at;
+}
+
+bool ends_operand(const std::vector<SqlToken>& tokens) {
+  using Kind = SqlToken::Kind;
+  if (tokens.empty()) return false;
+  const auto& last = tokens.back();
+  if (last.kind == Kind::sign) return last.text == ")" || last.text == "]";
+  return true;
+}
+
+/// Splits statements, without comments; the last token is `end`. An unclosed string is a sign.
+/// A sign directly in front of a number belongs to it where no operand precedes.
+std::vector<SqlToken> sql_tokens(std::string_view all) {
+  using Kind = SqlToken::Kind;
+  std::vector<SqlToken> out;
+  for (std::size_t at = 0; at < all.size();) {
+    if (const auto end = end_of_gap(all, at); end != at) {
+      at = end;
+      continue;
+    }
+    const char c = all[at];
+    const auto begin = at;
+    if (c == '\'' || c == '"' || c == '`') {
+      bool closed = false;
+      auto text = quoted_text(all, at, closed);
+      const bool is_name = closed && std::ranges::all_of(text, in_name);
+      const auto of_quote = c != '`' ? Kind::text : is_name ? Kind::name : Kind::sign;
+      out.push_back({closed ? of_quote : Kind::sign, std::move(text), begin, at});
+      continue;
+    }
+    auto kind = Kind::sign;
+    const bool negative = c == '-' && at + 1 < all.size() && is_digit(all[at + 1]);
+    if (is_digit(c) || (negative && !ends_operand(out))) {
+      kind = Kind::number;
+      at = end_of_number(all, at);
+    } else if (in_name(c)) {
+      kind = Kind::name;
+      at = end_of_name(all, at);
+    } else {
+      at = end_of_sign(all, at);
+    }
+    out.push_back({kind, std::string(all.substr(begin, at - begin)), begin, at});
+  }
+  out.push_back({Kind::end, {}, all.size(), all.size()});
+  return out;
+}
+
+}  // namespace
+
+SqlCursor::SqlCursor(std::string_view text, Complaint& complaint)
+    : text_(text), tokens_(sql_tokens(text)), complaint_(complaint) {}
 
 const SqlToken& SqlCursor::peek(std::size_t ahead) const {
   return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];

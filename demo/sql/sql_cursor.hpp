@@ -1,20 +1,28 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "demo/data/columns.hpp"
 #include "demo/data/complaint.hpp"
-#include "demo/sql/sql_tokens.hpp"
 
 namespace karmad {
+
+struct SqlToken {
+  enum class Kind : std::uint8_t { name, number, text, sign, end };
+  Kind kind = Kind::end;
+  std::string text;       ///< a string without quotes and escapes
+  std::size_t begin = 0;  ///< its bytes in the statement
+  std::size_t end = 0;
+};
 
 /// A place in the tokens of a request. After an error it is at the end.
 class SqlCursor {
  public:
-  SqlCursor(std::string_view text, Complaint& complaint)
-      : text_(text), tokens_(sql_tokens(text)), complaint_(complaint) {}
+  SqlCursor(std::string_view text, Complaint& complaint);
 
   const SqlToken& peek(std::size_t ahead = 0) const;
   SqlToken take();

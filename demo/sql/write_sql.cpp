@@ -1,4 +1,4 @@
-#include "demo/sql/write_sql.hpp"
+#include "demo/sql/run.hpp"
 
 #include <fmt/format.h>
 

@@ -52,6 +52,31 @@ TEST(Aggregations, SpellingsOfOneStringShareABucket) {
   EXPECT_EQ(text.find("North Star"), std::string::npos);
 }
 
+TEST(Aggregations, AreAlsoOfExpressions) {
+  std::map<bool, int> dear;
+  std::int64_t most = 0;
+  for (const auto& document : documents()) {
+    ++dear[document.price > 300];
+    most = std::max(most, std::int64_t{document.price} * 3 + 1);
+  }
+  const auto answer = ask(whole_shop(), R"({"table":"products","limit":0,
+      "expressions":{"dear":"price>300","triple":"price*3+1"},"aggs":{
+        "a":{"terms":{"field":"dear","order":{"_key":"asc"}}},
+        "b":{"max":{"field":"triple"}},"c":{"terms":{"field":"cheap"}}}})");
+  EXPECT_EQ(answer.status, 500);  // there is no such expression
+  EXPECT_NE(answer.body.find("group-by attribute 'cheap' not found"), std::string::npos);
+  const auto good = ask(whole_shop(), R"({"table":"products","limit":0,
+      "expressions":{"dear":"price>300","triple":"price*3+1"},"aggs":{
+        "a":{"terms":{"field":"dear","order":{"_key":"asc"}}},
+        "b":{"max":{"field":"triple"}},
+        "c":{"histogram":{"field":"triple","interval":100000}}}})");
+  EXPECT_EQ(aggregation_of(good, "a"),
+            fmt::format(R"({{"buckets":[{{"key":0,"doc_count":{}}},{{"key":1,"doc_count":{}}}]}})",
+                        dear[false], dear[true]));
+  EXPECT_EQ(aggregation_of(good, "b"), fmt::format(R"({{"value":{}}})", most));
+  EXPECT_EQ(aggregation_of(good, "c"), R"({"buckets":[{"key":0,"doc_count":4000}]})");
+}
+
 TEST(Aggregations, EachValueOfAMultiValuedColumnCounts) {
   std::map<std::int64_t, int> tags;
   for (const auto& document : documents())

@@ -65,10 +65,9 @@ TEST(SeveralShards, RefuseWhatCannotBeMergedAndAskNoMirror) {
     std::string reason;
   } const asked[] = {
       {"/search", R"({"table":"t","sort":["_random"]})", 400, "_random"},
-      {"/search", R"({"table":"t","aggs":{"p":{"percentiles":{"field":"price"}}}})", 400,
-       "percentiles"},
-      {"/search", R"({"table":"t","aggs":{"p":{"cardinality":{"field":"price"}}}})", 400,
-       "cardinality"},
+      {"/search", R"({"table":"t","aggs":{"p":{"percentiles":{"values":[50]}}}})", 400, "field"},
+      {"/search", R"({"table":"t","aggs":{"p":{"significant_terms":{"field":"price"}}}})", 400,
+       "significant_terms"},
       {"/search", R"({"table":"t","limit":5,"size":6})", 400, "size"},
       {"/search", R"({"table":"t","limit":-1})", 400, "limit"},
       {"/search", R"({"table":"t,b"})", 404, "b"},
@@ -92,6 +91,45 @@ Reaction hits(const std::string& of, int total) {
   return json(fmt::format(R"({{"took":1,"timed_out":false,"hits":{{"total":{},)"
                           R"("total_relation":"eq","hits":[{}]}}}})",
                           total, of));
+}
+
+/// A search answer with these buckets of the aggregation `p`.
+Reaction buckets(const std::string& list) {
+  return json(fmt::format(R"({{"took":1,"timed_out":false,"hits":{{"total":3,)"
+                          R"("total_relation":"eq","hits":[]}},)"
+                          R"("aggregations":{{"p":{{"buckets":[{}]}}}}}})",
+                          list));
+}
+
+TEST(SeveralShards, ComputePercentilesOrRefuseThemWithoutBlamingAMirror) {
+  const FakeMirror one([](const std::string& head) {
+    const bool texts = head.find("brand") != std::string::npos;
+    return buckets(texts ? R"({"key":"x","doc_count":1})" : R"({"key":7,"doc_count":3})");
+  });
+  const FakeMirror two([](const std::string&) {
+    return buckets(R"({"key":4,"doc_count":1},{"key":9,"doc_count":1})");
+  });
+  const Master master(
+      "ha_ping_interval = 0",
+      fmt::format("table t {{\n type = distributed\n agent = {}:p\n agent = {}:p\n}}\n",
+                  one.address(), two.address()));
+  const auto asked = [&](std::string_view field) {
+    return post(master.port(), "/search",
+                fmt::format(R"({{"table":"t","limit":0,"aggs":{{"p":{{"percentiles":)"
+                            R"({{"field":"{}","values":[0,50],"keyed":true}}}}}}}})",
+                            field));
+  };
+  const auto computed = asked("price");
+  EXPECT_EQ(computed.status, 200);
+  EXPECT_TRUE(computed.body.contains(R"("p":{"values":{"0":4,"50":7}})")) << computed.body;
+  const auto refused = asked("brand");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body,
+            R"({"error":"aggregation \"p\": its field has values that are no numbers"})");
+  EXPECT_EQ(one.requests() + two.requests(), 4u);
+  for (const int shard : {0, 1})
+    EXPECT_EQ(master.number(fmt::format("/tables/0/shards/{}/mirrors/0/errors_in_a_row", shard)),
+              0);
 }
 
 // What the demo's catalogue does not have.

@@ -199,11 +199,7 @@ class Run {
                                std::vector<ShardReply>& replies, std::string& answer) {
     for (int rounds = 0;; ++rounds) {
       auto more = begin_next_round(plan, replies);
-      if (!more) {
-        if (auto* bad = std::get_if<BadReply>(&more.error())) return *bad;
-        refuse(std::get<ClientError>(more.error()), answer);
-        return std::nullopt;
-      }
+      if (!more) return refused_or_bad(more.error(), answer);
       if (!*more) break;
       require(rounds == 0, "a third round", request.body);
       replies = round(request, plan);
@@ -215,7 +211,13 @@ class Run {
     const auto type = plan.content_type.empty() ? served_.kind->content_type : plan.content_type;
     if (!bad && type.find("json") != type.npos)
       require(is_json(std::string_view(answer).substr(size)), "merged to what is no JSON", answer);
-    return bad;
+    return bad ? refused_or_bad(*bad, answer) : bad;
+  }
+
+  std::optional<BadReply> refused_or_bad(const BadReply& bad, std::string& answer) {
+    if (bad.status == 0) return bad;
+    refuse({bad.status, bad.reason}, answer);
+    return std::nullopt;
   }
 
   static inline const std::vector<std::string> kTables{"part"};

@@ -3,7 +3,6 @@
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
 #include "agent/dialect/fronts/json/read_request.hpp"
-#include "agent/dialect/fronts/json/updates.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
@@ -280,8 +279,8 @@ class ManticoreJson final : public Dialect {
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override {
     const auto first = tables.first(std::min<std::size_t>(tables.size(), 1));
-    const bool renamed = parsed.table_end != 0 && !tables.empty() &&
-                         (parsed.other_end != 0 || tables.front() != parsed.table ||
+    const bool renamed = parsed.table_place.found() && !tables.empty() &&
+                         (parsed.other_place.found() || tables.front() != parsed.table ||
                           (parsed.read && tables.size() > 1));
     const auto write_body = [&](const ClientRequest& own) {
       if (!renamed) return;

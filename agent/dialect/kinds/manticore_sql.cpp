@@ -23,10 +23,10 @@ namespace {
 /// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
-  const auto [begin, end] = std::pair(parsed.table_begin, parsed.table_end);
-  std::string out(statement.substr(0, begin));
-  if (end != 0) append_table_names(out, tables, statement.substr(begin, end - begin));
-  return out += statement.substr(end);
+  const auto place = parsed.table_place;
+  std::string out(statement.substr(0, place.begin));
+  if (place.found()) append_table_names(out, tables, place.in(statement));
+  return out += statement.substr(place.end);
 }
 
 /// Whether `part` is a view into `whole`.
@@ -60,10 +60,9 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
 Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
   Parsed parsed{.planned = true};
   const auto set_table = [&parsed](const auto& statement) {
-    if constexpr (requires { statement.table_begin; }) {
+    if constexpr (requires { statement.table_place; }) {
       parsed.table = statement.table;
-      parsed.table_begin = statement.table_begin;
-      parsed.table_end = statement.table_end;
+      parsed.table_place = statement.table_place;
     }
   };
   std::visit(set_table, read);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <map>
 #include <numeric>
@@ -369,6 +371,136 @@ void append_buckets(std::string& out, const AnswerBuckets& buckets) {
   out += buckets.keyed ? '}' : ']';
 }
 
+/// Numbers with how often each occurs, ascending: a Measure of them costs no more than one walk.
+class CountedValues {
+ public:
+  struct Value {
+    double number = 0;
+    std::uint64_t up_to = 0;  ///< how often it occurs; once counted, with the smaller ones
+  };
+
+  explicit CountedValues(std::vector<Value> values) : values_(std::move(values)) {
+    std::ranges::sort(values_, {}, &Value::number);
+    std::uint64_t before = 0;
+    for (auto& value : values_) before = value.up_to += before;
+  }
+
+  /// The value at that percentage of all, as search servers compute it: each value has the same
+  /// share, values between two shares are interpolated, and the first and the last value lie at
+  /// their outer ends. NaN without values.
+  double percentile(double percent) const {
+    if (values_.empty()) return std::nan("");
+    const auto count = static_cast<double>(total());
+    const auto at = percent / 100 * count;
+    const auto inner = std::min(at, count - at);
+    const auto from_end = inner < 1 ? inner / 2 : inner - 0.5;
+    const auto place = std::clamp(at < count / 2 ? from_end : count - 1 - from_end, 0.0, count - 1);
+    const auto below = static_cast<std::uint64_t>(place);
+    const auto share = place - static_cast<double>(below);
+    const auto lower = at_place(below);
+    return share == 0 ? lower : lower * (1 - share) + at_place(below + 1) * share;
+  }
+
+  /// The percentage of values that are at most `number`.
+  double rank(double number) const {
+    if (values_.empty()) return std::nan("");
+    const auto after = std::ranges::upper_bound(values_, number, {}, &Value::number);
+    const auto up_to = after == values_.begin() ? 0 : std::prev(after)->up_to;
+    return static_cast<double>(up_to) / static_cast<double>(total()) * 100;
+  }
+
+  /// The median of the distances from the median.
+  double deviation() const {
+    const auto median = percentile(50);
+    auto distances = values_;
+    std::uint64_t before = 0;
+    for (auto& value : distances)
+      value = {std::abs(value.number - median), value.up_to - std::exchange(before, value.up_to)};
+    return CountedValues(std::move(distances)).percentile(50);
+  }
+
+ private:
+  std::uint64_t total() const { return values_.back().up_to; }
+  double at_place(std::uint64_t place) const {
+    return std::ranges::upper_bound(values_, place, {}, &Value::up_to)->number;
+  }
+
+  std::vector<Value> values_;
+};
+
+/// As the search server writes such a number; one that JSON does not have is `null`.
+std::string text_of_number(double number) {
+  return std::isfinite(number) ? fmt::format("{:.15g}", number) : "null";
+}
+
+/// The members `value` and `value_as_string`.
+void append_value(std::string& out, double number) {
+  const auto text = text_of_number(number);
+  const auto* const quote = text == "null" ? "" : "\"";
+  fmt::format_to(std::back_inserter(out), R"("value":{0},"value_as_string":{1}{0}{1})", text,
+                 quote);
+}
+
+/// The member `values`: `of(number)` for each number of the measure.
+template <class Of>
+void append_values(std::string& out, const Measure& measure, Of of) {
+  out += measure.keyed ? "\"values\":{" : "\"values\":[";
+  bool first = true;
+  for (const auto number : measure.at) {
+    if (!std::exchange(first, false)) out += ',';
+    if (measure.keyed) {
+      fmt::format_to(std::back_inserter(out), R"("{:.12g}":{})", number,
+                     text_of_number(of(number)));
+      continue;
+    }
+    fmt::format_to(std::back_inserter(out), R"({{"key":{:.12g},)", number);
+    append_value(out, of(number));
+    out += '}';
+  }
+  out += measure.keyed ? '}' : ']';
+}
+
+/// The number of different keys, as the server groups them.
+std::size_t distinct_keys(const std::vector<AnswerBucket>& list, KeyKind kind,
+                          Collation collation) {
+  std::unordered_set<std::string, KeyedHash> keys;
+  RowKeyText key(collation);
+  for (const auto& bucket : list) {
+    key.clear();
+    key.add(bucket.key, kind);
+    keys.emplace(key.text());
+  }
+  return keys.size();
+}
+
+/// Appends the measure of the values in all shards. False: it is one of numbers, and a value is
+/// none.
+bool append_measure(std::string& out, const Aggregation& aggregation, Collation collation,
+                    std::vector<AnswerBucket>& list) {
+  using Is = Measure::Is;
+  const auto& measure = aggregation.measure;
+  std::erase_if(list, [](const auto& each) { return each.count == 0 || each.key == "null"; });
+  if (measure.is == Is::distinct) {
+    const auto count = distinct_keys(list, aggregation.sources.front().kind, collation);
+    out.append("\"value\":").append(fmt::to_string(count));
+    return true;
+  }
+  std::vector<CountedValues::Value> numbers;
+  numbers.reserve(list.size());
+  for (const auto& bucket : list) {
+    if (!is_json_number(bucket.key)) return false;
+    numbers.push_back({static_cast<double>(as_real(json_number(bucket.key))), bucket.count});
+  }
+  const CountedValues values(std::move(numbers));
+  if (measure.is == Is::deviation)
+    append_value(out, values.deviation());
+  else if (measure.is == Is::percentiles)
+    append_values(out, measure, [&](double percent) { return values.percentile(percent); });
+  else
+    append_values(out, measure, [&](double number) { return values.rank(number); });
+  return true;
+}
+
 /// The members of an object by name; of equal names the last. Searching the object once per
 /// aggregation would take quadratic time.
 using Members = std::map<std::string, std::string_view, std::less<>>;
@@ -402,6 +534,11 @@ class Merger {
  private:
   static BadReply malformed(std::size_t shard, const Aggregation& aggregation) {
     return {shard, fmt::format("aggregation \"{}\" is malformed", aggregation.name)};
+  }
+
+  static BadReply has_no_answer(std::size_t shard, const Aggregation& aggregation,
+                                std::string_view why) {
+    return {shard, fmt::format("aggregation \"{}\": {}", aggregation.name, why), 400};
   }
 
   bool answered(std::size_t shard) const { return heads_[shard].hits.at != nullptr; }
@@ -445,8 +582,20 @@ class Merger {
       const auto before = all.list.size();
       const auto found = answer(s, aggregation.name);
       if (!found || !read_buckets(*found, s, all)) return malformed(s, aggregation);
-      if (aggregation.merging == Merging::ranges && all.list.size() - before > aggregation.size)
+      const auto got = all.list.size() - before;
+      if (aggregation.merging == Merging::ranges && got > aggregation.size)
         return malformed(s, aggregation);
+      if (aggregation.merging == Merging::values && got >= aggregation.asked)
+        return has_no_answer(
+            s, aggregation,
+            fmt::format("a shard has {0} values of the field or more, and the measure is computed "
+                        "of fewer than {0} of each shard; narrow the search, or ask for a "
+                        "\"histogram\" of the field, whose buckets are merged exactly",
+                        aggregation.asked));
+    }
+    if (aggregation.merging == Merging::values) {
+      if (append_measure(out_, aggregation, collation_, all.list)) return std::nullopt;
+      return has_no_answer(0, aggregation, "its field has values that are no numbers");
     }
     if (aggregation.merging == Merging::ranges) {
       merge_in_order(all.list);

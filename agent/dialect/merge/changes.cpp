@@ -87,9 +87,25 @@ std::string failure_text(const ChangeReply& reply) {
   return text;
 }
 
-/// All failures in a line: `shard 2: agent 10.0.0.1:9308: connection refused; …`.
+/// The error that all failed parts have in common, in the server's words: the client's mistake;
+/// empty: there is none.
+std::string common_error(std::span<const ChangeReply> replies) {
+  std::string common;
+  for (const auto& reply : replies) {
+    if (reply.done) continue;
+    auto error = reply.reason.empty() ? agent_error_text(reply.body) : std::string();
+    if (error.empty() || (!common.empty() && error != common)) return {};
+    common = std::move(error);
+  }
+  common.resize(shortened_utf8(common, kLongestReason).size());
+  return common;
+}
+
+/// All failures in a line: `shard 2: agent 10.0.0.1:9308: connection refused; …`; an error that
+/// they have in common is told alone.
 std::string failures_line(std::span<const ChangeReply> replies) {
-  std::string line;
+  auto line = common_error(replies);
+  if (!line.empty()) return line;
   std::size_t listed = 0;
   for (const auto& reply : replies) {
     if (reply.done || listed++ >= kMostListed) continue;
@@ -722,7 +738,8 @@ std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
     auto committed = answer ? answer->committed() : 0;
     if (reply.done && committed == kAllLines) continue;
     if (committed >= last.number) committed = 0;  // an error, but not of which line
-    auto reason = failure_text(reply);
+    auto reason = common_error({&reply, 1});
+    if (reason.empty()) reason = failure_text(reply);
     std::string repeated(shortened_utf8(reason, kLongestRepeated));
     all[reply.shard].failures.push_back({.committed = committed,
                                          .status = reply.body.empty() ? 503 : 400,

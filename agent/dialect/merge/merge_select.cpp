@@ -94,7 +94,8 @@ class MergedMeta {
       // Of a SELECT from a percolate table with MATCH() the server finds nothing, and has no
       // totals.
       const bool found_nothing = replies_.set(wrong, 0).columns == 0;
-      const bool is_empty = replies_.set(wrong, set_).columns == 0 && lists;
+      const auto& set = replies_.set(wrong, set_);
+      const bool is_empty = set.columns == 0 && (lists || set.listed == 0);
       if (!(whole ? shard.has_total || found_nothing : is_empty && found_nothing)) return false;
     }
     return true;
@@ -307,6 +308,9 @@ std::string collect_warnings(std::string_view own, const RawReplies& replies,
 std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
                               std::span<const ShardReply> replies, const ResultSet& rows) {
   if (!plan.scroll) return {};
+  if (plan.offers_scroll &&
+      std::ranges::any_of(replies, &std::string_view::empty, &ShardReply::body))
+    return {};
   if (rows.count == 0) return plan.scroll->given();
   const auto columns = rows.columns.size();
   for (std::size_t s = 0; s < raw.shards(); ++s)

@@ -28,6 +28,20 @@ enum class Merging : std::uint8_t {
   ranges,     ///< buckets by key, in the shards' common order
   histogram,  ///< buckets by key, all of them
   composite,  ///< buckets by the tuple of their sources
+  values,     ///< all values of a field with their counts, from which a Measure is computed
+};
+
+/// A number, or several, computed from all values of a field.
+struct Measure {
+  enum class Is : std::uint8_t {
+    distinct,     ///< how many there are
+    percentiles,  ///< the values at the percentages `at`
+    ranks,        ///< the percentages of values that are at most those of `at`
+    deviation,    ///< the median of the distances from the median
+  };
+  Is is = Is::distinct;
+  bool keyed = false;  ///< percentiles, ranks: an object by `at`, not an array
+  std::vector<double> at{};
 };
 
 /// What buckets are ordered by.
@@ -56,13 +70,14 @@ struct Aggregation {
   Fold fold = Fold::keep;          ///< metric
   std::size_t skip = 0;            ///< terms: buckets before those wanted
   std::size_t size = 0;            ///< buckets wanted: terms, composite; at most: ranges
-  std::size_t asked = 0;           ///< composite: requested of a shard; fewer: it has no more
+  std::size_t asked = 0;           ///< composite, values: of a shard; fewer: it has no more
   std::vector<BucketOrder> order;  ///< terms, histogram; ends with the key
   std::vector<CompositeSource>
       sources;                      ///< composite, in the order of the buckets; else one: the key
   std::size_t sorted_by = 0;        ///< composite: how many of these the shards sort by
   std::vector<std::string> after;   ///< composite: a JSON value for each source, or empty
   std::vector<RangeBounds> ranges;  ///< in the order of the request
+  Measure measure{};                ///< values
 };
 
 /// Values of the request that limit its aggregations.
@@ -82,7 +97,8 @@ struct AggregationPlan {
 };
 
 /// Appends `,"aggregations":{…}` in the request's order. `heads` were read with ReadTail::yes; the
-/// head of a failed shard has no hits. Cost: n log n in the number of buckets of all shards.
+/// head of a failed shard has no hits. Refuses a query of whose values a shard may have more than
+/// it returned. Cost: n log n in the number of buckets of all shards.
 std::optional<BadReply> merge_aggregations(const AggregationPlan& plan,
                                            std::span<const ReplyHead> heads, Collation collation,
                                            std::string& out);
@@ -163,6 +179,9 @@ struct SelectPlan {
   std::vector<RowPlan> facets;
   std::vector<PairsPlan> pairs;
   std::optional<ScrollPages> scroll;
+  /// The client has not asked for a token, but gets one with the rows of all shards, as from the
+  /// server: rows in an order that names the id, at `/sql`.
+  bool offers_scroll = false;
 };
 
 /// Merges the replies of the shards to the statements of a SELECT and appends the answer in the

@@ -103,8 +103,8 @@ namespace {
 
 constexpr std::size_t kLongestDescription = 1000;
 
-constexpr std::array<std::string_view, 5> kMergings{"metric", "terms", "ranges", "histogram",
-                                                    "composite"};
+constexpr std::array<std::string_view, 6> kMergings{"metric",    "terms",     "ranges",
+                                                    "histogram", "composite", "values"};
 constexpr std::array<std::string_view, 7> kFolds{"keep", "sum",    "smallest", "largest",
                                                  "mean", "concat", "distinct"};
 constexpr std::array<std::string_view, 7> kRows{"by id",        "as keywords", "as suggestions",
@@ -191,7 +191,8 @@ struct DescribeStep {
     for (const auto& facet : step.facets) text += "; facet of " + text_of_rows(facet);
     if (!step.pairs.empty())
       text += fmt::format("; lists of distinct pairs: {}", step.pairs.size());
-    if (step.scroll) text += fmt::format("; scroll behind {}", step.scroll->skip());
+    if (step.scroll && !step.offers_scroll)
+      text += fmt::format("; scroll behind {}", step.scroll->skip());
     return fmt::format("{}; as {}", text, name_in(kForms, step.form));
   }
   std::string operator()(const RowsMerge& step) const {

@@ -111,7 +111,8 @@ int refusal_status(const Plan& plan, int status, std::string_view body);
 
 /// Merges the replies to a read, given in the order of the shards, and appends the answer's body to
 /// `out`. On a reply that cannot be read it leaves `out` unchanged and names the shard; the caller
-/// may call again with that reply replaced or emptied. A pure function: any thread.
+/// may call again with that reply replaced or emptied, unless the reply is right and the query has
+/// no answer. A pure function: any thread.
 std::optional<BadReply> merge(const Plan& plan, std::span<const ShardReply> replies,
                               const MergeNotes& notes, std::string& out);
 

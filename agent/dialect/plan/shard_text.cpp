@@ -70,9 +70,8 @@ void append_names(std::string& out, TableNames how, std::span<const std::string>
 
 TextEdits name_edits(const Parsed& parsed, TableNames names) {
   TextEdits edits;
-  edits.push_back({.begin = parsed.table_begin, .end = parsed.table_end, .names = names});
-  if (parsed.other_end != 0)
-    edits.push_back({.begin = parsed.other_begin, .end = parsed.other_end, .names = names});
+  for (const auto& place : {parsed.table_place, parsed.other_place})
+    if (place.found()) edits.push_back({.begin = place.begin, .end = place.end, .names = names});
   return edits;
 }
 

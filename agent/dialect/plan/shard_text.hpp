@@ -49,7 +49,8 @@ struct NearDocument {
   std::string id;         ///< its digits
 };
 
-/// The edits that put the names of tables into the places of a request's body that name the table.
+/// The edits that put the names of tables into the places of a request's body that name the table;
+/// none if no place does.
 TextEdits name_edits(const Parsed& parsed, TableNames names);
 
 /// Appends `text` with the edits, for a mirror that names the table `tables`.

@@ -44,8 +44,8 @@ struct OptionValue {
 
 /// The edits that put in the table's name and set options.
 TextEdits call_edits(const CallStatement& call, std::span<const OptionValue> wanted) {
-  TextEdits edits{
-      {.begin = call.table_begin, .end = call.table_end, .names = TableNames::sql_text}};
+  const auto [begin, end] = call.table_place;
+  TextEdits edits{{.begin = begin, .end = end, .names = TableNames::sql_text}};
   for (const auto& [name, value] : wanted) {
     if (const auto* const given = call.option(name))
       edits.push_back({given->begin, given->end, fmt::to_string(value)});
@@ -80,12 +80,6 @@ std::optional<ClientError> plan_suggestions(std::string_view statement, const Ca
   if (stats == 0) wanted.push_back({"result_stats", 1});
   edits = call_edits(call, wanted);
   return std::nullopt;
-}
-
-/// The edits that put a mirror's names into the place of the statement that names the table; none
-/// if no place does.
-TextEdits statement_edits(const Parsed& parsed) {
-  return parsed.table_end == 0 ? TextEdits() : name_edits(parsed, TableNames::sql);
 }
 
 }  // namespace
@@ -163,8 +157,8 @@ void remove_part(TextEdits& edits, std::size_t begin, std::size_t end) {
 template <class Takes>
 TextEdits change_edits(const ChangeStatement& change, Takes takes) {
   const auto& rows = change.rows;
-  TextEdits edits{
-      {.begin = change.table_begin, .end = change.table_end, .names = TableNames::sql_first}};
+  const auto [table, behind] = change.table_place;
+  TextEdits edits{{.begin = table, .end = behind, .names = TableNames::sql_first}};
   if (change.columns_begin != 0 && !rows.empty() && rows[0].made_id != 0)
     edits.push_back({change.columns_begin, change.columns_begin, "id,"});
   bool any = false;
@@ -237,7 +231,7 @@ Plan plan_show(std::string_view statement, const ShowStatement& show, const Pars
         {.form = form, .table = show.object == Object::create_table ? show.table : std::string()});
   using Rows = RowsMerge::Rows;
   auto plan = plan_of_statement(statement, form);
-  plan.edits = statement_edits(parsed);
+  plan.edits = name_edits(parsed, TableNames::sql);
   plan.step = RowsMerge{.rows = threads ? Rows::concatenated : Rows::added, .form = form};
   return plan;
 }
@@ -245,7 +239,7 @@ Plan plan_show(std::string_view statement, const ShowStatement& show, const Pars
 Plan plan_for_one_shard(std::string_view statement, const Parsed& parsed, std::size_t shards,
                         OneShardSets how) {
   auto plan = plan_of_statement(statement, how.form);
-  plan.edits = statement_edits(parsed);
+  plan.edits = name_edits(parsed, TableNames::sql);
   if (shards > 1) plan.ask_only(0, shards);
   plan.step = std::move(how);
   return plan;

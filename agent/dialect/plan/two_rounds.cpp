@@ -53,7 +53,7 @@ void ask_for_hits(Plan& plan, PlannedSearch&& search) {
 void ask_for_rows(Plan& plan, ShardSelect&& select) {
   plan.request.body = plan.keep(std::move(select.statements));
   plan.edits = std::move(select.names);
-  plan.may_be_partial = !select.plan.scroll;
+  plan.may_be_partial = !select.plan.scroll || select.plan.offers_scroll;
   plan.merge_weight = merge_weight(select.plan);
   plan.step = std::move(select.plan);
 }
@@ -144,8 +144,8 @@ std::optional<ClientError> search_by(Plan& plan, const SqlSelect* asked, std::st
 }
 
 /// The numbers of the vector in the replies; empty: there is none.
-std::expected<std::string, std::variant<BadReply, ClientError>> find_vector(
-    const VectorRound& round, std::span<const ShardReply> replies) {
+std::expected<std::string, BadReply> find_vector(const VectorRound& round,
+                                                 std::span<const ShardReply> replies) {
   const auto& [attribute, id] = round.document;
   std::string found;
   for (std::size_t s = 0; s < replies.size(); ++s) {
@@ -160,10 +160,12 @@ std::expected<std::string, std::variant<BadReply, ClientError>> find_vector(
     auto vector = vector_numbers(**value);
     // The client may have named another attribute: no mirror is blamed.
     if (!vector)
-      return std::unexpected(ClientError{
-          400, fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
-                           "numbers of at most {} bytes",
-                           attribute, id, kLongestVector)});
+      return std::unexpected(BadReply{
+          s,
+          fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
+                      "numbers of at most {} bytes",
+                      attribute, id, kLongestVector),
+          400});
     if (found.empty()) found = *std::move(vector);
   }
   return found;
@@ -191,14 +193,14 @@ void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
   if (document) ask_for_vector(plan, {*std::move(document), &given}, TableNames::sql, layout);
 }
 
-NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies) {
+std::expected<bool, BadReply> begin_next_round(Plan& plan, std::span<const ShardReply> replies) {
   if (!plan.vector_round) return false;
   const auto vector = find_vector(*plan.vector_round, replies);
   if (!vector) return std::unexpected(vector.error());
   if (vector->empty()) return false;
   auto refusal = std::visit([&](const auto& asked) { return search_by(plan, asked, *vector); },
                             plan.vector_round->asked);
-  if (refusal) return std::unexpected(*std::move(refusal));
+  if (refusal) return std::unexpected(BadReply{0, std::move(refusal->reason), refusal->status});
   plan.vector_round.reset();
   plan.asked.clear();
   plan.needs_reply = true;

@@ -3,7 +3,6 @@
 #include <expected>
 #include <span>
 #include <string_view>
-#include <variant>
 
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/search/search_plan.hpp"
@@ -26,11 +25,9 @@ void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
 
 /// Takes the replies of a round of requests, given as to merge(). True: the answer needs another
 /// round, for which the plan has other requests now; at most one such round follows. False: merge()
-/// makes the answer of these replies. The error names a shard whose reply cannot be read, as that
-/// of merge(), or says why the replies show the query to be a mistake; the plan is unchanged then.
-/// Any thread, while no shard is asked.
-using NextRound = std::expected<bool, std::variant<BadReply, ClientError>>;
-NextRound begin_next_round(Plan& plan, std::span<const ShardReply> replies);
+/// makes the answer of these replies. After an error, which is as that of merge(), the plan is
+/// unchanged. Any thread, while no shard is asked.
+std::expected<bool, BadReply> begin_next_round(Plan& plan, std::span<const ShardReply> replies);
 
 /// Takes the error with which a shard has refused a round as the query's mistake. True: the query
 /// can be asked in another way, for which the plan has other requests now. So COUNT(DISTINCT …) is

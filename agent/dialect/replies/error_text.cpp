@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <iterator>
 
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_text.hpp"
@@ -96,15 +96,28 @@ std::string error_for_client(std::string_view error, const ClientStatement& stat
 }
 
 void Warnings::add(std::string_view text) {
-  if (text.empty()) return;
-  if (!text_.empty()) text_ += ";\n";
-  text_ += text;
+  if (!text.empty()) told_.push_back({std::string(text), std::nullopt});
 }
 
 void Warnings::add_of_shard(std::size_t shard, std::string_view escaped) {
   if (escaped.empty()) return;
-  const auto text = json_unescaped(escaped);
-  add(fmt::format("shard {}: {}", shard + 1, without_table(text)));
+  const auto whole = json_unescaped(escaped);
+  const auto text = without_table(whole);
+  const auto same = std::ranges::find(told_, text, &Told::text);
+  if (same == told_.end())
+    told_.push_back({std::string(text), shard});
+  else if (same->shard != shard)
+    same->shard.reset();
+}
+
+std::string Warnings::text() const {
+  std::string all;
+  for (const auto& [text, shard] : told_) {
+    if (!all.empty()) all += ";\n";
+    if (shard) fmt::format_to(std::back_inserter(all), "shard {}: ", *shard + 1);
+    all += text;
+  }
+  return all;
 }
 
 }  // namespace karmad

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace karmad {
 
@@ -28,19 +30,24 @@ struct ClientStatement {
 std::string error_for_client(std::string_view error, const ClientStatement& statement);
 
 /// The warning of a merged answer, plain text: what the balancer, the shards and the merge say.
+/// What several shards say alike is told once, without a shard.
 class Warnings {
  public:
   /// `own`: the balancer's.
-  explicit Warnings(std::string_view own) : text_(own) {}
+  explicit Warnings(std::string_view own) { add(own); }
 
   void add(std::string_view text);
   /// `escaped`: inside of a JSON string. Empty texts are ignored.
   void add_of_shard(std::size_t shard, std::string_view escaped);
 
-  const std::string& text() const { return text_; }
+  std::string text() const;
 
  private:
-  std::string text_;
+  struct Told {
+    std::string text;
+    std::optional<std::size_t> shard;  ///< the only one that says it; none: several, or no shard
+  };
+  std::vector<Told> told_;
 };
 
 }  // namespace karmad

@@ -53,6 +53,7 @@ constexpr std::string_view kMistakes[] = {
     "no such filter attribute",
     "sort-by attribute",  // … not found
     "sort-by:",
+    "no sort order defined",
     "group-by attribute",
     "group by attribute",
     "order by mva is undefined",
@@ -84,6 +85,7 @@ constexpr std::string_view kMistakes[] = {
     "cannot be used",
     "query is too complex",
     "query missing",
+    "suggests work only for keywords dictionary",  // CALL SUGGEST
     "without buddy",  // 501: /cli, and the mirror has no helper process for it
 };
 

@@ -114,6 +114,12 @@ std::span<const RawColumn> RawReplies::listed_columns(std::size_t number) const 
   return {};
 }
 
+/// Whether it is the whole answer to a SELECT with MATCH() from a percolate table: one column
+/// without a name and no rows. The server then does not carry out the statements that follow.
+bool RawReplies::is_without_match(const RawSet& set) const {
+  return set.columns == 0 && set.listed == 1 && columns_[set.first_column].name.empty();
+}
+
 bool RawReplies::read_reply(std::string_view body, RawSet* sets, LastSet last,
                             std::string_view& wrong) {
   const auto last_byte = body.find_last_not_of(kJsonSpace);
@@ -125,7 +131,7 @@ bool RawReplies::read_reply(std::string_view body, RawSet* sets, LastSet last,
   JsonCursor json(body);
   if (!take(json, '[')) return false;
   for (std::size_t i = 0; i < sets_each_; ++i) {
-    if (i != 0 && !take(json, ',')) return false;
+    if (i != 0 && !take(json, ',')) return i == 1 && is_without_match(sets[0]) && take(json, ']');
     if (i == 0 && sets_each_ == 2 && read_first_of_two(body, json, sets[0])) continue;
     const bool up_to_rows = last == LastSet::up_to_rows && i + 1 == sets_each_;
     if (!read_set(json, sets[i], known_[i], up_to_rows) || !sets[i].error.empty()) return false;

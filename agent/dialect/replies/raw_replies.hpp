@@ -76,6 +76,7 @@ class RawReplies {
     std::size_t count = 0;
   };
 
+  bool is_without_match(const RawSet& set) const;
   bool read_reply(std::string_view body, RawSet* sets, LastSet last, std::string_view& wrong);
   /// Finds the second set from the end of the reply, so that the rows of the first are not skipped.
   /// False, with `json` unchanged: the reply has another layout than the server's, or an error.

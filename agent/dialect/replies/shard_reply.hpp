@@ -58,10 +58,13 @@ struct MergeNotes {
   std::vector<ResultSet>* sets = nullptr;
 };
 
-/// A reply that merging cannot read.
+/// A reply that merging cannot read, or one that shows that the query has no answer.
 struct BadReply {
   std::size_t shard = 0;
   std::string reason;
+  /// The client's status where the reply is right, and shows the query to be a mistake: `reason` is
+  /// for the client. 0: it cannot be read.
+  int status = 0;
 };
 
 /// The answer to one of them.

@@ -69,13 +69,10 @@ enum class PassedAnswer : std::uint8_t {
 
 /// What the balancer must know of a query to route it and to retry it, and what it asks for.
 struct Parsed {
-  std::string table;  ///< empty: the first table of the dialect, for requests that name none
-  std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
-  std::size_t table_end = 0;
-  /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
-  std::size_t other_begin = 0;
-  std::size_t other_end = 0;
-  bool read = true;                 ///< may be sent more than once
+  std::string table;        ///< empty: the first table of the dialect, for requests that name none
+  ByteRange table_place{};  ///< the bytes of the body that name the table, quotes included
+  ByteRange other_place{};  ///< a second place after the first that names it (`table` and `index`)
+  bool read = true;         ///< may be sent more than once
   bool unclassified = false;        ///< not known to be a read: treated as an update
   bool should_use_primary = false;  ///< a read that replicas answer, but maybe with old data
   /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
@@ -102,25 +99,19 @@ struct Parsed {
     return should_use_primary ? SelectionClass::should_use_primary
                               : SelectionClass::may_use_secondary;
   }
-  /// Where the body names the table; an empty range: no such place.
-  void set_places(ByteRange first, ByteRange second) {
-    table_begin = first.begin;
-    table_end = first.end;
-    other_begin = second.begin;
-    other_end = second.end;
-  }
 };
 
 /// Appends `body`; in each place that names the table, `name` appends the text instead.
 template <class Name>
 void append_renamed(std::string& out, std::string_view body, const Parsed& parsed, Name name) {
-  out.append(body.substr(0, parsed.table_begin));
-  name();
-  if (parsed.other_end != 0) {
-    out.append(body.substr(parsed.table_end, parsed.other_begin - parsed.table_end));
+  std::size_t copied = 0;
+  for (const auto& place : {parsed.table_place, parsed.other_place}) {
+    if (!place.found()) continue;
+    out.append(body.substr(copied, place.begin - copied));
     name();
+    copied = place.end;
   }
-  out.append(body.substr(std::max(parsed.table_end, parsed.other_end)));
+  out.append(body.substr(copied));
 }
 
 }  // namespace karmad

@@ -66,10 +66,9 @@ struct SqlSelect {
   SqlSelect(SqlSelect&&) = default;
   SqlSelect& operator=(SqlSelect&&) = default;
 
-  std::string_view text;        ///< of the statement
-  std::string table;            ///< several: their names with commas between them; empty: no FROM
-  std::size_t table_begin = 0;  ///< in the statement, backquotes included
-  std::size_t table_end = 0;
+  std::string_view text;  ///< of the statement
+  std::string table;      ///< several: their names with commas between them; empty: no FROM
+  ByteRange table_place;  ///< in the statement, backquotes included
   ForeignForms foreign;
   QueryOptions options;
   bool scrolls = false;  ///< OPTION scroll
@@ -117,8 +116,7 @@ struct ChangeStatement {
 
   Verb verb = Verb::insert;
   std::string table;
-  std::size_t table_begin = 0;  ///< backquotes included
-  std::size_t table_end = 0;
+  ByteRange table_place;  ///< backquotes included
   ForeignForms foreign;
   std::size_t columns_begin = 0;  ///< of a list of columns without `id`; 0: there is none
   std::vector<Row> rows;          ///< of VALUES; empty: another form
@@ -149,8 +147,7 @@ struct CallOption {
 struct CallStatement {
   CallKind kind = CallKind::keywords;
   std::string table;
-  std::size_t table_begin = 0;  ///< of the argument that names it, quotes included
-  std::size_t table_end = 0;
+  ByteRange table_place;  ///< the argument that names it, quotes included
   std::vector<CallOption> options;
   std::size_t arguments_end = 0;  ///< of the bracket that ends the arguments
 
@@ -168,9 +165,8 @@ struct ShowStatement {
     server,          ///< SHOW SETTINGS, SHOW VARIABLES, CALL UUID_SHORT
   };
   Object object = Object::server;
-  std::string table;  ///< empty: it names none
-  std::size_t table_begin = 0;
-  std::size_t table_end = 0;
+  std::string table{};  ///< empty: it names none
+  ByteRange table_place{};
 };
 
 /// An assignment of SET.

@@ -31,6 +31,8 @@ class HitValues {
 
   void add(std::span<const std::string_view> row, std::size_t column) {
     const auto cell = row[column];
+    if (equals_literal(columns_[column].type, "bool") && (cell == "0" || cell == "1"))
+      return out_.add(cell == "1" ? "true" : "false");
     if (!is_string(cell)) return out_.add(cell);
     for (const auto& inside : plan_.json)
       if (position(inside.column, row.size()) == column)

@@ -28,14 +28,26 @@ void Deadlines::unlink(Deadline& deadline) {
   deadline.previous_ = deadline.next_ = nullptr;
 }
 
-void Deadlines::arm(Deadline& deadline, TimePoint at) {
+TimePoint Deadlines::arm(Deadline& deadline, TimePoint at) {
   deadline.disarm();
   // Rounded up, so that nothing expires early; a time in the past expires at the next tick.
-  const auto tick = std::max(at.time_since_epoch() / tick_ + 1, ticked_ + 1);
+  const auto tick = std::max(tick_of(at), ticked_ + 1);
   deadline.at_ = at;
   deadline.owner_ = this;
   ++count_;
   link(slots_[static_cast<std::size_t>(tick) % kSlots], deadline);
+  return end_of(tick);
+}
+
+std::optional<TimePoint> Deadlines::next_due() const {
+  if (empty()) return std::nullopt;
+  const auto last = ticked_ + static_cast<std::int64_t>(kSlots);
+  for (auto tick = ticked_ + 1; tick < last; ++tick) {
+    const auto& slot = slots_[static_cast<std::size_t>(tick) % kSlots];
+    for (const auto* node = slot.next_; node != &slot; node = node->next_)
+      if (tick_of(node->at_) <= tick) return end_of(tick);
+  }
+  return end_of(last);
 }
 
 void Deadlines::tick(TimePoint now) {

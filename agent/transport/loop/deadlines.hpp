@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "strategies/time.hpp"
 
@@ -35,7 +36,7 @@ class Deadline {
 };
 
 /// Deadlines of one worker, in a timing wheel: arming and disarming cost a few ns for any number,
-/// and one tick replaces a system timer per operation. The time is passed in; no clock is read.
+/// and one system timer serves all of them. The time is passed in; no clock is read.
 class Deadlines {
  public:
   /// The usual tick.
@@ -47,10 +48,14 @@ class Deadlines {
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  /// Arms `deadline` for `at`; replaces an earlier time.
-  void arm(Deadline& deadline, TimePoint at);
-  /// Calls the deadlines whose time has come. Call about once per tick.
+  /// Arms `deadline` for `at`; replaces an earlier time. Returns when tick() will call it.
+  TimePoint arm(Deadline& deadline, TimePoint at);
+  /// Calls the deadlines whose time has come. Call when next_due() has come, or about once per
+  /// tick.
   void tick(TimePoint now);
+  /// When tick() should be called next: when the first deadline is due, or after a revolution of
+  /// the wheel if none is due before; nothing while none is armed. Looks at the slots between.
+  std::optional<TimePoint> next_due() const;
   bool empty() const { return count_ == 0; }
 
  private:
@@ -59,6 +64,8 @@ class Deadlines {
   struct Anchor final : Deadline {
     void expired() override {}
   };
+  TimePoint end_of(std::int64_t tick) const { return TimePoint{tick * tick_}; }
+  std::int64_t tick_of(TimePoint at) const { return at.time_since_epoch() / tick_ + 1; }
   static void link(Deadline& head, Deadline& deadline);
   static void unlink(Deadline& deadline);
 

@@ -47,7 +47,10 @@ class Loop {
 
   /// Runs the loop on this thread until let_end() was called and no work is left.
   void run();
-  void let_end() { inbox_.let_end(); }
+  void let_end() {
+    ticks_.let_end();
+    inbox_.let_end();
+  }
 
   /// Runs `job` later on the loop's thread; from any thread.
   void post(Inbox::Job job);

@@ -6,6 +6,7 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kKeptHeads = 1 << 20;  // bytes; more is freed after a burst
+constexpr Micros kLook{20'000};              // pause between two looks at the watched streams
 
 }  // namespace
 
@@ -25,7 +26,7 @@ void LoopTurn::watch(TurnPeer& stream) {
   if (stream.watched_ != kNowhere) return;
   stream.watched_ = watched_.size();
   watched_.push_back(&stream);
-  if (!watch_.armed()) ticks_.arm(watch_, ticks_.lately());
+  if (!watch_.armed()) ticks_.arm(watch_, ticks_.lately() + kLook);
 }
 
 void LoopTurn::forget(TurnPeer& stream) noexcept {
@@ -86,7 +87,7 @@ void LoopTurn::Watch::expired() {
     turn_.forget(stream);
     stream.poll();
   }
-  if (!watched.empty()) turn_.ticks_.arm(*this, turn_.ticks_.lately() + Deadlines::kTick);
+  if (!watched.empty()) turn_.ticks_.arm(*this, turn_.ticks_.lately() + kLook);
 }
 
 }  // namespace karmad

@@ -27,7 +27,7 @@ class TurnPeer {
   /// Checks whether the stream has ended without an event.
   virtual void poll() = 0;
   std::size_t watched_ = std::size_t(-1);  ///< its index in the list of watched streams
-  /// The last read that may have hidden an end was less than a tick ago.
+  /// The last read that may have hidden an end came after the last look.
   bool fresh_ = false;
 };
 
@@ -88,7 +88,7 @@ class LoopTurn {
   /// Most bytes of bodies moved in one turn, and in one call: about half a millisecond.
   static constexpr std::size_t kMostBytes = 512 << 10;
 
-  /// Looks at `stream` one to two ticks after the last call, if it is reading then.
+  /// Looks at `stream` 20 to 50 ms after the last call, if it is reading then.
   void watch(TurnPeer& stream);
   /// Cancels watch().
   void forget(TurnPeer& stream) noexcept;

@@ -8,8 +8,9 @@
 
 namespace karmad {
 
-/// The deadlines of one loop, and the clock ticks that serve them while any is armed. The loop's
-/// thread only.
+/// The deadlines of one loop, and the timer that wakes it for the first of them. An idle loop
+/// sleeps until then; one that arms many deadlines wakes at each tick, which shows how late it
+/// runs. The loop's thread only.
 class Ticks {
  public:
   explicit Ticks(boost::asio::io_context& io) : coarse_(io, Deadlines::kTick), fine_(io) {}
@@ -19,13 +20,16 @@ class Ticks {
   /// Reads the clock (19 ns).
   static TimePoint now();
   /// The time of the last tick: a tick old, older if the loop is late. For deadlines of minutes.
-  /// Costs nothing while a deadline is armed.
-  TimePoint lately() const { return coarse_.ticking ? coarse_.ticked : now(); }
+  /// Costs nothing while the loop is busy.
+  TimePoint lately() const { return coarse_.busy ? coarse_.woke : now(); }
   void arm(Deadline& deadline, TimePoint at) { arm(coarse_, deadline, at); }
-  /// The same, at most a millisecond late instead of ten; the loop then wakes up as often.
+  /// The same, at most a millisecond late instead of ten.
   void arm_finely(Deadline& deadline, TimePoint at) { arm(fine_, deadline, at); }
 
-  LoopDelay delay;  ///< delay of the coarse ticks; any thread may read it
+  /// From now on no timer outlives the last deadline, so that a loop without work ends.
+  void let_end();
+
+  LoopDelay delay;  ///< of the timer for coarse deadlines; any thread may read it
 
  private:
   struct Wheel {
@@ -37,15 +41,20 @@ class Ticks {
                                       boost::asio::wait_traits<std::chrono::steady_clock>,
                                       boost::asio::io_context::executor_type>
         timer;
-    bool ticking = false;
-    TimePoint ticked{};  ///< the last tick, or the start of the first wait
+    TimePoint wakes = TimePoint::max();  ///< when the timer expires
+    TimePoint woke{};                    ///< when it did last
+    unsigned armed = 0;                  ///< deadlines since then
+    bool busy = false;                   ///< it wakes at each tick
   };
 
   void arm(Wheel& wheel, Deadline& deadline, TimePoint at);
-  void start(Wheel& wheel, TimePoint now);
+  void wake(Wheel& wheel, TimePoint at);
+  void wake_soon(Wheel& wheel);
+  void woken(Wheel& wheel);
 
   Wheel coarse_;
   Wheel fine_;
+  bool ends_ = false;
 };
 
 }  // namespace karmad

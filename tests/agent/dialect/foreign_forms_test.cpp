@@ -112,6 +112,28 @@ TEST(ForeignForms, AnOrderByNullIsNone) {
   EXPECT_EQ(for_engine("select t.id from two t order  by null"), "select id from two");
 }
 
+TEST(ForeignForms,
+     AKeyOfOrderByWithoutADirectionAscends) {  // as MySQL has it; an engine refuses it
+  const struct {
+    std::string_view statement, expected;
+  } cases[] = {
+      {"SELECT id FROM two ORDER BY price LIMIT 3",
+       "SELECT id FROM two ORDER BY price ASC LIMIT 3"},
+      {"select id from two order by a, b desc, c",
+       "select id from two order by a ASC, b desc, c ASC"},
+      {"SELECT id FROM two t ORDER BY t.price, `t`.`id` FACET brand ORDER BY COUNT(*)",
+       "SELECT id FROM two ORDER BY price ASC, `id` ASC FACET brand ORDER BY COUNT(*)"},
+      {"SELECT n FROM two ORDER BY meta.x, COUNT(*), desc ASC",
+       "SELECT n FROM two ORDER BY meta.x ASC, COUNT(*) ASC, desc ASC"},
+      {"SELECT id FROM two ORDER BY RAND() LIMIT 2", "SELECT id FROM two ORDER BY RAND() LIMIT 2"},
+      {"SELECT * FROM (SELECT id FROM two ORDER BY price) ORDER BY id LIMIT 5",
+       "SELECT * FROM (SELECT id FROM two ORDER BY price ASC) ORDER BY id ASC LIMIT 5"},
+      {"SELECT id FROM two ORDER BY price ASC, id DESC",
+       "SELECT id FROM two ORDER BY price ASC, id DESC"},
+  };
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
 TEST(ForeignForms, ASchemaBeforeATableIsLeftOut) {
   const struct {
     std::string_view statement, expected;
@@ -171,6 +193,10 @@ TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
       {"INSERT INTO two (a, b, id) VALUES (DEFAULT, DEFAULT, 3)",
        "INSERT INTO two ( id) VALUES ( 3)"},
       {"REPLACE INTO two (id, a) VALUES (3, DEFAULT)", "REPLACE INTO two (id ) VALUES (3 )"},
+      {"INSERT INTO two (id, a, b) VALUES (3, NULL, 'null'), (4, null, NULL)",
+       "INSERT INTO two (id, b) VALUES (3, 'null'), (4, NULL)"},
+      {"INSERT INTO two (a, id, b) VALUES (NULL, 3, DEFAULT)",
+       "INSERT INTO two ( id ) VALUES ( 3 )"},
       {"INSERT INTO two (a, id, b) VALUES (DEFAULT, , DEFAULT)",
        "INSERT INTO two ( id ) VALUES ( )"},
       // Not in every row, or nothing would be left: engines refuse it.

@@ -35,26 +35,47 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
     std::string_view own_path;
     std::string_view own_body;
   };
-  for (const auto& [method, path, body, own_path, own_body] :
-       {Case{"GET", "/products/_search", "", "/search", R"({"table":"products"})"},
-        Case{"POST", "/products/_search", " {\"size\":1}\n", "/search",
-             R"({"table":"products","size":1})"},
-        Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
-        Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
-             R"({"table":"products","query":{"match_all":{}},"limit":0})"},
-        Case{"GET", "/_count", R"({"index":"a"})", "/search", R"({"index":"a","limit":0})"},
-        Case{"POST", "/products/_update/7", R"({"doc":{"price":2}} )", "/update",
-             R"({"table":"products","id":7,"doc":{"price":2}})"},
-        Case{"PUT", "/products/_doc/7", R"({"price":2})", "/replace",
-             R"({"table":"products","id":7,"doc":{"price":2}})"},
-        Case{"POST", "/products/_doc", R"({"price":2})", "/insert",
-             R"({"table":"products","doc":{"price":2}})"},
-        Case{"PUT", "/products/_create/18446744073709551615", R"({"price":2})", "/insert",
-             R"({"table":"products","id":18446744073709551615,"doc":{"price":2}})"},
-        Case{"DELETE", "/products/_doc/7", "", "/delete", R"({"table":"products","id":7})"},
-        // JSON has no numbers with leading zeros.
-        Case{"DELETE", "/products/_doc/007", "", "/delete", R"({"table":"products","id":7})"},
-        Case{"DELETE", "/products/_doc/00", "", "/delete", R"({"table":"products","id":0})"}}) {
+  for (
+      const auto& [method, path, body, own_path, own_body] :
+      {Case{"GET", "/products/_search", "", "/search", R"({"table":"products"})"},
+       Case{"POST", "/products/_search", " {\"size\":1}\n", "/search",
+            R"({"table":"products","size":1})"},
+       Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
+       Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
+            R"({"table":"products","query":{"match_all":{}},"limit":0,"options":{"cutoff":0}})"},
+       Case{"GET", "/_count", R"({"index":"a"})", "/search",
+            R"({"index":"a","limit":0,"options":{"cutoff":0}})"},
+       Case{"POST", "/products/_search", R"({"query":{"term":{"n":5}}})", "/search",
+            R"({"table":"products","query":{"equals":{"n":5}}})"},
+       Case{
+           "POST", "/_search",
+           R"({"index":"a","query":{"bool":{"must_not":[{"term":{"ok":{"value":true}}},{"terms":{"n":[1,2.5]}}],"filter":{"term":{"id":7}}}}})",
+           "/search",
+           R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":true}},{"in":{"n":[1,2.5]}}],"filter":{"equals":{"id":7}}}}})"},
+       Case{"POST", "/a/_count",
+            R"({"query":{"constant_score":{"filter":{"term":{"n":5}},"boost":1.2}}})", "/search",
+            R"({"table":"a","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},
+       Case{
+           "POST", "/a/_search",
+           R"({"query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})",
+           "/search",
+           R"({"table":"a","query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})"},
+       Case{
+           "POST", "/a/_search",
+           R"({"query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})", "/search",
+           R"({"table":"a","query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})"},
+       Case{"POST", "/products/_update/7", R"({"doc":{"price":2}} )", "/update",
+            R"({"table":"products","id":7,"doc":{"price":2}})"},
+       Case{"PUT", "/products/_doc/7", R"({"price":2})", "/replace",
+            R"({"table":"products","id":7,"doc":{"price":2}})"},
+       Case{"POST", "/products/_doc", R"({"price":2})", "/insert",
+            R"({"table":"products","doc":{"price":2}})"},
+       Case{"PUT", "/products/_create/18446744073709551615", R"({"price":2})", "/insert",
+            R"({"table":"products","id":18446744073709551615,"doc":{"price":2}})"},
+       Case{"DELETE", "/products/_doc/7", "", "/delete", R"({"table":"products","id":7})"},
+       // JSON has no numbers with leading zeros.
+       Case{"DELETE", "/products/_doc/007", "", "/delete", R"({"table":"products","id":7})"},
+       Case{"DELETE", "/products/_doc/00", "", "/delete", R"({"table":"products","id":0})"}}) {
     const auto translated = translate_elastic(elastic_call(method, path, body));
     ASSERT_TRUE(translated) << path << ": " << translated.error().reason;
     EXPECT_EQ(translated->path, own_path) << path;

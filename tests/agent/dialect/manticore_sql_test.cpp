@@ -82,8 +82,7 @@ TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
     const auto parsed = kSql->parse(plain(c.statement));
     ASSERT_TRUE(parsed) << c.statement << parsed.error().reason;
     EXPECT_EQ(parsed->table, c.table);
-    EXPECT_EQ(c.statement.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
-              c.bytes);
+    EXPECT_EQ(parsed->table_place.in(c.statement), c.bytes);
     EXPECT_TRUE(parsed->read);
   }
 }

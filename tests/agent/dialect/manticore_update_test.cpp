@@ -32,8 +32,7 @@ TEST(Update, NamesItsTableAndTheBytesThatSayIt) {
     const auto parsed = updating.parse(path, body);
     ASSERT_TRUE(parsed) << parsed.error().reason;
     EXPECT_EQ(parsed->table, "products");
-    EXPECT_EQ(body.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
-              R"("pro\u0064ucts")");
+    EXPECT_EQ(parsed->table_place.in(body), R"("pro\u0064ucts")");
     EXPECT_FALSE(parsed->read) << "an update must not run twice";
   }
   EXPECT_EQ(updating.table_of("/delete", R"({"index":"t","id":1})"), "t");
@@ -106,7 +105,7 @@ TEST(Bulk, NamesOneTableOnEveryLine) {
     const auto parsed = updating.parse(path, kBulk);
     ASSERT_TRUE(parsed) << parsed.error().reason;
     EXPECT_EQ(parsed->table, "t");
-    EXPECT_EQ(kBulk.substr(parsed->table_begin, parsed->table_end - parsed->table_begin), "\"t\"");
+    EXPECT_EQ(parsed->table_place.in(kBulk), "\"t\"");
     EXPECT_FALSE(parsed->read);
   }
   EXPECT_EQ(updating.table_of("/bulk", R"({"delete":{"table":"t","id":1}})"), "t")

@@ -44,9 +44,8 @@ class Rounds {
   std::string told(const std::vector<std::string>& answers) {
     const auto more = begin_next_round(*plan_, replies(answers));
     if (more) return *more ? "next" : "merge";
-    if (const auto* mistake = std::get_if<ClientError>(&more.error()))
-      return fmt::format("{} {}", mistake->status, mistake->reason);
-    const auto& bad = std::get<BadReply>(more.error());
+    const auto& bad = more.error();
+    if (bad.status != 0) return fmt::format("{} {}", bad.status, bad.reason);
     return fmt::format("bad shard {}: {}", bad.shard, bad.reason);
   }
   std::string merged(const std::vector<std::string>& answers) const {

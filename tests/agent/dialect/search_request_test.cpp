@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -12,8 +14,7 @@ TEST(SearchRequest, NamesTheTableAndTheBytesThatSayIt) {
   const auto parsed = Searching().parse(body);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->table, "products");
-  EXPECT_EQ(body.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
-            R"("pro\u0064ucts")");
+  EXPECT_EQ(parsed->table_place.in(body), R"("pro\u0064ucts")");
   EXPECT_TRUE(parsed->read);
 }
 
@@ -44,6 +45,19 @@ TEST(SearchRequest, OfTableAndIndexTheSearchServerReadsTable) {
     EXPECT_EQ(searching.dialect().write(request, *parsed, tables, buffer).body, c.one_shard);
     EXPECT_EQ(searching.asked(c.body), c.several);
   }
+}
+
+TEST(SearchRequest, MayHaveNoAggregationWithoutAKindWhichEndsAServer) {
+  const Searching searching;
+  for (const auto* aggs : {R"({"h":{},"x":{}})", R"({"a":{"max":{"field":"n"}},"b\"":{ }})"}) {
+    const auto parsed =
+        searching.parse(fmt::format(R"({{"table":"t","limit":0,"aggs":{}}})", aggs));
+    ASSERT_FALSE(parsed) << aggs;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_TRUE(parsed.error().reason.ends_with("has no kind")) << parsed.error().reason;
+  }
+  for (const auto* aggs : {"{}", R"({"a":{"max":{}}})", R"({"a":{"x":{},"y":1}})", "[{}]"})
+    EXPECT_TRUE(searching.parse(fmt::format(R"({{"table":"t","aggs":{}}})", aggs))) << aggs;
 }
 
 TEST(OneShard, GetsItsNameTwiceIfTheRequestAlsoNamesAnotherTable) {

@@ -69,6 +69,14 @@ class Searching {
   std::unique_ptr<Dialect> dialect_;
 };
 
+/// The `aggs` that a shard is asked for, and what follows them; or why they are refused.
+inline std::string asked_aggs(std::string_view aggs) {
+  const auto asked =
+      Searching().asked(R"({"table":"t","limit":0,"aggs":)" + std::string(aggs) + "}");
+  const auto at = asked.find("\"aggs\":");
+  return at == asked.npos ? asked : asked.substr(at + 7, asked.size() - at - 8);
+}
+
 /// An answer of a shard, `hits` and `rest` spelled out.
 inline std::string answer(int total, std::string_view hits, std::string_view rest = "") {
   return R"({"took":1,"timed_out":false,"hits":{"total":)" + std::to_string(total) +

@@ -1,6 +1,7 @@
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/write/write_rows.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
+#include "tests/agent/dialect/select_planning.hpp"
 
 namespace karmad {
 namespace {
@@ -541,6 +542,36 @@ TEST(SelectMerge, NamesTheShardOfAReplyThatCannotBeRead) {
             "bad shard 0: its SHOW META is malformed or has no total_found");
   EXPECT_EQ(select_merged(plan, {good, R"([{"total":0,"error":"no field 'x'","warning":""}])"}),
             "bad shard 1: no field 'x'");
+}
+
+TEST(SelectMerge, TellsAWarningOfSeveralShardsOnce) {
+  const auto reply = [](std::string_view warning) {
+    return raw_reply({raw_set(kIdPrice, {}, warning), meta_set(0)});
+  };
+  const auto told = [&](const std::vector<std::string>& warnings) {
+    std::vector<std::string> replies;
+    for (const auto& warning : warnings) replies.push_back(reply(warning));
+    return select_merged(by_price(), replies);
+  };
+  const auto expected = [](std::string_view warning) {
+    return raw_reply({raw_set(kIdPrice, {}, warning)});
+  };
+  EXPECT_EQ(told({"use ANY()", "use ANY()"}), expected("use ANY()"));
+  EXPECT_EQ(told({"", "a", "b", "a"}), expected(R"(a;\nshard 3: b)"));
+  EXPECT_EQ(told({"", "a"}), expected("shard 2: a"));
+}
+
+TEST(SelectMerge, HitsHaveBooleansWhereRowsHaveNumbers) {
+  auto plan = select_planning::planned("SELECT id, ok, n FROM t ORDER BY id ASC").plan;
+  const auto reply = raw_reply({raw_set({"id:long long", "ok:bool", "n:long"},
+                                        {R"({"id":7,"ok":0,"n":0})", R"({"id":8,"ok":1,"n":1})"}),
+                                meta_set(2)});
+  const auto rows = select_merged(plan, {reply, reply});
+  EXPECT_TRUE(rows.contains(R"("ok":1,"n":1)")) << rows;
+  plan.form = RowForm::hits;
+  const auto hits = select_merged(plan, {reply, reply});
+  EXPECT_TRUE(hits.contains(R"("_source":{"ok":false,"n":0})")) << hits;
+  EXPECT_TRUE(hits.contains(R"("_source":{"ok":true,"n":1})")) << hits;
 }
 
 }  // namespace

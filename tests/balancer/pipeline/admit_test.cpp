@@ -22,7 +22,7 @@ struct AdmitHandle : testing::Asking {
         : bytes(std::string(with_head).append("\r\n")), body(with_body) {
       EXPECT_TRUE(parse_request_head(bytes, {}, head));
       query.emplace(test.worker, *test.worker.topology_now(), head, body, "::1");
-      query->admissions = &test.admissions;
+      query->client.admissions = &test.admissions;
       spawn([](Request& self, AdmitHandle& of) -> Task<void> {
         self.answer = co_await of.handle(*self.query);
       }(*this, test));
@@ -125,7 +125,7 @@ TEST_F(AdmitHandle, AClientThatLeavesFreesItsPlace) {  // AC-010
   admit("search_tickets = 1\n ticket_queue_depth = 1");
   std::optional<Request> first(std::in_place, *this, kSearch);
   Request gone(*this, kSearch);
-  gone.query->client_left = true;
+  gone.query->client.left = true;
   gone.query->stop();
   EXPECT_TRUE(gone.answer);
   const Request waits(*this, kSearch);
@@ -144,7 +144,7 @@ TEST_F(AdmitHandle, ReportsTheWaitOfARefusedRequest) {
   EXPECT_EQ(second.answer->status, 429);
   EXPECT_NE(second.answer->body.find("waited "), std::string::npos) << second.answer->body;
   EXPECT_NE(second.answer->body.find("ticket_queue_timeout"), std::string::npos);
-  EXPECT_GT(second.query->trace.queued, 0us);
+  EXPECT_GT(second.query->record.trace.queued, 0us);
   EXPECT_EQ(counted(Count::tickets_expired), 1U);
   EXPECT_EQ(counted(Count::tickets_refused), 1U);
 }
@@ -156,7 +156,7 @@ TEST_F(AdmitHandle, AFreeTicketIsGivenEvenAfterTheDeadline) {
   {
     const Request request(*this, late);
     ASSERT_TRUE(request.answer);
-    EXPECT_LE(request.query->deadline, Loop::now());
+    EXPECT_LE(request.query->resources.deadline, Loop::now());
     EXPECT_EQ(request.answer->status, 200);
     EXPECT_EQ(out(admission->searches), 1U);
   }

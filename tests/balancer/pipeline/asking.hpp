@@ -23,7 +23,7 @@ class Asking : public ::testing::Test {
     EXPECT_TRUE(state && *state == HeadState::complete) << head;
     const auto topology = worker.topology();
     Query query(worker, *topology, parsed, body, "::1");
-    if (leaves) query.client_left = true;
+    if (leaves) query.client.left = true;
     Answer answer;
     spawn([](H& asked, Query& with, Answer& told) -> Task<void> { told = co_await asked(with); }(
                                                       handle, query, answer));

@@ -13,7 +13,7 @@ namespace {
 struct ARoute : testing::Asking {
   Route route{[](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
     Answer answer;
-    answer.body.append(query.parsed.read ? "reads " : "writes ").append(table.name);
+    answer.body.append(query.request.parsed.read ? "reads " : "writes ").append(table.name);
     co_return answer;
   }};
   Answer post(std::string_view path, std::string_view body) {
@@ -72,7 +72,7 @@ TEST_F(ARoute, PlansOneStatementOfAScriptAgain) {
   seen.clear();
   static Scatter scatter;
   scatter = [](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
-    seen.emplace_back(query.parsed.read ? "reads " : "writes ").append(table.name);
+    seen.emplace_back(query.request.parsed.read ? "reads " : "writes ").append(table.name);
     query.plan_again = !query.former && seen.size() == 2;
     if (query.plan_again) co_return co_await query.replan(query, scatter);
     Answer answer;

@@ -17,10 +17,10 @@ struct TracedQuery : testing::Asking {
   /// Answers after one attempt.
   static Task<Answer> handle(Query& query) {
     open_trace(query);
-    query.operation = "search";
-    query.trace.table = "t";
-    auto attempt = query.trace.begin({.mirror = "a:1", .at = query.began});
-    attempt.end(query.began, Outcome::answered);
+    query.request.operation = "search";
+    query.record.trace.table = "t";
+    auto attempt = query.record.trace.begin({.mirror = "a:1", .at = query.record.began});
+    attempt.end(query.record.began, Outcome::answered);
     Answer answer;
     answer.body = "12345";
     close_trace(query, answer);

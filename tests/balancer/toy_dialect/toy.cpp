@@ -51,7 +51,7 @@ class Toy : public Dialect {
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
     const auto table = table_in(request.body);
     if (table.empty()) return std::unexpected(ClientError{400, "there is no table"});
-    return Parsed{.table = std::string(table), .table_end = table.size(), .read = reads_};
+    return Parsed{.table = std::string(table), .table_place = {0, table.size()}, .read = reads_};
   }
 
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,

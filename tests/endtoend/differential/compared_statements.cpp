@@ -106,10 +106,12 @@ std::string text_of_cli(const GeneratedStatement& statement, const std::string& 
   return out;
 }
 
-/// Vectors are strings in a merged answer.
+/// Vectors are strings in a merged answer. A table of the catalogue offers no token unasked.
 std::string text_of_hits(const std::string& body) {
   static const std::regex vector(R"re("embedding":"([^"]*)")re");
-  return std::regex_replace(without_took(body), vector, R"("embedding":[$1])");
+  static const std::regex token(R"re(,"scroll":"[^"]*")re");
+  return std::regex_replace(std::regex_replace(without_took(body), token, ""), vector,
+                            R"("embedding":[$1])");
 }
 
 std::string folded_case(std::string text) {

@@ -60,8 +60,7 @@ constexpr std::string_view kOtherMistakes[] = {
 
 constexpr std::string_view kUnmerged[] = {
     R"("sort":["_random"])", R"("search_after":[1])",
-    R"("limit":0,"aggs":{"a":{"percentiles":{"field":"price"}}})",
-    R"("limit":0,"aggs":{"a":{"cardinality":{"field":"price"}}})", R"("scroll":"abc")"};
+    R"("limit":0,"aggs":{"a":{"significant_terms":{"field":"price"}}})", R"("scroll":"abc")"};
 
 }  // namespace
 

@@ -118,6 +118,73 @@ std::optional<std::string_view> elastic_object(std::string_view body) {
   return whole_object(body);
 }
 
+/// `{"price":5}` and `{"price":{"value":5}}` as `"price":5`, if it is one number or boolean; else
+/// nothing.
+std::string exact_value(std::string_view term) {
+  PassedMembers fields(term);
+  const auto field = fields.next();
+  if (!field || fields.next()) return {};
+  auto value = field->value;
+  if (is_object(value)) value = last_member(value, "value");
+  if (value.empty() || is_string(value) || is_object(value) || is_array(value) || value == "null")
+    return {};
+  return fmt::format("\"{}\":{}", field->name, value);
+}
+
+/// `{"price":[5,7]}`, if these are numbers and there is no more in it.
+bool lists_numbers(std::string_view terms) {
+  PassedMembers fields(terms);
+  const auto field = fields.next();
+  if (!field || fields.next() || !is_array(field->value)) return false;
+  JsonCursor json(field->value);
+  JsonElements values(json);
+  bool numbers = false;
+  while (values.next()) {
+    const auto value = take_value(json);
+    if (!value || is_string(*value) || is_object(*value) || is_array(*value)) return false;
+    numbers = true;
+  }
+  return numbers && values.complete();
+}
+
+/// The query with the search server's own names for what has them: `term` and `terms` of numbers
+/// are `equals` and `in`, and a `constant_score` is its filter. Of texts they stay: whether the
+/// field is searched as words is known to the server only.
+std::string own_query(std::string_view query, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 20;
+  if (!is_object(query) || depth == kDeepest) return std::string(query);
+  if (const auto scored = last_member(query, "constant_score"); is_object(scored))
+    if (const auto filter = last_member(scored, "filter"); is_object(filter))
+      return own_query(filter, depth + 1);
+  std::string out = "{";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", out.size() > 1 ? "," : "", name, value);
+  };
+  PassedMembers members(query);
+  while (const auto member = members.next()) {
+    const auto& [name, value] = *member;
+    if (name == "term" && !exact_value(value).empty()) {
+      add("equals", fmt::format("{{{}}}", exact_value(value)));
+    } else if (name == "terms" && lists_numbers(value)) {
+      add("in", value);
+    } else if (is_array(value)) {  // of `bool`
+      std::string all;
+      JsonCursor json(value);
+      JsonElements elements(json);
+      while (elements.next())
+        if (const auto element = take_value(json))
+          all.append(all.empty() ? "" : ",").append(own_query(*element, depth + 1));
+      add(name, fmt::format("[{}]", all));
+    } else if (name == "bool" || name == "must" || name == "should" || name == "must_not" ||
+               name == "filter") {
+      add(name, own_query(value, depth + 1));
+    } else {
+      add(name, value);
+    }
+  }
+  return out += '}';
+}
+
 /// The search in `object`, of the path's table if it names one. Members of the URL take the place
 /// of the body's. A count reads only the query.
 std::string search_body(const ClientRequest& request, std::string_view object,
@@ -135,12 +202,16 @@ std::string search_body(const ClientRequest& request, std::string_view object,
     const auto replaces = [&](const UrlMember& each) {
       return each.parameter->name == member->name || each.parameter->alias == member->name;
     };
-    if (is_read(member->name) && std::ranges::none_of(of_url, replaces))
+    if (!is_read(member->name) || std::ranges::any_of(of_url, replaces)) continue;
+    if (member->name == "query")
+      add(member->name, own_query(member->value));
+    else
       add(member->name, member->value);
   }
   for (const auto& [parameter, value] : of_url)
     if (is_read(parameter->name)) add(parameter->name, value);
-  if (count) add("limit", "0");
+  // Without the cutoff a server does not count on, because no row is asked for.
+  if (count) body += R"(,"limit":0,"options":{"cutoff":0})";
   return body += '}';
 }
 
@@ -152,7 +223,8 @@ Translated translate_search(const ClientRequest& request, bool count) {
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
     return refused("the path names the table; leave out \"table\" and \"index\"");
-  const bool same = !count && !in_path && of_url->empty();
+  const bool same = !count && !in_path && of_url->empty() && !object->contains("\"term") &&
+                    !object->contains("\"constant_score\"");
   return TranslatedRequest{
       .path = "/search",
       .body = same ? std::string(*object) : search_body(request, *object, *of_url, count),
@@ -286,16 +358,13 @@ std::expected<std::string_view, std::string> bulk_document(std::string_view acti
 void append_engine_line(std::string& out, const BulkHeader& header, std::string_view document) {
   const auto& action = header.action;
   JsonLine line(out);
-  line.add(R"({")");
-  line.add(action == "update" || action == "delete"  ? std::string_view(action)
+  line.add(R"({")",
+           action == "update" || action == "delete"  ? std::string_view(action)
            : action == "index" && !header.id.empty() ? "replace"
-                                                     : "insert");
-  line.add(R"(":{"table":)");
-  line.add_quoted(header.table);
-  if (!header.id.empty()) line.add(R"(,"id":)");
-  line.add(std::string_view(header.id));
-  if (!document.empty()) line.add(R"(,"doc":)");
-  line.add(document);
+                                                     : "insert",
+           R"(":{"table":)", Quoted(header.table));
+  if (!header.id.empty()) line.add(R"(,"id":)", header.id);
+  if (!document.empty()) line.add(R"(,"doc":)", document);
   line.add("}}\n");
 }
 
@@ -419,9 +488,8 @@ std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
 
 void append_responses(std::string& to, std::span<const PartAnswer> answers, Micros took) {
   JsonLine out(to);
-  out.add(R"({"took":)");
-  out.add_number(std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
-  out.add(R"(,"responses":[)");
+  out.add(R"({"took":)", std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
+          R"(,"responses":[)");
   for (const auto& answer : answers) {
     if (&answer != &answers.front()) out.add(',');
     // Answers to searches have a status, and so have errors that karmad wrote.
@@ -430,10 +498,8 @@ void append_responses(std::string& to, std::span<const PartAnswer> answers, Micr
     if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
       out.add(*object);
     } else {
-      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")");
-      out.add(R"(,"status":)");
-      out.add_number(answer.status);
-      out.add('}');
+      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")",
+              R"(,"status":)", answer.status, '}');
     }
   }
   out.add("]}");

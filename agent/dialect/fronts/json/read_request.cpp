@@ -456,8 +456,21 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
         "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
         join.begin);
   parsed.table = request.table;
-  parsed.set_places(place, request.other_table_span());
+  parsed.table_place = place;
+  parsed.other_place = request.other_table_span();
   parsed.options = request.options;
+  return {};
+}
+
+}  // namespace
+
+namespace {
+
+/// An aggregation without members, which ends a search server; empty: there is none.
+std::string_view aggregation_without_kind(std::string_view aggregations) {
+  PassedMembers members(is_object(aggregations) ? aggregations : "{}");
+  while (const auto member = members.next())
+    if (is_object(member->value) && !PassedMembers(member->value).next()) return member->name;
   return {};
 }
 
@@ -465,8 +478,13 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
 
 std::expected<Parsed, ClientError> read_search(std::string_view body, unsigned max_depth) {
   std::expected<Parsed, ClientError> parsed;  // the only one, constructed in place
-  if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty())
+  if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty()) {
     parsed = refused(std::move(wrong));
+  } else if (const auto aggs = std::get<SearchRequest>(parsed->what)[Property::aggs];
+             aggs.found()) {
+    if (const auto name = aggregation_without_kind(aggs.in(body)); !name.empty())
+      parsed = refused(fmt::format("aggregation \"{}\" has no kind", json_unescaped(name)));
+  }
   return parsed;
 }
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/fronts/json/updates.hpp"
+#include "agent/dialect/fronts/json/read_request.hpp"
 
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
@@ -279,7 +279,8 @@ void set_update(Parsed& parsed, UpdateReader& reader, BulkBytes first, BulkBytes
   parsed.table = std::move(reader.table());
   parsed.read = false;
   parsed.answer = PassedAnswer::with_table;
-  parsed.set_places({first.begin, first.end}, {second.begin, second.end});
+  parsed.table_place = {first.begin, first.end};
+  parsed.other_place = {second.begin, second.end};
 }
 
 /// Adds a line that was read. Lines of one group follow each other.

@@ -113,8 +113,7 @@ SqlRefusal CallBuilder::find_table() {
   if (out_.table.find(',') != std::string::npos)
     return ClientError{
         400, fmt::format("CALL {}: '{}' names several tables; ask one", procedure, out_.table)};
-  out_.table_begin = argument.first.at;
-  out_.table_end = argument.end;
+  out_.table_place = {argument.first.at, argument.end};
   return std::nullopt;
 }
 

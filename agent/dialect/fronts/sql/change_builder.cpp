@@ -38,8 +38,7 @@ SqlRefusal ChangeBuilder::no_table_at(std::size_t at) const {
 SqlRefusal ChangeBuilder::set_table(const SqlToken& name) {
   if (name.inner().empty()) return no_table_at(name.at);
   out_.table = name.inner();
-  out_.table_begin = name.at;
-  out_.table_end = name.end();
+  out_.table_place = {name.at, name.end()};
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -147,7 +148,8 @@ std::vector<std::string> names_of_table(const Statement& statement) {
   return names;
 }
 
-/// Writes over the columns of an INSERT for which every row has DEFAULT, and these values.
+/// Writes over the columns of an INSERT for which every row has DEFAULT or NULL, and these values:
+/// a server has no NULL, and gives a column that is not named its default.
 class DefaultsRemover {
  public:
   explicit DefaultsRemover(std::string_view statement) : statement_(statement) {}
@@ -159,7 +161,7 @@ class DefaultsRemover {
     for (std::size_t i = 1; i < lists_.size(); ++i) {
       if (lists_[i].size() != removed.size()) return std::nullopt;
       for (std::size_t c = 0; c < removed.size(); ++c)
-        removed[c] = removed[c] && lower(lists_[i][c].in(statement_)) == "default";
+        removed[c] = removed[c] && is_no_value(lists_[i][c].in(statement_));
     }
     const auto any = [&](bool wanted) {
       return std::ranges::find(removed, wanted) != removed.end();
@@ -174,6 +176,11 @@ class DefaultsRemover {
 
  private:
   using List = std::vector<ByteRange>;
+
+  static bool is_no_value(std::string_view text) {
+    const auto word = lower(text);
+    return word == "default" || word == "null";
+  }
 
   /// The list of columns, then the rows; each as its parts between the commas.
   void read() {
@@ -212,6 +219,41 @@ class DefaultsRemover {
   std::string_view statement_;
   std::vector<List> lists_;
 };
+
+/// Where a direction is missing: behind the keys of ORDER BY without one, which a server refuses or
+/// leaves out of the order.
+void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
+  if (order.empty()) return;
+  for (const auto& key : split_list(order)) {
+    if (key.empty()) continue;
+    const auto& last = key.back();
+    const bool has_direction = key.size() > 1 && (last.is_word("asc") || last.is_word("desc"));
+    if (!has_direction && !last.is_word("null") && !key.front().is_word("rand"))
+      ends.push_back(last.end());
+  }
+}
+
+/// The SELECT without foreign forms, and with all directions; nothing: it is so already.
+std::optional<std::string> select_for_engines(std::string_view statement, const SqlSelect& select) {
+  const auto* const outer = select.outer.get();
+  std::vector<std::size_t> ends;
+  find_missing_directions(select.order, ends);
+  if (outer != nullptr) find_missing_directions(outer->order, ends);
+  std::optional<std::string> text;
+  if (select.foreign.any() || (outer != nullptr && outer->foreign.any())) {
+    auto names = names_of_table(select);
+    std::array<ByteRange, 2> aliases{select.foreign.alias_place};
+    if (outer != nullptr && !outer->foreign.alias.empty()) {
+      names.push_back(lower(outer->foreign.alias));
+      aliases[1] = outer->foreign.alias_place;
+    }
+    text = FormsRemover(statement, std::move(names)).run(aliases);
+  }
+  if (!ends.empty() && !text) text.emplace(statement);
+  std::ranges::sort(ends, std::greater());
+  for (const auto end : ends) text->insert(end, " ASC");
+  return text;
+}
 
 /// Writes over the name of the schema before a table, wherever both stand.
 class SchemaRemover {
@@ -296,17 +338,8 @@ std::optional<std::string> without_schema(std::string_view statement) {
 
 std::optional<std::string> without_foreign_forms(std::string_view statement,
                                                  const SqlStatement& read) {
-  if (const auto* const select = std::get_if<SqlSelect>(&read)) {
-    const auto* const outer = select->outer.get();
-    if (!select->foreign.any() && (outer == nullptr || !outer->foreign.any())) return std::nullopt;
-    auto names = names_of_table(*select);
-    std::array<ByteRange, 2> aliases{select->foreign.alias_place};
-    if (outer != nullptr && !outer->foreign.alias.empty()) {
-      names.push_back(lower(outer->foreign.alias));
-      aliases[1] = outer->foreign.alias_place;
-    }
-    return FormsRemover(statement, std::move(names)).run(aliases);
-  }
+  if (const auto* const select = std::get_if<SqlSelect>(&read))
+    return select_for_engines(statement, *select);
   const auto* const change = std::get_if<ChangeStatement>(&read);
   if (change == nullptr || !change->foreign.any()) return std::nullopt;
   if (change->makes_documents()) return DefaultsRemover(statement).run();

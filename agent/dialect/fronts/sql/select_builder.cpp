@@ -133,9 +133,9 @@ SqlRefusal SelectBuilder::add_table(const SqlToken& token) {
   if (name.empty()) return bad_select("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
     return bad_select(fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
-  if (out_.table.empty()) out_.table_begin = token.at;
+  if (out_.table.empty()) out_.table_place.begin = token.at;
   out_.table.append(out_.table.empty() ? "" : ",").append(name);
-  out_.table_end = token.end();
+  out_.table_place.end = token.end();
   return std::nullopt;
 }
 

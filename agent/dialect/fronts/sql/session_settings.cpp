@@ -1,4 +1,4 @@
-#include "agent/dialect/fronts/sql/session_settings.hpp"
+#include "agent/dialect/fronts/sql/sql_builders.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +37,7 @@ class SelectBuilder {
   /// Adds a token to the list of those that are kept. `depth`: of brackets, with the token's own.
   std::size_t keep(const SqlToken& token, int depth);
   SqlRefusal add_table(const SqlToken& token);
-  bool is_table_end(std::size_t at) const { return out_.table_end == at; }
+  bool is_table_end(std::size_t at) const { return out_.table_place.end == at; }
   bool has_several_tables() const { return out_.table.find(',') != out_.table.npos; }
 
   enum class Clause : unsigned char { items, group, within, having, order, limit, options };
@@ -104,7 +106,7 @@ class ChangeBuilder {
   bool has_verb() const { return !before_table_.empty(); }
   SqlRefusal set_table(const SqlToken& name);
   bool has_table() const { return !out_.table.empty(); }
-  bool is_table_end(std::size_t at) const { return out_.table_end == at; }
+  bool is_table_end(std::size_t at) const { return out_.table_place.end == at; }
   SqlRefusal no_table_at(std::size_t at) const;
   SqlRefusal after_table(const SqlToken& token) const;
 
@@ -174,5 +176,18 @@ class CallBuilder {
   std::optional<SqlToken> minus_;
   bool has_list_ = false;  ///< the present argument is a list
 };
+
+/// The assignments of a SET, whatever their variables and values are. Refused, with the reason:
+/// those of a server (GLOBAL, PERSIST), and what is no assignment. `tokens`: those behind SET.
+std::expected<std::vector<SessionSetting>, std::string> read_settings(
+    std::span<const SqlToken> tokens);
+
+/// Reads BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT and RELEASE SAVEPOINT, or says why
+/// it is none. `rest`: the tokens behind `verb`.
+std::expected<SessionStatement, std::string> read_transaction(const SqlToken& verb,
+                                                              std::span<const SqlToken> rest);
+
+/// Reads `KILL [CONNECTION | QUERY] number`. `rest`: the tokens behind KILL.
+std::expected<SessionStatement, std::string> read_kill(std::span<const SqlToken> rest);
 
 }  // namespace karmad

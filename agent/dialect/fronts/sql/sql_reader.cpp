@@ -9,7 +9,6 @@
 
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
-#include "agent/dialect/fronts/sql/session_settings.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/whole_number.hpp"
@@ -234,8 +233,7 @@ class SqlReader {
     const auto name = piece.token();
     done(ShowStatement{.object = object,
                        .table = std::string(name.inner()),
-                       .table_begin = name.at,
-                       .table_end = name.end()});
+                       .table_place = {name.at, name.end()}});
   }
   void show_create(SqlPiece word, SqlPiece name) {
     if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
@@ -415,9 +413,9 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
 }
 
 /// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, ORDER BY NULL,
-/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT of a column.
+/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT or NULL of a column.
 bool SqlReader::may_be_foreign() const {
-  if (kind_ == StatementKind::insert) return token_.is_word("default");
+  if (kind_ == StatementKind::insert) return token_.is_word("default") || token_.is_word("null");
   if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
     return before_.is_sign('=') || before_.is_sign('<') || before_.is_sign('>') ||
            before_.is_word("limit") || before_.is_word("offset") ||

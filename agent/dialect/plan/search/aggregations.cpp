@@ -50,22 +50,22 @@ constexpr Kind kKinds[] = {
 /// Which filters of the search apply to an aggregation: shards are told, merging is the same.
 constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters"};
 
-/// A kind whose results for parts of the data do not determine the result for all data.
-struct UnmergeableKind {
+/// A kind that is computed from all values of a field: shards are asked for `terms`.
+struct MeasureKind {
   std::string_view name;
-  std::string_view instead;
+  Measure::Is is;
 };
-constexpr std::string_view kHistogram =
-    "ask for a \"histogram\" of the field, whose buckets are merged exactly, and compute it from "
-    "their counts: it is off by at most the interval";
-constexpr std::string_view kDistinct =
-    "ask in SQL for COUNT(DISTINCT field), which is exact up to 100000 values of a shard";
-constexpr UnmergeableKind kUnmergeable[] = {
-    {"percentiles", kHistogram},   {"percentile_ranks", kHistogram},
-    {"mad", kHistogram},           {"median_absolute_deviation", kHistogram},
-    {"cardinality", kDistinct},    {"distinct", kDistinct},
-    {"count_distinct", kDistinct}, {"significant_terms", "ask for \"terms\""},
+constexpr MeasureKind kMeasures[] = {
+    {"cardinality", Measure::Is::distinct},
+    {"percentiles", Measure::Is::percentiles},
+    {"percentile_ranks", Measure::Is::ranks},
+    {"median_absolute_deviation", Measure::Is::deviation},
 };
+/// Most values of a shard of which a measure is computed: about 4 MB of reply, as for
+/// COUNT(DISTINCT …) of SQL.
+constexpr std::size_t kMostValues = 100'000;
+/// Of the search server.
+constexpr double kDefaultPercentiles[] = {1, 5, 25, 50, 75, 95, 99};
 
 template <class Words>
 bool is_one_of(std::string_view word, const Words& words) {
@@ -270,6 +270,33 @@ Refusal plan_ranges(Aggregation& aggregation, const Value& inner) {
   return std::nullopt;
 }
 
+/// Reads the numbers of percentiles and ranks, `values` (`percents` in Elasticsearch), and `keyed`.
+Refusal read_numbers(Aggregation& aggregation, const Value& inner) {
+  auto& measure = aggregation.measure;
+  const bool percentiles = measure.is == Measure::Is::percentiles;
+  if (!percentiles && measure.is != Measure::Is::ranks) return std::nullopt;
+  const auto* const keyed = member_of(&inner, "keyed");
+  if (keyed != nullptr && !keyed->IsBool())
+    return no(aggregation, "\"keyed\" must be true or false");
+  measure.keyed = keyed != nullptr && keyed->GetBool();
+  const auto* values = member_of(&inner, "values");
+  if (values == nullptr && percentiles) values = member_of(&inner, "percents");
+  if (values == nullptr && percentiles) {
+    measure.at.assign(std::begin(kDefaultPercentiles), std::end(kDefaultPercentiles));
+    return std::nullopt;
+  }
+  if (values == nullptr || !values->IsArray() || values->Empty() || values->Size() > kMostRanges)
+    return no(aggregation,
+              fmt::format("\"values\" must be an array of 1 to {} numbers", kMostRanges));
+  for (const auto& value : values->GetArray()) {
+    if (!value.IsNumber()) return no(aggregation, "\"values\" must be numbers");
+    measure.at.push_back(value.GetDouble());
+    if (percentiles && (measure.at.back() < 0 || measure.at.back() > 100))
+      return no(aggregation, "percentages must be from 0 to 100");
+  }
+  return std::nullopt;
+}
+
 /// Number of buckets to request of a shard when the best `size` are wanted. A bucket among the best
 /// of all shards may be missing in the reply of one shard, and its sum is then too small. Ten times
 /// `size`, at least 200, makes that rare; 1000 is the server's default limit.
@@ -316,25 +343,49 @@ class Planner {
     for (auto& member : body.GetObject()) {
       const auto word = text_of(member.name);
       if (is_one_of(word, kOrderWords) || is_one_of(word, kFilterWords)) continue;
-      const auto* const unmergeable = std::ranges::find(kUnmergeable, word, &UnmergeableKind::name);
-      if (unmergeable != std::end(kUnmergeable))
+      if (word == "significant_terms")
         return no(aggregation,
-                  fmt::format("{} cannot be merged: the table has several shards, and the results "
-                              "of shards do not determine it; {}",
-                              word, unmergeable->instead));
+                  "significant_terms cannot be merged: the table has several shards, and the "
+                  "results of shards do not determine it; ask for \"terms\"");
+      const auto* const measure = std::ranges::find(kMeasures, word, &MeasureKind::name);
+      const bool measures = measure != std::end(kMeasures) && inner == nullptr;
       const auto* const kind = std::ranges::find(kKinds, word, &Kind::name);
-      if (kind == std::end(kKinds) || inner != nullptr)
+      if (inner != nullptr || (kind == std::end(kKinds) && !measures))
         return no(aggregation, fmt::format("{} is not known", word));
       if (!member.value.IsObject())
         return no(aggregation, fmt::format("{} must be an object", word));
+      inner = &member.value;
+      if (measures) {
+        if (auto refusal = plan_measure(aggregation, measure->is, *inner)) return refusal;
+        member.name.SetString("terms");
+        continue;
+      }
       aggregation.merging = kind->merging;
       aggregation.fold = kind->fold;
-      inner = &member.value;
     }
     if (inner == nullptr) return no(fmt::format("aggregation \"{}\" has no kind", name));
-    if (aggregation.merging == Merging::metric) return std::nullopt;
+    if (aggregation.merging == Merging::metric || aggregation.merging == Merging::values)
+      return std::nullopt;
     if (aggregation.merging == Merging::ranges) return plan_ranges(aggregation, *inner);
     return plan_ordered(aggregation, body, *inner);
+  }
+
+  /// Asks for all values of the field instead. Their order does not matter, and what the client
+  /// says of a digest neither: the measure is exact.
+  Refusal plan_measure(Aggregation& aggregation, Measure::Is is, Value& inner) {
+    const auto* const field = member_of(&inner, "field");
+    if (field == nullptr || !field->IsString()) return no(aggregation, "it has no field");
+    aggregation.merging = Merging::values;
+    aggregation.measure.is = is;
+    aggregation.asked = kMostValues;
+    aggregation.sources.push_back({.kind = key_kind(text_of(field))});
+    if (auto refusal = read_numbers(aggregation, inner)) return refusal;
+    plan_.most_buckets = std::max(plan_.most_buckets, aggregation.asked);
+    Value terms(rapidjson::kObjectType);
+    terms.AddMember("field", Value(*field, pool_), pool_);
+    terms.AddMember("size", static_cast<std::uint64_t>(aggregation.asked), pool_);
+    inner = std::move(terms);
+    return std::nullopt;
   }
 
   Refusal plan_ordered(Aggregation& aggregation, Value& body, Value& inner) {

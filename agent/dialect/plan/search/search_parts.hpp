@@ -84,7 +84,8 @@ std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
                                                     std::string_view vector = {});
 
 /// `text`: the bytes of the request's `aggs`, empty if there is none. Refuses what cannot be merged
-/// from the shards' results: nested aggregations, percentiles, distinct counts, unknown kinds.
+/// from the shards' results: nested aggregations, unknown kinds. For percentiles and numbers of
+/// distinct values shards are asked for all values.
 std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
                                                               const SearchPage& page);
 

@@ -46,7 +46,8 @@ bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) 
   for (const auto& key : draft.order) {
     const auto name = columns.name_of(key.by);
     append_key(out.order, name, key.descending);
-    if (draft.options.scroll) out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
+    if (draft.options.scroll || draft.offers_scroll)
+      out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
     out.rows.order.push_back(draft.row_key(columns, key));
     const auto* const item = columns.item(key.by);
     if ((item != nullptr ? item->canonical : key.by.canonical) == "id") return true;
@@ -106,6 +107,10 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   draft.add_json(columns, rows);
   if (draft.options.scroll)
     if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
+
+  const bool is_kept = by_id && rows.order.size() <= kMostSqlServerKeys &&
+                       std::ranges::none_of(rows.order, &RowKey::as_text);
+  if (draft.offers_scroll && !is_kept) rows.scroll_names.clear();
 
   out.hidden = columns.settle(rows);
   return out;

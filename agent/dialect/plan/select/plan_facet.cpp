@@ -11,12 +11,14 @@ namespace {
 /// A facet's columns: its items, hidden keys, COUNT(DISTINCT …), COUNT(*).
 class FacetPlanner {
  public:
-  FacetPlanner(SelectDraft& draft, const FacetClause& facet) : draft_(draft), facet_(facet) {}
+  FacetPlanner(SelectDraft& draft, const FacetClause& facet)
+      : draft_(draft), facet_(facet), columns_(items_, draft.names) {}
 
   std::expected<FacetDraft, ClientError> run() {
     Refusal why;
-    if ((why = read()) || (why = plan_keys()) || (why = plan_counts()) || (why = plan_order()))
-      return std::unexpected(*std::move(why));
+    if ((why = read())) return std::unexpected(*std::move(why));
+    plan_keys();
+    if ((why = plan_counts()) || (why = plan_order())) return std::unexpected(*std::move(why));
     plan_size();
     return std::move(out_);
   }
@@ -50,69 +52,35 @@ class FacetPlanner {
     return std::nullopt;
   }
 
-  std::optional<std::size_t> column_of(const SelectItem& wanted) const {
-    if (const auto shown = shown_column(wanted)) return shown;
-    for (std::size_t i = 0; i < by_.size(); ++i)
-      if (by_[i].canonical == wanted.canonical) return out_.rows.group[i].at;
-    return std::nullopt;
+  std::optional<ColumnAt> column_of(const SelectItem& wanted) const {
+    if (const auto* const shown = columns_.item(wanted))
+      return columns_.of_item(static_cast<std::size_t>(shown - items_.data()));
+    const auto key = std::ranges::find(by_, wanted.canonical, &SelectItem::canonical);
+    if (key == by_.end()) return std::nullopt;
+    return out_.rows.group[static_cast<std::size_t>(key - by_.begin())];
   }
 
-  const std::string& next_hidden() {
-    return out_.rows.hidden_names.emplace_back(draft_.names.next());
-  }
-
-  Refusal plan_keys() {
+  void plan_keys() {
     auto& rows = out_.rows;
     rows.grouped = true;
-    std::string hidden;
     std::string names;
     for (std::size_t i = 0; i < by_.size(); ++i) {
-      const auto shown = facet_.by.empty() ? std::optional(i) : shown_column(by_[i]);
-      auto name = std::string(text_of(by_[i].expression));
-      if (!shown) {
-        const auto& alias = next_hidden();
-        hidden += fmt::format(", {} AS {}", name, alias);
-        if (!is_plain_key(by_[i].expression)) name = alias;
-      }
-      rows.group.push_back({shown.value_or(items_.size() + rows.hidden), false});
-      if (!shown) ++rows.hidden;
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-      key_names_.push_back(std::move(name));
+      const auto& key = by_[i];
+      const bool shown = facet_.by.empty() || columns_.item(key) != nullptr;
+      rows.group.push_back(facet_.by.empty() ? columns_.of_item(i) : columns_.of(key));
+      key_names_.push_back(shown ? std::string(text_of(key.expression)) : columns_.name_of(key));
+      names.append(names.empty() ? "" : ", ").append(key_names_.back());
     }
-    if (!facet_.by.empty()) hidden += add_best_row();
-    const bool with_json = add_json(hidden);
     rows.exact =
         std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
-    out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), hidden);
-    if (!facet_.by.empty() || with_json) out_.text += fmt::format(" BY {}", names);
-    return std::nullopt;
-  }
-
-  /// With BY, the items are those of the group's best row, in the server's default order.
-  std::string add_best_row() {
-    std::string hidden;
-    auto& rows = out_.rows;
-    for (const std::string_view key : {"weight()", "id"}) {
-      hidden += fmt::format(", {} AS {}", key, next_hidden());
-      rows.within.push_back({{items_.size() + rows.hidden++, false}, key == "weight()", false});
-    }
-    return hidden;
-  }
-
-  /// Hits show the first item.
-  bool add_json(std::string& hidden) {
-    auto path = draft_.json_path(items_.front());
-    if (!path) return false;
-    auto& rows = out_.rows;
-    hidden += fmt::format(", {} AS {}", path->attribute, next_hidden());
-    rows.json.push_back({{0}, {items_.size() + rows.hidden++}, std::move(path->steps)});
-    return true;
-  }
-
-  std::optional<std::size_t> shown_column(const SelectItem& key) const {
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      if (items_[i].alias == key.canonical || items_[i].canonical == key.canonical) return i;
-    return std::nullopt;
+    // With BY, the items are those of the group's best row, in the server's default order.
+    if (!facet_.by.empty())
+      rows.within = {{columns_.of("weight()", "weight()"), true}, {columns_.of("id", "id")}};
+    if (auto path = draft_.json_path(items_.front()))  // hits show the first item
+      rows.json.push_back(
+          {{0}, columns_.of(path->attribute, path->attribute), std::move(path->steps)});
+    out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), columns_.settle(rows));
+    if (rows.hidden != 0) out_.text += fmt::format(" BY {}", names);
   }
 
   Refusal plan_counts() {
@@ -184,7 +152,7 @@ class FacetPlanner {
     if (distinct_ && (by.canonical == distinct_name_ || by.canonical == "@distinct"))
       return *distinct_;
     if (is_of_facet(by)) return out_.rows.group.front();
-    if (const auto column = column_of(by)) return ColumnAt{*column, false};
+    if (const auto column = column_of(by)) return *column;
     return std::unexpected(unmergeable_at(at, "the order of a facet by something else",
                                           "order it by its own columns or COUNT(*)"));
   }
@@ -222,6 +190,7 @@ class FacetPlanner {
   SelectDraft& draft_;
   const FacetClause& facet_;
   std::vector<SelectItem> items_;
+  ShardColumns columns_;
   std::vector<SelectItem> by_;
   std::vector<std::string> key_names_;  // as the shards' statement has them
   ColumnAt count_;

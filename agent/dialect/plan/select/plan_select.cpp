@@ -121,9 +121,13 @@ struct OrderBefore {
 /// Finds the page of a scroll, and its order if the statement has none.
 std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& place,
                                         OrderBefore& before, SelectPlan& plan) {
-  if (!draft.options.scroll) return std::nullopt;
-  if (draft.is_grouped() || draft.clauses.knn || !draft.clauses.facets.empty())
-    return ClientError{400, "groups, facets and KNN() cannot scroll; page with LIMIT"};
+  const bool scrolls = !draft.is_grouped() && !draft.clauses.knn && draft.clauses.facets.empty();
+  if (!draft.options.scroll) {
+    draft.offers_scroll = scrolls && !draft.options.refuses_scroll && draft.form == RowForm::hits &&
+                          draft.clauses.outer == nullptr;
+    return std::nullopt;
+  }
+  if (!scrolls) return ClientError{400, "groups, facets and KNN() cannot scroll; page with LIMIT"};
   if (draft.options.scroll->empty()) {
     plan.scroll.emplace(place, text_of(draft.clauses.order));
     return std::nullopt;
@@ -206,6 +210,8 @@ std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace
   if ((why = plan_facets(draft, plan, facets))) return why;
   write_statements(draft, rows, facets, select);
   plan.rows = std::move(rows.rows);
+  plan.offers_scroll = draft.offers_scroll && !plan.rows.scroll_names.empty();
+  if (plan.offers_scroll) plan.scroll.emplace(place, text_of(clauses.order));
   plan.pairs = std::move(draft.pairs);
   return std::nullopt;
 }

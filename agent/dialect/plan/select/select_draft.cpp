@@ -43,6 +43,7 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
             wrong_at(at, "scroll must be 1, or the token of the page before in quotes"));
       if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
       if (number && *number == 1) options.scroll.emplace();
+      options.refuses_scroll = number && *number == 0;
       continue;
     }
     if (number && (name == "retry_count" || name == "retry_delay" || name == "agent_query_timeout"))

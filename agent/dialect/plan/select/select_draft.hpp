@@ -164,6 +164,7 @@ struct ShardOptions {
   std::optional<std::size_t> max_matches;  ///< as the client wrote it; not in `others`
   /// The token of OPTION scroll, empty with `scroll = 1`; not in `others`.
   std::optional<std::string> scroll;
+  bool refuses_scroll = false;  ///< `scroll = 0`
   /// Separated by commas. Without retry_count, retry_delay and agent_query_timeout, which the
   /// balancer obeys.
   std::string others;
@@ -194,6 +195,7 @@ struct SelectDraft {
   std::vector<OrderKey> outer;  ///< ORDER BY around the brackets in which the SELECT stands
   ShardOptions options;
   RowForm form = RowForm::raw;
+  bool offers_scroll = false;  ///< as SelectPlan::offers_scroll, if the order allows it
 
   HiddenNames names;
   std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to

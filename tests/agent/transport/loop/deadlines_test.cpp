@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
+#include <random>
 #include <vector>
 
 namespace karmad {
@@ -110,6 +112,47 @@ TEST(Deadlines, MayBeDisarmedDestroyedAndArmedFromWithinOneThatExpires) {
   deadlines.tick(at(50ms));
   EXPECT_EQ(first.times, 3);
   EXPECT_TRUE(deadlines.empty());
+}
+
+TEST(Deadlines, TellWhenTheNextOneIsDue) {
+  for (const Micros start : {0us, 3us, 987'654'321us})
+    for (const Micros distance : {0us, 1us, 10'000us, 123'456us, 5'109'999us}) {
+      Deadlines deadlines;
+      deadlines.tick(at(start));
+      EXPECT_EQ(deadlines.next_due(), std::nullopt);
+      Noted soon;
+      Noted late;
+      EXPECT_GT(deadlines.arm(late, at(start + distance + 40s)), at(start + distance));
+      const auto due = deadlines.arm(soon, at(start + distance));
+      EXPECT_EQ(deadlines.next_due(), due) << distance.count();
+      EXPECT_GT(due, at(start + distance));
+      EXPECT_LE(due, at(start + distance + 2 * Deadlines::kTick));
+      deadlines.tick(due - 1us);
+      EXPECT_EQ(soon.times, 0);
+      deadlines.tick(due);
+      EXPECT_EQ(soon.times, 1) << distance.count();
+      EXPECT_EQ(late.times, 0);
+    }
+}
+
+TEST(Deadlines, AreAllCalledInTimeByWhoSleepsUntilTheNextOneIsDue) {
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    std::minstd_rand random(seed);
+    Deadlines deadlines;
+    std::array<Noted, 200> noted;
+    deadlines.tick(at(1s));
+    for (auto& each : noted) deadlines.arm(each, at(1s + Micros{random() % 100'000'000}));
+    for (std::size_t i = 0; i < noted.size(); i += 3) noted[i].disarm();
+    for (int wakes = 0; auto next = deadlines.next_due(); ++wakes) {
+      ASSERT_LT(wakes, 400);
+      deadlines.tick(*next);
+      for (std::size_t i = 0; i < noted.size(); ++i) {
+        const bool due = i % 3 != 0 && noted[i].due() + Deadlines::kTick <= *next;
+        ASSERT_TRUE(!due || noted[i].times == 1) << i;
+      }
+    }
+    for (std::size_t i = 0; i < noted.size(); ++i) EXPECT_EQ(noted[i].times, i % 3 == 0 ? 0 : 1);
+  }
 }
 
 }  // namespace
