@@ -52,18 +52,18 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
            R"({"index":"a","query":{"bool":{"must_not":[{"term":{"ok":{"value":true}}},{"terms":{"n":[1,2.5]}}],"filter":{"term":{"id":7}}}}})",
            "/search",
            R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":true}},{"in":{"n":[1,2.5]}}],"filter":{"equals":{"id":7}}}}})"},
-       Case{"POST", "/a/_count",
+       Case{"POST", "/products/_count",
             R"({"query":{"constant_score":{"filter":{"term":{"n":5}},"boost":1.2}}})", "/search",
-            R"({"table":"a","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},
+            R"({"table":"products","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},
        Case{
-           "POST", "/a/_search",
+           "POST", "/products/_search",
            R"({"query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})",
            "/search",
-           R"({"table":"a","query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})"},
+           R"({"table":"products","query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})"},
        Case{
-           "POST", "/a/_search",
+           "POST", "/products/_search",
            R"({"query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})", "/search",
-           R"({"table":"a","query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})"},
+           R"({"table":"products","query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})"},
        Case{"POST", "/products/_update/7", R"({"doc":{"price":2}} )", "/update",
             R"({"table":"products","id":7,"doc":{"price":2}})"},
        Case{"PUT", "/products/_doc/7", R"({"price":2})", "/replace",
@@ -100,8 +100,9 @@ TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
             R"({"table":"products","from":2,"limit":5,"sort":[{"price":"desc"},"id"],)"
             R"("_source":["title","price"]})"},
        Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
-       Case{"/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",
-            R"({"table":"products","query":{"query_string":"x"},"limit":0})"}}) {
+       Case{
+           "/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",
+           R"({"table":"products","query":{"query_string":"x"},"limit":0,"options":{"cutoff":0}})"}}) {
     const auto translated = translate_elastic(elastic_call("GET", path, body, query));
     ASSERT_TRUE(translated) << query << ": " << translated.error().reason;
     EXPECT_EQ(translated->body, own_body) << query;
@@ -444,7 +445,7 @@ TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {
   ASSERT_TRUE(plan) << plan.error().reason;
   const std::string_view done = R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false})";
   // The text is cut within a character.
-  const auto error = fmt::format(R"({{"error":"{}{}{}"}})", std::string(80, 'x'), "€€€€€€",
+  const auto error = fmt::format(R"({{"error":"{}{}{}"}})", std::string(89, 'x'), "€€€€€€",
                                  std::string(1'000'000, 'y'));
   for (const bool fails : {false, true}) {
     const std::array<ChangeReply, 2> replies{

@@ -211,7 +211,10 @@ std::string search_body(const ClientRequest& request, std::string_view object,
   for (const auto& [parameter, value] : of_url)
     if (is_read(parameter->name)) add(parameter->name, value);
   // Without the cutoff a server does not count on, because no row is asked for.
-  if (count) body += R"(,"limit":0,"options":{"cutoff":0})";
+  if (count) {
+    add("limit", "0");
+    add("options", R"({"cutoff":0})");
+  }
   return body += '}';
 }
 
