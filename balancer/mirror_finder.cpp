@@ -16,8 +16,8 @@ DnsSettings dns_settings(const InstanceSettings& searchd) {
           .tries = searchd.dns_tries.value};
 }
 
-MirrorFinder::MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainDoor> door,
-                           DnsSettings dns, SourceBoard& board, Hooks hooks)
+MirrorFinder::MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainThreadExecutor> door,
+                           DnsSettings dns, SourceStatus& board, Hooks hooks)
     : main_(main),
       hooks_(std::move(hooks)),
       discovery_(door, dns, board,

@@ -18,8 +18,8 @@ class MirrorFinder {
     std::function<void()> changed;  ///< found() is new; changes that come together are one
   };
 
-  MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainDoor> door, DnsSettings dns,
-               SourceBoard& board, Hooks hooks);
+  MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainThreadExecutor> door,
+               DnsSettings dns, SourceStatus& board, Hooks hooks);
 
   /// Follows the sources and names of the file, and waits up to half a second for the first
   /// answers. `last`: the answers of a former process. `keeps_gone`: also shards that a source has

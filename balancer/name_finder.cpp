@@ -79,8 +79,8 @@ std::string source_name(const NameQuestion& question) {
   return fmt::format("{} {}", question.srv ? "srv" : "name", question.host);
 }
 
-NameFinder::NameFinder(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board,
-                       Hooks hooks)
+NameFinder::NameFinder(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns,
+                       SourceStatus& board, Hooks hooks)
     : door_(std::move(door)),
       dns_(std::move(dns)),
       board_(board),

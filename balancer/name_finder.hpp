@@ -12,7 +12,7 @@
 #include "agent/transport/dns.hpp"
 #include "balancer/discovery/found.hpp"
 #include "balancer/discovery/mirror_source.hpp"
-#include "balancer/discovery/source_board.hpp"
+#include "balancer/discovery/source_status.hpp"
 #include "balancer/topology/topology.hpp"
 
 namespace karmad {
@@ -39,7 +39,8 @@ class NameFinder {
     std::function<void()> addresses_changed;  ///< an agent has other addresses
   };
 
-  NameFinder(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
+  NameFinder(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
+             Hooks hooks);
 
   /// The last answers of a former process: they count for new names until these have others.
   void remember(std::map<NameQuestion, FoundName> last) { remembered_ = std::move(last); }
@@ -81,9 +82,9 @@ class NameFinder {
   bool give(Agent& agent, const Name& name, bool at_start) const;
   void start_ticking();
 
-  const std::shared_ptr<MainDoor> door_;
+  const std::shared_ptr<MainThreadExecutor> door_;
   const DnsSettings dns_;
-  SourceBoard& board_;
+  SourceStatus& board_;
   const Hooks hooks_;
   boost::asio::steady_timer timer_;
   std::map<NameQuestion, Name> names_;
@@ -96,7 +97,7 @@ class NameFinder {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-/// The name of a question among the sources (SourceBoard).
+/// The name of a question among the sources (SourceStatus).
 std::string source_name(const NameQuestion& question);
 
 }  // namespace karmad

@@ -55,7 +55,7 @@ struct Hooks {
 /// these into topologies for the workers; starts, ends, and is replaced by a successor. Handles the
 /// signals to stop (TERM, INT), to reload the configuration (HUP), to reopen the access log (USR1)
 /// and to start a successor (USR2).
-class Server : private AdminDesk {
+class Server : private AdminApi {
  public:
   /// `log`: for lines on standard error that are not spdlog's.
   Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
@@ -162,9 +162,9 @@ class Server : private AdminDesk {
   OperatorLog operator_log_{events_};
   MirrorWatch mirror_watch_{operator_log_};
   WorkerFleet fleet_;
-  SourceBoard sources_{events_};
+  SourceStatus sources_{events_};
   asio::io_context main_;
-  const std::shared_ptr<MainDoor> door_ = std::make_shared<MainDoor>(main_);
+  const std::shared_ptr<MainThreadExecutor> door_ = std::make_shared<MainThreadExecutor>(main_);
   std::unique_ptr<MirrorFinder> mirrors_;
   std::vector<Listen> bound_;    ///< with the ports that were chosen
   std::string refused_mirrors_;  ///< the last error of adopt_mirrors()

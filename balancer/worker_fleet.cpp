@@ -50,7 +50,7 @@ void WorkerFleet::create(std::shared_ptr<const Topology> topology, std::uint64_t
   shared_.limits.admission = admission_.get();
   const auto threads = settings.long_work_threads.value;
   helpers_ =
-      std::make_unique<HelperPool>(threads == 0 ? count_ : threads, settings.long_work_queue.value);
+      std::make_unique<ThreadPool>(threads == 0 ? count_ : threads, settings.long_work_queue.value);
   shared_.process.helpers = helpers_.get();
   workers_.resize(count_);
   for (unsigned i = 0; i < count_; ++i)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/mirrors/ping.hpp"
-#include "agent/transport/loop/helper_pool.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/worker.hpp"
 #include "balancer/ingress/acceptor.hpp"
@@ -69,7 +69,7 @@ class WorkerFleet {
   MirrorWatch& mirror_watch_;
   Loops loops_;
   std::unique_ptr<Admission> admission_;
-  std::unique_ptr<HelperPool> helpers_;  ///< outlives the coroutines that wait for it
+  std::unique_ptr<ThreadPool> helpers_;  ///< outlives the coroutines that wait for it
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::thread> threads_;

@@ -49,8 +49,8 @@ std::vector<MirrorView> failing(std::size_t count) {
 
 /// A primary and replicas in two zones, with known round trips and little lag; one in four is far
 /// away.
-SetPicture pictured(std::size_t count) {
-  SetPicture set{.kind = SetKind::roles, .ping_interval = std::chrono::seconds(1)};
+SetDescription pictured(std::size_t count) {
+  SetDescription set{.kind = SetKind::roles, .ping_interval = std::chrono::seconds(1)};
   for (std::size_t i = 0; i < count; ++i)
     set.mirrors.push_back({.role = i == 0 ? Role::primary : Role::replica,
                            .tags = {{"dc", i % 2 == 0 ? "ny" : "sf"}, {"rack", "2"}},
@@ -60,7 +60,7 @@ SetPicture pictured(std::size_t count) {
 }
 
 void pick(benchmark::State& state, std::string_view name, const std::vector<MirrorView>& mirrors,
-          const SetPicture& picture, const SelectionCriteria& criteria) {
+          const SetDescription& picture, const SelectionCriteria& criteria) {
   const auto strategy = make_strategy(name, {});
   SeededRandom random(1);
   const auto before = allocations();

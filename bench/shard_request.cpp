@@ -68,7 +68,7 @@ void plain_request(benchmark::State& state) {
   const Need need{.preference = {.mode = Mode::nearest}};
   const RetryRules retry;
   std::atomic<std::uint32_t> waiting{0};
-  const ShardMoment moment{kNow, random, protection, mirrors, counters};
+  const ShardInputs moment{kNow, random, protection, mirrors, counters};
   const auto before = allocations();
   for (auto _ : state) {
     ShardRules rules;

@@ -39,7 +39,7 @@ Candidates lowest(Candidates from, Key key) {
 }
 
 /// The lowest average round trip among `from`; nothing if none was measured.
-inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates from) {
+inline std::optional<Micros> fastest_rtt(const SetDescription& picture, Candidates from) {
   std::optional<Micros> fastest;
   for (auto mirror : from) {
     if (mirror >= picture.mirrors.size()) break;
@@ -51,7 +51,7 @@ inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates f
 
 /// Keeps the mirrors whose round trip is at most `window` above the lowest one (SS-155). A mirror
 /// without a round trip is kept only if no mirror has one.
-inline Candidates prefer_near(const SetPicture& picture, Candidates from, Micros window) {
+inline Candidates prefer_near(const SetDescription& picture, Candidates from, Micros window) {
   const auto fastest = fastest_rtt(picture, from);
   if (!fastest) return from;
   return prefer(from, [&](auto m) {

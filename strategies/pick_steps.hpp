@@ -13,7 +13,7 @@
 namespace karmad {
 
 /// Why a selection avoids or excludes a mirror.
-enum class Objection : std::uint8_t {
+enum class AvoidReason : std::uint8_t {
   tried,             ///< asked by this query before
   not_preferred,     ///< the query prefers other mirrors as long as one is suitable
   refuses_connects,  ///< refused the last connection
@@ -34,7 +34,7 @@ enum class Objection : std::uint8_t {
   unpaid,            ///< not known to work, so a retry there needs the budget, which is used up
   silent,            ///< a search timed out there, and none was answered since
 };
-inline constexpr std::array<std::string_view, 19> kObjectionTexts{
+inline constexpr std::array<std::string_view, 19> kAvoidReasonTexts{
     "tried by this request",
     "other mirrors are preferred",
     "refused the last connection",
@@ -55,18 +55,18 @@ inline constexpr std::array<std::string_view, 19> kObjectionTexts{
     "not known to work, so a retry there needs the retry budget",
     "its last search timed out, and it has answered none since",
 };
-inline constexpr std::size_t kObjections = kObjectionTexts.size();
+inline constexpr std::size_t kAvoidReasons = kAvoidReasonTexts.size();
 
 /// The mirrors with each objection.
-class Objections {
+class AvoidReasons {
  public:
-  Candidates& operator[](Objection objection) { return of_[static_cast<std::size_t>(objection)]; }
-  Candidates operator[](Objection objection) const {
+  Candidates& operator[](AvoidReason objection) { return of_[static_cast<std::size_t>(objection)]; }
+  Candidates operator[](AvoidReason objection) const {
     return of_[static_cast<std::size_t>(objection)];
   }
 
  private:
-  std::array<Candidates, kObjections> of_{};
+  std::array<Candidates, kAvoidReasons> of_{};
 };
 
 /// The random numbers of one pick; further ones than kKept are only counted.
@@ -129,13 +129,13 @@ struct PickSteps {
   Draws draws;
 
   /// The mirrors with this objection, all of which are avoided or excluded.
-  Candidates with(Objection objection) const {
+  Candidates with(AvoidReason objection) const {
     return objections_ ? (*objections_)[objection] : Candidates();
   }
-  void objections(const Objections& all) { objections_ = all; }
+  void objections(const AvoidReasons& all) { objections_ = all; }
 
  private:
-  std::optional<Objections> objections_;  ///< rarely used, so it stays out of the cache
+  std::optional<AvoidReasons> objections_;  ///< rarely used, so it stays out of the cache
 };
 
 }  // namespace karmad

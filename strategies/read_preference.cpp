@@ -33,7 +33,7 @@ Micros age(const MirrorFacts& facts) {
 /// The reference for replicas: the primary's age if known, else that of the newest update.
 class Freshness {
  public:
-  explicit Freshness(const SetPicture& picture) : ping_interval_(picture.ping_interval) {
+  explicit Freshness(const SetDescription& picture) : ping_interval_(picture.ping_interval) {
     for (const auto& facts : picture.mirrors) {
       if (!facts.last_write) continue;
       if (facts.role == Role::primary) primary_age_ = age(facts);
@@ -55,12 +55,12 @@ class Freshness {
   Micros newest_ = Micros::min();
 };
 
-Candidates with_role(Role role, const SetPicture& picture, Candidates from) {
+Candidates with_role(Role role, const SetDescription& picture, Candidates from) {
   return from.where(
       [&](auto m) { return m < picture.mirrors.size() && picture.mirrors[m].role == role; });
 }
 
-Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
+Candidates fresh(const ReadPreference& preference, const SetDescription& picture, Candidates from) {
   if (!preference.max_staleness || from.empty()) return from;
   const Freshness freshness(picture);
   Candidates kept;
@@ -75,7 +75,7 @@ Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Ca
 
 /// The first tag set that matches any mirror decides (SS-063).
 template <class Use>
-bool by_tags(const ReadPreference& preference, const SetPicture& picture, Candidates from,
+bool by_tags(const ReadPreference& preference, const SetDescription& picture, Candidates from,
              Use use) {
   if (preference.tag_sets.empty()) return use(from);
   for (const auto& wanted : preference.tag_sets) {
@@ -88,13 +88,13 @@ bool by_tags(const ReadPreference& preference, const SetPicture& picture, Candid
 }
 
 template <class Use>
-bool by_staleness_and_tags(const ReadPreference& preference, const SetPicture& picture,
+bool by_staleness_and_tags(const ReadPreference& preference, const SetDescription& picture,
                            Candidates from, Use use) {
   return by_tags(preference, picture, fresh(preference, picture, from), use);
 }
 
 template <class Use>
-bool by_role(const Need& need, const SetPicture& picture, Candidates from, Use use) {
+bool by_role(const Need& need, const SetDescription& picture, Candidates from, Use use) {
   const auto& preference = need.preference;
   const auto primary = with_role(Role::primary, picture, from);
   if (need.operation == Operation::write || preference.mode == Mode::primary) return use(primary);
@@ -105,12 +105,12 @@ bool by_role(const Need& need, const SetPicture& picture, Candidates from, Use u
   return preference.mode == Mode::secondary_preferred && use(primary);
 }
 
-bool tags_filter(const Need& need, const SetPicture& picture) {
+bool tags_filter(const Need& need, const SetDescription& picture) {
   return picture.tags_in_flat && need.operation == Operation::read;
 }
 
 template <class Use>
-void for_levels(const Need& need, const SetPicture& picture, Candidates from, Use use) {
+void for_levels(const Need& need, const SetDescription& picture, Candidates from, Use use) {
   if (picture.incompatible) return;  // SS-121
   switch (picture.kind) {
     case SetKind::unknown:
@@ -171,11 +171,11 @@ std::optional<InvalidPreference> invalid_for(const ReadPreference& preference, S
                        kIdleWritePeriod)};
 }
 
-std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror) {
+std::optional<Micros> staleness(const SetDescription& picture, std::size_t mirror) {
   return Freshness(picture).lag(picture.mirrors[mirror]);
 }
 
-PreferenceLevels levels_for(const Need& need, const SetPicture& picture, Candidates from) {
+PreferenceLevels levels_for(const Need& need, const SetDescription& picture, Candidates from) {
   PreferenceLevels levels;
   for_levels(need, picture, from, [&](Candidates level) {
     levels.add(level);
@@ -184,7 +184,7 @@ PreferenceLevels levels_for(const Need& need, const SetPicture& picture, Candida
   return levels;
 }
 
-Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from) {
+Candidates suitable_for(const Need& need, const SetDescription& picture, Candidates from) {
   Candidates suitable;
   for_levels(need, picture, from, [&](Candidates level) {
     suitable = level;

@@ -62,7 +62,7 @@ std::optional<InvalidPreference> invalid_for(const ReadPreference& preference, S
 /// How far a replica lags behind the primary (SS-048) or, if no primary reports its freshness,
 /// behind the newest replica (SS-049). Nothing if it does not report; 0 for other roles (SS-050).
 /// May be negative.
-std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror);
+std::optional<Micros> staleness(const SetDescription& picture, std::size_t mirror);
 
 /// The mirrors that may serve a need, in the order of its preference: disjoint levels, none empty.
 /// A level is used when the ones before it have no mirror left, or none that works. `secondary` has
@@ -95,14 +95,14 @@ class PreferenceLevels {
 
 /// The levels of the mirrors of `from`: by kind and mode, then staleness, then tags (SS-047, SS-140
 /// … SS-145). The preference must be valid. May be empty. Allocates nothing.
-PreferenceLevels levels_for(const Need& need, const SetPicture& picture, Candidates from);
+PreferenceLevels levels_for(const Need& need, const SetDescription& picture, Candidates from);
 
 /// The first of these levels: the mirrors that suit the need now. May be empty.
-Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from);
+Candidates suitable_for(const Need& need, const SetDescription& picture, Candidates from);
 
 /// Why a mirror does not suit the need now, for errors and the status: `its role is unknown`, `role
 /// is other`, `lags 130 s, the limit is 90 s`; empty if it does.
-std::string why_unsuitable(const Need& need, const SetPicture& picture, std::size_t mirror);
+std::string why_unsuitable(const Need& need, const SetDescription& picture, std::size_t mirror);
 
 /// The preference sent with an attempt at a mirror of this role (SS-090 … SS-097), if any. `asked`:
 /// the query's own preference, if any. Reads only.

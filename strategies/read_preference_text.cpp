@@ -23,7 +23,7 @@ namespace {
 using Json = rapidjson::Value;
 using Parsed = std::expected<ReadPreference, InvalidPreference>;
 /// An error, or nothing.
-using Complaint = std::optional<std::string>;
+using ErrorAttribution = std::optional<std::string>;
 
 constexpr auto kModeNames = enum_names<Mode>({{Mode::primary, "primary"},
                                               {Mode::primary_preferred, "primaryPreferred"},
@@ -52,7 +52,7 @@ std::string unknown(std::string_view what, std::string_view word,
                      fmt::join(known, ", "));
 }
 
-Complaint set_mode(ReadPreference& preference, std::string_view word) {
+ErrorAttribution set_mode(ReadPreference& preference, std::string_view word) {
   const auto mode = kModeNames.find(word);
   if (!mode) return unknown("mode", word, kModeNames.all());
   preference.mode = *mode;
@@ -68,7 +68,7 @@ constexpr std::string_view kWholeSeconds = "it must be a whole number of seconds
 
 // The JSON form.
 
-Complaint take_tags(ReadPreference& preference, const Json& value) {
+ErrorAttribution take_tags(ReadPreference& preference, const Json& value) {
   if (!value.IsArray() || value.Empty())
     return R"(tags must be an array of at least one object, such as [{"dc":"ny"},{}])";
   if (value.Size() > kMostTagSets) return fmt::format("more than {} tag sets", kMostTagSets);
@@ -84,13 +84,13 @@ Complaint take_tags(ReadPreference& preference, const Json& value) {
   return std::nullopt;
 }
 
-Complaint take_limit(ReadPreference& preference, const Json& value) {
+ErrorAttribution take_limit(ReadPreference& preference, const Json& value) {
   if (!value.IsInt64()) return fmt::format("maxStalenessSeconds is no integer, {}", kWholeSeconds);
   set_limit(preference, value.GetInt64());
   return std::nullopt;
 }
 
-Complaint take_hedge(ReadPreference& preference, const Json& value) {
+ErrorAttribution take_hedge(ReadPreference& preference, const Json& value) {
   constexpr auto kRight = R"(hedge must be an object, {"enabled":true} or {"enabled":false})";
   if (!value.IsObject()) return kRight;
   const auto enabled = value.FindMember("enabled");
@@ -99,7 +99,7 @@ Complaint take_hedge(ReadPreference& preference, const Json& value) {
   return std::nullopt;
 }
 
-Complaint take(ReadPreference& preference, Field field, const Json& value) {
+ErrorAttribution take(ReadPreference& preference, Field field, const Json& value) {
   if (field == Field::mode)
     return value.IsString() ? set_mode(preference, view(value)) : "mode must be a string";
   if (value.IsNull()) return std::nullopt;
@@ -110,7 +110,7 @@ Complaint take(ReadPreference& preference, Field field, const Json& value) {
 
 // The short form.
 
-Complaint take(ReadPreference& preference, Field field, std::string_view value) {
+ErrorAttribution take(ReadPreference& preference, Field field, std::string_view value) {
   if (field == Field::mode) return set_mode(preference, value);
   if (field == Field::tags) {
     auto tag_sets = parse_tag_sets(value);
@@ -135,7 +135,7 @@ Complaint take(ReadPreference& preference, Field field, std::string_view value) 
 class Reading {
  public:
   template <class Value>
-  Complaint field(Field field, const Value& value) {
+  ErrorAttribution field(Field field, const Value& value) {
     if (std::exchange(seen(field), true))
       return fmt::format("{} is given twice", kFieldNames[field]);
     return take(preference_, field, value);
@@ -173,7 +173,7 @@ Parsed parse_json(std::string_view text) {
 
 Parsed parse_short(std::string_view text) {
   Reading reading;
-  Complaint why;
+  ErrorAttribution why;
   each_part(text, ';', [&](std::string_view part) {
     part = trimmed(part);
     if (part.empty()) return true;  // after the last `;`

@@ -6,7 +6,7 @@ namespace karmad {
 namespace {
 
 Candidates suitable_among(Candidates from, const SelectionCriteria& criteria,
-                          const SetPicture& picture) {
+                          const SetDescription& picture) {
   return criteria.need == nullptr ? from : suitable_for(*criteria.need, picture, from);
 }
 
@@ -27,8 +27,8 @@ void record_input(const SelectionCriteria& criteria, PickSteps& steps) {
 
 /// Tried mirrors are excluded first. Only if no other mirror is suitable, the steps run again with
 /// all mirrors (SS-122).
-Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, MirrorViews mirrors,
-                const Strategy& strategy, PickSteps* steps) {
+Narrowed narrow(const SelectionCriteria& criteria, const SetDescription& picture,
+                MirrorViews mirrors, const Strategy& strategy, PickSteps* steps) {
   if (steps != nullptr) record_input(criteria, *steps);
   const auto all = Candidates::first(mirrors.size()) - criteria.excluded;
   Narrowed narrowed;
@@ -57,12 +57,12 @@ Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, Mi
 
 }  // namespace
 
-Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,
+Candidates acceptable(const SelectionCriteria& criteria, const SetDescription& picture,
                       MirrorViews mirrors, const Strategy& strategy, PickSteps* steps) {
   return narrow(criteria, picture, mirrors, strategy, steps).acceptable;
 }
 
-std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
+std::optional<Pick> select(const SelectionCriteria& criteria, const SetDescription& picture,
                            MirrorViews mirrors, const Strategy& strategy, RandomSource& random,
                            PickSteps* steps) {
   const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy, steps);

@@ -21,13 +21,13 @@ struct MirrorFacts {
 
 /// The picture of one mirror set, with the mirrors in the order of the configuration line. A value:
 /// workers hold it as an immutable snapshot.
-struct SetPicture {
+struct SetDescription {
   SetKind kind = SetKind::unknown;
   Micros ping_interval{};
   bool tags_in_flat = false;  ///< tags also filter reads in flat sets (SS-145)
   bool incompatible = false;  ///< no mirror has a supported version of the ping answer (SS-121)
   std::vector<MirrorFacts> mirrors;
-  bool operator==(const SetPicture&) const = default;
+  bool operator==(const SetDescription&) const = default;
 };
 
 }  // namespace karmad

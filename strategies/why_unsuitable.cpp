@@ -13,7 +13,7 @@ std::string in_seconds(Micros time) {
 }
 
 /// Empty if it is fresh enough.
-std::string why_stale(const ReadPreference& preference, const SetPicture& picture,
+std::string why_stale(const ReadPreference& preference, const SetDescription& picture,
                       std::size_t mirror) {
   const auto limit = preference.max_staleness;
   const auto lag = staleness(picture, mirror);
@@ -23,12 +23,12 @@ std::string why_stale(const ReadPreference& preference, const SetPicture& pictur
   return fmt::format("lags {}, the limit is {}", in_seconds(*lag), in_seconds(*limit));
 }
 
-bool has_primary(const SetPicture& picture) {
+bool has_primary(const SetDescription& picture) {
   return std::ranges::find(picture.mirrors, Role::primary, &MirrorFacts::role) !=
          picture.mirrors.end();
 }
 
-std::string why_tags(const ReadPreference& preference, const SetPicture& picture,
+std::string why_tags(const ReadPreference& preference, const SetDescription& picture,
                      std::size_t mirror) {
   const auto& tags = picture.mirrors[mirror].tags;
   for (const auto& wanted : preference.tag_sets)
@@ -37,7 +37,7 @@ std::string why_tags(const ReadPreference& preference, const SetPicture& picture
 }
 
 /// For a primary or replica in a set with roles.
-std::string why_by_mode(const Need& need, const SetPicture& picture, std::size_t mirror) {
+std::string why_by_mode(const Need& need, const SetDescription& picture, std::size_t mirror) {
   const auto& preference = need.preference;
   const bool is_primary = picture.mirrors[mirror].role == Role::primary;
   if (need.operation == Operation::write) return "is a replica, updates go to the primary";
@@ -54,7 +54,7 @@ std::string why_by_mode(const Need& need, const SetPicture& picture, std::size_t
 
 }  // namespace
 
-std::string why_unsuitable(const Need& need, const SetPicture& picture, std::size_t mirror) {
+std::string why_unsuitable(const Need& need, const SetDescription& picture, std::size_t mirror) {
   const auto all = Candidates::first(picture.mirrors.size());
   if (suitable_for(need, picture, all).contains(mirror)) return {};
   if (picture.incompatible) return "no mirror of its set answers pings in a known version";

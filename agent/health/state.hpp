@@ -103,7 +103,7 @@ class SetState {
   /// the mirror is unchanged. Call before any other event.
   void take_over(const SetState& before, const FormerPlaces& places);
 
-  const SetPicture& picture() const { return picture_; }
+  const SetDescription& picture() const { return picture_; }
   const MirrorState& operator[](std::size_t mirror) const { return mirrors_[mirror]; }
   const MirrorFacts& facts(std::size_t mirror) const { return picture_.mirrors[mirror]; }
   std::size_t size() const { return mirrors_.size(); }
@@ -134,7 +134,7 @@ class SetState {
   SetSettings settings_;
   std::vector<Member> members_;
   std::vector<MirrorState> mirrors_;
-  SetPicture picture_;
+  SetDescription picture_;
   bool kind_guessed_ = false;  // from mirrors that do not serve
   Freshness freshness_;
   // The newest election reported, also after its winner has left (SD-014).

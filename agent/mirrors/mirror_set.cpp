@@ -373,9 +373,9 @@ void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
 
 // ---- what is kept over a restart of the process
 
-MirrorMemory MirrorSet::memory(std::size_t mirror, TimePoint now) const {
+MirrorLearnedState MirrorSet::memory(std::size_t mirror, TimePoint now) const {
   const auto& of = *mirrors_[mirror];
-  MirrorMemory memory{.karma = of.karma(), .signals = of.signals.memory(now)};
+  MirrorLearnedState memory{.karma = of.karma(), .signals = of.signals.memory(now)};
   const auto& facts = state_.facts(mirror);
   if (state_[mirror].answers_pings && facts.role != Role::unknown) {
     memory.description = state_[mirror].description;
@@ -385,7 +385,7 @@ MirrorMemory MirrorSet::memory(std::size_t mirror, TimePoint now) const {
   return memory;
 }
 
-void MirrorSet::restore(std::span<const MirrorMemory* const> memories, TimePoint now) {
+void MirrorSet::restore(std::span<const MirrorLearnedState* const> memories, TimePoint now) {
   assert(memories.size() == mirrors_.size());
   double sum = 0;
   double left = 0;

@@ -131,18 +131,18 @@ struct WaitQueue {
 void write(StatsWriter& out, const WaitQueue::Status& line);
 
 /// What is worth keeping of a mirror over a restart of the process.
-struct MirrorMemory {
+struct MirrorLearnedState {
   double karma = 0;
   std::optional<Description> description;  ///< of a mirror that is known; else the next ping tells
   Micros trip{};                           ///< smoothed round trip of its pings
   MirrorSignals::Memory signals;
   LatencyCounts latencies{};  ///< recent ones
-  bool operator==(const MirrorMemory&) const = default;
+  bool operator==(const MirrorLearnedState&) const = default;
 };
 
 /// A worker's picture of a mirror set: immutable, replaced as a whole.
 struct SetView {
-  SetPicture picture;
+  SetDescription picture;
   std::vector<MirrorState> mirrors;
   std::optional<std::size_t> primary;
   Candidates unreachable;  ///< at the last ping: no connection, or a timeout
@@ -225,11 +225,11 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Takes over the state of mirrors that the former set had. Once, before the set is used.
   void take_over();
   /// What is known of a mirror. Worker 0 only.
-  MirrorMemory memory(std::size_t mirror, TimePoint now) const;
+  MirrorLearnedState memory(std::size_t mirror, TimePoint now) const;
   /// Restores what a former process knew: one entry per mirror, null for those it did not know.
   /// Known mirrors keep the proportions of their karma. After the constructor, before the workers
   /// run.
-  void restore(std::span<const MirrorMemory* const> memories, TimePoint now);
+  void restore(std::span<const MirrorLearnedState* const> memories, TimePoint now);
   /// The set is no longer used: stops its pings and wakes waiting queries. From worker 0.
   void close();
 

@@ -62,9 +62,9 @@ void Pool::unasked() {
                                         std::memory_order_relaxed);
 }
 
-bool Pool::distrusted() const {
+bool Pool::has_unsolicited_bytes() const {
   const auto until = agent_->counts.distrusted_until.load(std::memory_order_relaxed);
-  return until != 0 && loop_.lately().time_since_epoch().count() < until;
+  return until != 0 && loop_.coarse_now().time_since_epoch().count() < until;
 }
 
 bool Pool::is_current(const Connection& connection) const {

@@ -126,7 +126,7 @@ class Pool final : ConnectionLimits::Member {
   };
   ConnectionPtr idle_one();
   bool is_current(const Connection& connection) const;
-  bool distrusted() const;
+  bool has_unsolicited_bytes() const;
   /// Established connections that serve a request.
   std::size_t in_use() const { return local_ - connecting_ - idle_.size() - watched_.size(); }
   bool to_be_watched() const;
@@ -140,7 +140,7 @@ class Pool final : ConnectionLimits::Member {
   void set_watch_timer();
   bool usable(const Connection& connection) const {
     return connection.unasked() == Stream::Unasked::nothing && !outdated(connection) &&
-           !distrusted();
+           !has_unsolicited_bytes();
   }
   void may_open() override { serve(); }
   void make_room() override;

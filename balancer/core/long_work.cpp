@@ -10,9 +10,9 @@ Refusal too_much_long_work() {
           .retry_after = 1};
 }
 
-Answer long_work_failure(Query& query, HelperPool::End end, Count count) {
+Answer long_work_failure(Query& query, ThreadPool::End end, Count count) {
   query.worker.counters.add(count);
-  if (end == HelperPool::End::refused) return answer_with(too_much_long_work());
+  if (end == ThreadPool::End::refused) return answer_with(too_much_long_work());
   return answer_with({.status = 504,
                       .type = "timeout",
                       .reason = "the query's deadline had passed before its long work was done"});

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "agent/transport/loop/helper_pool.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/refusal.hpp"
 
@@ -22,14 +22,14 @@ inline bool is_long_work(const Query& query, std::size_t bytes, unsigned weight 
 }
 
 /// Long work on that many bytes, in the share of a client.
-inline HelperPool::Subject work_on(std::size_t bytes, std::string_view client) {
+inline ThreadPool::Subject work_on(std::size_t bytes, std::string_view client) {
   return {.bytes = bytes, .client = std::hash<std::string_view>{}(client)};
 }
 
 /// Runs `work`, which reads so many bytes, on a helper thread while the query waits. At the
 /// deadline, or when the client leaves, work ends that has not begun, and other work soon.
 template <class Work>
-Task<HelperPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work) {
+Task<ThreadPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work) {
   query.waited = true;
   QueryStop when_over(query);
   Stop& stop = when_over;
@@ -43,6 +43,6 @@ Task<HelperPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work)
 Refusal too_much_long_work();
 /// The answer to a query whose long work was not done: too_much_long_work(), or 504 after the
 /// deadline. `count`: the counter of the failure.
-Answer long_work_failure(Query& query, HelperPool::End end, Count count);
+Answer long_work_failure(Query& query, ThreadPool::End end, Count count);
 
 }  // namespace karmad

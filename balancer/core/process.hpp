@@ -17,12 +17,12 @@ namespace karmad {
 
 class Admission;
 class SelectionLog;
-class HelperPool;
+class ThreadPool;
 class LineWriter;
 class EventLog;
 class MirrorWatch;
-class AdminDesk;
-class SourceBoard;
+class AdminApi;
+class SourceStatus;
 
 // The state that all workers share, divided by its users. The server owns it and it outlives the
 // workers. Pointers and settings are set before the workers start.
@@ -31,7 +31,7 @@ class SourceBoard;
 struct Process {
   std::span<const UserHandle> user_handles;  ///< of the application
   LineWriter* access_log = nullptr;          ///< null: disabled
-  HelperPool* helpers = nullptr;             ///< null: each worker does its long work itself
+  ThreadPool* helpers = nullptr;             ///< null: each worker does its long work itself
   std::shared_ptr<const SelectionLog> selection_log;
   std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
   DocumentIds document_ids;
@@ -59,9 +59,9 @@ struct Monitoring {
   ReloadCounts reloads;
   const LineWriter* log = nullptr;              ///< standard error
   const MirrorWatch* watch = nullptr;           ///< null: mirrors have no condition
-  const SourceBoard* sources = nullptr;         ///< of mirrors; null: not kept
+  const SourceStatus* sources = nullptr;        ///< of mirrors; null: not kept
   EventLog* events = nullptr;                   ///< null: events are not kept
-  AdminDesk* desk = nullptr;                    ///< null: there are no admin calls
+  AdminApi* desk = nullptr;                     ///< null: there are no admin calls
   std::atomic<std::uint32_t> event_streams{0};  ///< open now
 };
 

@@ -12,8 +12,8 @@
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
-#include "balancer/core/complaint.hpp"
 #include "balancer/core/crash_suspicion.hpp"
+#include "balancer/core/error_attribution.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
@@ -100,12 +100,12 @@ struct QueryRecord {
   TimePoint began;
   std::size_t bytes_in = 0;  ///< head and body
   Trace trace;
-  bool wants_trace = false;             ///< the client or the access log consumes it
-  bool shows_trace = false;             ///< the client gets it
-  bool wants_explanation = false;       ///< the client asks for it
-  ExplainRing* explained_in = nullptr;  ///< has its record; null: there is none
-  std::size_t explained_at = 0;         ///< its place there
-  std::vector<Complaint> complaints;    ///< errors of mirrors that the query may have caused
+  bool wants_trace = false;                    ///< the client or the access log consumes it
+  bool shows_trace = false;                    ///< the client gets it
+  bool wants_explanation = false;              ///< the client asks for it
+  ExplainRing* explained_in = nullptr;         ///< has its record; null: there is none
+  std::size_t explained_at = 0;                ///< its place there
+  std::vector<ErrorAttribution> attributions;  ///< errors of mirrors that the query may have caused
   /// Agents that it may have crashed: they closed its connection without an answer.
   std::vector<CrashSuspicion> crashes;
   std::uint64_t last_insert_id = 0;  ///< of the last document that it has made; 0: not known

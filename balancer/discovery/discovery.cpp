@@ -22,7 +22,7 @@ WallTime wall_now() {
 
 }  // namespace
 
-Discovery::Discovery(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board,
+Discovery::Discovery(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
                      Hooks hooks)
     : door_(std::move(door)), dns_(std::move(dns)), board_(board), hooks_(std::move(hooks)) {}
 

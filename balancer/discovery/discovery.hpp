@@ -7,7 +7,7 @@
 #include <string>
 
 #include "balancer/discovery/mirror_source.hpp"
-#include "balancer/discovery/source_board.hpp"
+#include "balancer/discovery/source_status.hpp"
 
 namespace karmad {
 
@@ -23,7 +23,8 @@ class Discovery {
     std::function<void()> failed;   ///< why() may be new
   };
 
-  Discovery(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
+  Discovery(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
+            Hooks hooks);
   ~Discovery();
 
   /// Before the first adopt(): the last pictures of a former process. Those that cannot be used
@@ -53,9 +54,9 @@ class Discovery {
   /// Takes the entries over; what is wrong with them, if anything.
   std::string take(const DiscoverySource& source, FoundEntries entries);
 
-  const std::shared_ptr<MainDoor> door_;
+  const std::shared_ptr<MainThreadExecutor> door_;
   const DnsSettings dns_;
-  SourceBoard& board_;
+  SourceStatus& board_;
   const Hooks hooks_;
   std::map<DiscoverySource, Watch> watches_;
   std::map<std::string, DiscoverySource> tables_;

@@ -35,7 +35,8 @@ std::string reason_of(const boost::system::error_code& error) {
 
 /// Looks the server's name up on another thread.
 asio::awaitable<std::expected<Endpoints, std::string>> find_server(
-    const std::shared_ptr<MainDoor>& door, const Address& server, const DnsSettings& dns) {
+    const std::shared_ptr<MainThreadExecutor>& door, const Address& server,
+    const DnsSettings& dns) {
   using Result = std::expected<Endpoints, std::string>;
   if (auto literal = literal_endpoints(server)) co_return Result(*std::move(literal));
   struct State {

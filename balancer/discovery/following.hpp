@@ -35,7 +35,7 @@ class SourceConnection {
   using Step = boost::asio::awaitable<std::expected<T, std::string>>;
   struct Done {};
 
-  explicit SourceConnection(std::shared_ptr<MainDoor> door)
+  explicit SourceConnection(std::shared_ptr<MainThreadExecutor> door)
       : door_(std::move(door)), stream_(door_->io()) {}
 
   /// Connects, sends the request and reads the head of the answer, whose status must be 200.
@@ -51,7 +51,7 @@ class SourceConnection {
   Step<Done> connect(const Address& server, const DnsSettings& dns);
   Step<std::size_t> read_some(Micros longest);
 
-  const std::shared_ptr<MainDoor> door_;
+  const std::shared_ptr<MainThreadExecutor> door_;
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_{64 << 10};
   std::optional<boost::beast::http::response_parser<boost::beast::http::buffer_body>> parser_;

@@ -15,11 +15,11 @@
 namespace karmad {
 
 /// Access to the main thread's context for threads that may outlive it.
-class MainDoor {
+class MainThreadExecutor {
  public:
-  explicit MainDoor(boost::asio::io_context& io) : io_(&io) {}
-  MainDoor(const MainDoor&) = delete;
-  MainDoor& operator=(const MainDoor&) = delete;
+  explicit MainThreadExecutor(boost::asio::io_context& io) : io_(&io) {}
+  MainThreadExecutor(const MainThreadExecutor&) = delete;
+  MainThreadExecutor& operator=(const MainThreadExecutor&) = delete;
 
   /// Runs `job` on the main thread; does nothing after close(). Any thread.
   void post(std::move_only_function<void()> job) {
@@ -40,7 +40,7 @@ class MainDoor {
 
 /// Runs `job`, which may block, on another thread, and `then` with its result on the main thread.
 template <class Job, class Then>
-void run_aside(const std::shared_ptr<MainDoor>& door, Job job, Then then) {
+void run_aside(const std::shared_ptr<MainThreadExecutor>& door, Job job, Then then) {
   run_detached([door, job = std::move(job), then = std::move(then)]() mutable {
     door->post([result = job(), last = std::move(then)]() mutable { last(std::move(result)); });
   });
@@ -62,7 +62,7 @@ class MirrorSource {
 
 /// What a source needs to run.
 struct SourceRun {
-  std::shared_ptr<MainDoor> door;
+  std::shared_ptr<MainThreadExecutor> door;
   DnsSettings dns;
   MirrorSource::Report report;
 };

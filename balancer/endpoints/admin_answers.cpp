@@ -69,7 +69,7 @@ Task<Answer> make_call(Query& query, AdminVerb verb) {
     return completed_task(bad_request(query, 413, "the body of an admin call has at most 64 KiB"));
   auto call = parse_admin_call(verb, query.request.body);
   if (!call) return completed_task(bad_request(query, 400, call.error()));
-  return wait_for_desk(query, [&query, call = *std::move(call)](AdminDesk::Done done) {
+  return wait_for_desk(query, [&query, call = *std::move(call)](AdminApi::Done done) {
     query.worker.monitoring.desk->call(call, caller_of(query), std::move(done));
   });
 }
@@ -92,7 +92,7 @@ Task<Answer> answer_admin_call(Query& query) {
   const auto path = query.request.path;
   if (path == kConfigPath) {
     if (auto refused = refuse_method(query, "GET")) return completed_task(*std::move(refused));
-    return wait_for_desk(query, [&query](AdminDesk::Done done) {
+    return wait_for_desk(query, [&query](AdminApi::Done done) {
       query.worker.monitoring.desk->describe(std::move(done));
     });
   }

@@ -292,7 +292,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   auto read = [&] { parts = several.parts(query.request); };
   if (is_long_work(query, query.request.body.size())) {
     const auto end = co_await run_on_helper(query, query.request.body.size(), read);
-    if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+    if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   } else {
     read();
   }

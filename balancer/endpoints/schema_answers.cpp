@@ -127,9 +127,9 @@ Task<SchemaResult<SchemaTable>> carry_out(Query& query, std::string_view select,
     co_return std::move(result);
   }
   const auto end = co_await run_on_helper(query, text.size(), work);
-  if (end == HelperPool::End::refused)
+  if (end == ThreadPool::End::refused)
     co_return std::unexpected(ClientError{429, std::string(too_much_long_work().reason)});
-  if (end != HelperPool::End::done)
+  if (end != ThreadPool::End::done)
     co_return std::unexpected(ClientError{504, "request_timeout has passed"});
   co_return std::move(result);
 }

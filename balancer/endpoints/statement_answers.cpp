@@ -119,7 +119,7 @@ Task<Answer> answer_list(Query& query, const ServedPath& served, Scatter scatter
 Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatter scatter) {
   auto work = [&] { statements_of(query); };
   const auto end = co_await run_on_helper(query, query.request.body.size(), work);
-  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   auto answer = co_await answer_list(query, served, scatter);
   co_return answer;
 }

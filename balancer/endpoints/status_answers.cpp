@@ -22,7 +22,7 @@ Task<Answer> write_on_helper(Query& query, Snapshot snapshot,
     answer = write(snapshot);
   };
   const auto end = co_await run_on_helper(query, 0, work);
-  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   co_return std::move(answer);
 }
 

@@ -64,7 +64,7 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
   std::expected<Parsed, ClientError> parsed;
   auto parse = [&] { parsed = served.dialect->parse(query.request); };
   const auto end = co_await run_on_helper(query, query.request.body.size(), parse);
-  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!parsed) co_return refused_query(query, served, parsed.error());
   query.request.parsed = *std::move(parsed);
   auto answer = co_await send_to_table(query, served, scatter);

@@ -33,7 +33,7 @@ void ExplainRecord::clear() {
 void ExplainRecord::prefetch() const {
   constexpr std::size_t kLine = 64;
   const auto* const choice = reinterpret_cast<const char*>(choices.data());
-  for (std::size_t at = 0; at < sizeof(ExplainedChoice) - sizeof(Objections); at += kLine)
+  for (std::size_t at = 0; at < sizeof(ExplainedChoice) - sizeof(AvoidReasons); at += kLine)
     __builtin_prefetch(choice + at, 1);
   __builtin_prefetch(numbers.data(), 1);
 }

@@ -48,7 +48,7 @@ void put_latencies(LearnedWriter& out, const LatencyCounts& counts) {
   out.EndArray();
 }
 
-void put_memory(LearnedWriter& out, const MirrorMemory& memory) {
+void put_memory(LearnedWriter& out, const MirrorLearnedState& memory) {
   put_number(out, "karma", memory.karma);
   if (memory.description) {
     put_text(out, "description", text(*memory.description));
@@ -174,8 +174,8 @@ class LearnedMembers {
   const rapidjson::Value* object_;
 };
 
-MirrorMemory memory_in(const LearnedMembers& members) {
-  MirrorMemory memory{.karma = members.number("karma")};
+MirrorLearnedState memory_in(const LearnedMembers& members) {
+  MirrorLearnedState memory{.karma = members.number("karma")};
   if (members.has("description")) {
     auto description = parse_description(members.text("description"));
     if (description) memory.description = *std::move(description);
@@ -308,7 +308,7 @@ void restore_protection(const LearnedMirror& learned, Protection& protection, st
 std::size_t restore_shard(const LearnedTable& table, Shard& shard, TimePoint now) {
   const auto mirrors = former_mirrors(table, *shard.mirrors);
   std::size_t restored = 0;
-  std::vector<const MirrorMemory*> memories;
+  std::vector<const MirrorLearnedState*> memories;
   for (std::size_t i = 0; i < mirrors.size(); ++i) {
     memories.push_back(mirrors[i] != nullptr ? &mirrors[i]->memory : nullptr);
     if (mirrors[i] == nullptr) continue;

@@ -18,7 +18,7 @@ namespace karmad {
 struct LearnedMirror {
   std::string address;
   std::vector<std::string> tables;  ///< the table's names at this mirror
-  MirrorMemory memory;
+  MirrorLearnedState memory;
   UnavailableMarks::Rest rest;
   Breaker::Memories failures{};
   struct Ejection {
@@ -29,7 +29,7 @@ struct LearnedMirror {
     bool operator==(const Ejection&) const = default;
   };
   Ejection ejection;
-  MirrorStanding standing;
+  MirrorHealth standing;
   bool operator==(const LearnedMirror&) const = default;
 };
 

@@ -175,7 +175,7 @@ void Session::start_phase(Phase phase, Micros longest) {
   constexpr Micros kLong = 10s;
   const bool roughly = phase == Phase::idle && longest >= kLong;
   phase_ = phase;
-  due_ = (roughly ? worker_.loop.lately() : Loop::now()) + longest;
+  due_ = (roughly ? worker_.loop.coarse_now() : Loop::now()) + longest;
   if (clock_.armed() && clock_at_ <= due_) return;
   clock_at_ = due_;
   worker_.loop.arm(clock_, due_);

@@ -378,8 +378,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::refuse_for_memory() {
   co_return co_await refuse(mysql_error(why.status, reason_in_answer(why.body)));
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(HelperPool::End end) {
-  if (end == HelperPool::End::refused) {
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(ThreadPool::End end) {
+  if (end == ThreadPool::End::refused) {
     const auto why = too_much_long_work();
     co_return co_await refuse(mysql_error(why.status, why.reason));
   }

@@ -138,7 +138,7 @@ class MysqlSession final : public Stream, public Client {
                                     const Query& query);
   Task<CommandOutcome> send_results(MysqlResults& results);
   Task<CommandOutcome> refuse_for_memory();
-  Task<CommandOutcome> refuse_long_work(HelperPool::End end);
+  Task<CommandOutcome> refuse_long_work(ThreadPool::End end);
   Task<CommandOutcome> refuse(std::uint16_t code, std::string_view state, std::string text);
   Task<CommandOutcome> refuse(const MysqlError& error);
   MysqlConnectionFacts facts() const;
@@ -207,7 +207,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Wor
   stop.arm(Loop::now() + settings().request_timeout.value, StopReason::deadline);
   const auto end = co_await helpers->run(worker_.loop, stop, work_on(bytes, client_), work);
   if (!open()) co_return CommandOutcome::broken;
-  if (end == HelperPool::End::done) co_return CommandOutcome::answered;
+  if (end == ThreadPool::End::done) co_return CommandOutcome::answered;
   const auto refused = co_await refuse_long_work(end);
   co_return refused;
 }

@@ -89,7 +89,7 @@ struct AdminResult {
 
 /// Does what operators ask for. Any thread may call; `done` is called once, on any thread, when
 /// every worker uses the change.
-class AdminDesk {
+class AdminApi {
  public:
   using Done = std::move_only_function<void(AdminResult)>;
 
@@ -99,7 +99,7 @@ class AdminDesk {
   virtual void describe(Done done) = 0;
 
  protected:
-  ~AdminDesk() = default;
+  ~AdminApi() = default;
 };
 
 /// Shards that lose their last mirror that can serve searches when the settings `before` become

@@ -64,7 +64,7 @@ class UnavailableMarks {
   bool any() const { return any_.load(std::memory_order_relaxed); }
   /// The mirrors with a mark in force. A later ping that says that the mirror serves ends the first
   /// kind of mark, if pings of this kind report a state (`describes`).
-  Candidates marked(const SetPicture& picture, bool describes, TimePoint now) const {
+  Candidates marked(const SetDescription& picture, bool describes, TimePoint now) const {
     Candidates marked;
     const auto at = now.time_since_epoch().count();
     for (std::size_t i = 0; i < marks_.size(); ++i) {
@@ -129,7 +129,7 @@ struct Protection {
   std::optional<OutlierEjection> outliers;
   UnavailableMarks unavailable;
   BehindMarks behind;
-  Standings standings;
+  SetHealth standings;
   AnsweredQueries answered;
   ErrorTexts error_texts;
   CrashingRequests crashing;

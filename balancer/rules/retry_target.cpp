@@ -3,7 +3,7 @@
 namespace karmad {
 
 RetryTarget retry_target(const PreferenceLevels& untried, Candidates avoided,
-                         const Standings::Groups& stand, bool funded) {
+                         const SetHealth::Groups& stand, bool funded) {
   using On = RetryTarget::On;
   const auto all = untried.all();
   for (const auto from : {all - avoided, all}) {

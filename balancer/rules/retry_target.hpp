@@ -27,6 +27,6 @@ struct RetryTarget {
 /// `untried`: by the order of preference. `avoided`: those with a reason against them (a left zone,
 /// a mark); they are used if none of the others works or is unknown. Pure.
 RetryTarget retry_target(const PreferenceLevels& untried, Candidates avoided,
-                         const Standings::Groups& stand, bool funded);
+                         const SetHealth::Groups& stand, bool funded);
 
 }  // namespace karmad

@@ -18,7 +18,7 @@ bool is_unreachable(Outcome outcome) {
 
 }  // namespace
 
-MirrorStanding MirrorStanding::after(Outcome outcome, bool is_silent) const {
+MirrorHealth MirrorHealth::after(Outcome outcome, bool is_silent) const {
   if (is_answer(outcome)) {
     auto next = *this;
     next.known = true;
@@ -39,18 +39,18 @@ MirrorStanding MirrorStanding::after(Outcome outcome, bool is_silent) const {
           .failures = std::min(static_cast<std::uint8_t>(failures + 1), kDown)};
 }
 
-void Standings::restore(std::size_t mirror, const MirrorStanding& standing) noexcept {
+void SetHealth::restore(std::size_t mirror, const MirrorHealth& standing) noexcept {
   cells_[mirror].standing.store(pack(standing), memory_order_relaxed);
   count_in(standing);
 }
 
-void Standings::count_in(const MirrorStanding& standing) noexcept {
+void SetHealth::count_in(const MirrorHealth& standing) noexcept {
   if (standing.unreachable) unreachable_.fetch_add(1, memory_order_relaxed);
   if (standing.silent) silent_count_.fetch_add(1, memory_order_relaxed);
   if (standing.down()) down_count_.fetch_add(1, memory_order_relaxed);
 }
 
-void Standings::take_over(const Standings& before, const FormerPlaces& places) noexcept {
+void SetHealth::take_over(const SetHealth& before, const FormerPlaces& places) noexcept {
   for_each_former(places, [&](std::size_t now, std::size_t then) {
     cells_[now].standing = before.cells_[then].standing.load(memory_order_relaxed);
     cells_[now].probed = before.cells_[then].probed.load(memory_order_relaxed);
@@ -58,11 +58,11 @@ void Standings::take_over(const Standings& before, const FormerPlaces& places) n
   });
 }
 
-void Standings::ended(std::size_t mirror, Outcome outcome, bool silent) noexcept {
+void SetHealth::ended(std::size_t mirror, Outcome outcome, bool silent) noexcept {
   auto& standing = cells_[mirror].standing;
   auto bits = standing.load(memory_order_relaxed);
-  MirrorStanding before;
-  MirrorStanding next;
+  MirrorHealth before;
+  MirrorHealth next;
   do {
     before = unpack(bits);
     next = before.after(outcome, silent);
@@ -76,7 +76,7 @@ void Standings::ended(std::size_t mirror, Outcome outcome, bool silent) noexcept
 }
 
 /// An attempt that started at an unknown mirror has ended, perhaps without a result.
-void Standings::left(std::size_t mirror, bool counted) noexcept {
+void SetHealth::left(std::size_t mirror, bool counted) noexcept {
   if (!counted) return;
   auto& cell = cells_[mirror];
   if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) notify_waiters();
@@ -84,16 +84,16 @@ void Standings::left(std::size_t mirror, bool counted) noexcept {
 
 /// A waiter is counted before it checks, and this checks for waiters after the change: at least one
 /// sees the other (sequentially consistent; all of it is rare).
-void Standings::notify_waiters() noexcept {
+void SetHealth::notify_waiters() noexcept {
   if (waiting_.load() != 0) changed_.store(true);
 }
 
-Standings::InFlightGuard::InFlightGuard(Standings& standings, std::size_t mirror)
+SetHealth::InFlightGuard::InFlightGuard(SetHealth& standings, std::size_t mirror)
     : standings_(&standings), mirror_(mirror), counted_(!standings.of(mirror).known) {
   if (counted_) standings.cells_[mirror].under_way.fetch_add(1);
 }
 
-Standings::Groups Standings::groups() const noexcept {
+SetHealth::Groups SetHealth::groups() const noexcept {
   Groups groups;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const auto standing = unpack(cells_[i].standing.load());
@@ -107,15 +107,15 @@ Standings::Groups Standings::groups() const noexcept {
   return groups;
 }
 
-Candidates Standings::unreachable() const noexcept {
-  return all_that([](const MirrorStanding& mirror) { return mirror.unreachable; });
+Candidates SetHealth::unreachable() const noexcept {
+  return all_that([](const MirrorHealth& mirror) { return mirror.unreachable; });
 }
 
-Candidates Standings::silent() const noexcept {
-  return all_that([](const MirrorStanding& mirror) { return mirror.silent; });
+Candidates SetHealth::silent() const noexcept {
+  return all_that([](const MirrorHealth& mirror) { return mirror.silent; });
 }
 
-std::optional<std::size_t> Standings::try_probe(Candidates unreachable, TimePoint now,
+std::optional<std::size_t> SetHealth::try_probe(Candidates unreachable, TimePoint now,
                                                 Micros every) noexcept {
   const auto at = now.time_since_epoch().count();
   for (const auto mirror : unreachable) {

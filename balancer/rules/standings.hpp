@@ -16,7 +16,7 @@ namespace karmad {
 
 /// The state of one mirror as shown by the attempts of one shard: a value of 32 bits. Pings and
 /// other shards do not count, because a mirror that answers them may still fail this shard.
-struct MirrorStanding {
+struct MirrorHealth {
   /// Answers in a row that prove a mirror after a failure. A mirror that fails every second request
   /// has that many once in 256 times.
   static constexpr std::uint8_t kProof = 8;
@@ -38,27 +38,27 @@ struct MirrorStanding {
   /// The state after an attempt; `silent`: it timed out, and the mirror has answered no other
   /// search since it was sent. One answer proves an unknown mirror and one that was unreachable;
   /// after a wrong answer kProof answers are needed.
-  MirrorStanding after(Outcome outcome, bool silent = false) const;
+  MirrorHealth after(Outcome outcome, bool silent = false) const;
 
-  bool operator==(const MirrorStanding&) const = default;
+  bool operator==(const MirrorHealth&) const = default;
 };
 
 /// The standings of the mirrors of one shard, shared by all workers: relaxed atomics, any thread.
 /// For a proven mirror an attempt costs a load and no store.
-class Standings {
+class SetHealth {
  public:
-  explicit Standings(std::size_t mirrors) : cells_(mirrors) {}
+  explicit SetHealth(std::size_t mirrors) : cells_(mirrors) {}
 
   /// Takes over the state of mirrors that existed before. Call before it is used.
-  void take_over(const Standings& before, const FormerPlaces& places) noexcept;
+  void take_over(const SetHealth& before, const FormerPlaces& places) noexcept;
 
   /// Restores the state that a mirror had in a former process. Before it is used, once per mirror.
-  void restore(std::size_t mirror, const MirrorStanding& standing) noexcept;
+  void restore(std::size_t mirror, const MirrorHealth& standing) noexcept;
 
   /// Counts an attempt in progress at a mirror while it lives.
   class InFlightGuard {
    public:
-    InFlightGuard(Standings& standings, std::size_t mirror);
+    InFlightGuard(SetHealth& standings, std::size_t mirror);
     InFlightGuard(InFlightGuard&& other) noexcept
         : standings_(std::exchange(other.standings_, nullptr)),
           mirror_(other.mirror_),
@@ -69,16 +69,16 @@ class Standings {
     }
 
    private:
-    Standings* standings_;
+    SetHealth* standings_;
     std::size_t mirror_;
     bool counted_;  ///< the mirror was unknown when the attempt started
   };
 
-  /// An attempt has ended (MirrorStanding::after()). A mirror that becomes silent is due for a
+  /// An attempt has ended (MirrorHealth::after()). A mirror that becomes silent is due for a
   /// probe at once: perhaps only that search takes long.
   void ended(std::size_t mirror, Outcome outcome, bool silent = false) noexcept;
 
-  MirrorStanding of(std::size_t mirror) const noexcept {
+  MirrorHealth of(std::size_t mirror) const noexcept {
     return unpack(cells_[mirror].standing.load(std::memory_order_relaxed));
   }
   /// Mirrors by state. `told_soon`: unknown mirrors with an attempt in progress that will show
@@ -126,12 +126,12 @@ class Standings {
     std::atomic<std::uint32_t> under_way{0};  ///< started while the mirror was unknown
     std::atomic<std::int64_t> probed{0};      ///< µs of the process's clock
   };
-  static constexpr std::uint32_t pack(const MirrorStanding& s) {
+  static constexpr std::uint32_t pack(const MirrorHealth& s) {
     return std::uint32_t{s.known} | std::uint32_t{s.unreachable} << 1 |
            std::uint32_t{s.silent} << 2 | std::uint32_t{s.answers} << 8 |
            std::uint32_t{s.needed} << 16 | std::uint32_t{s.failures} << 24;
   }
-  static constexpr MirrorStanding unpack(std::uint32_t bits) {
+  static constexpr MirrorHealth unpack(std::uint32_t bits) {
     return {.known = (bits & 1) != 0,
             .unreachable = (bits & 2) != 0,
             .silent = (bits & 4) != 0,
@@ -139,7 +139,7 @@ class Standings {
             .needed = static_cast<std::uint8_t>(bits >> 16),
             .failures = static_cast<std::uint8_t>(bits >> 24)};
   }
-  void count_in(const MirrorStanding& standing) noexcept;
+  void count_in(const MirrorHealth& standing) noexcept;
   template <class Wanted>
   Candidates all_that(Wanted wanted) const noexcept {
     Candidates found;

@@ -4,13 +4,13 @@
 
 namespace karmad {
 
-std::string_view zone_of(const SetPicture& picture, std::size_t mirror) {
+std::string_view zone_of(const SetDescription& picture, std::size_t mirror) {
   const auto& tags = picture.mirrors[mirror].tags;
   const auto found = std::ranges::find(tags, "zone", &Tag::name);
   return found == tags.end() ? std::string_view() : found->value;
 }
 
-Candidates zone_mates(const SetPicture& picture, std::size_t mirror) {
+Candidates zone_mates(const SetDescription& picture, std::size_t mirror) {
   Candidates mates;
   const auto zone = zone_of(picture, mirror);
   if (zone.empty()) return mates;
@@ -19,7 +19,7 @@ Candidates zone_mates(const SetPicture& picture, std::size_t mirror) {
   return mates;
 }
 
-Candidates avoided_for(const Need* need, const SetPicture& picture, Candidates all,
+Candidates avoided_for(const Need* need, const SetDescription& picture, Candidates all,
                        std::span<const Candidates> reasons) {
   Candidates avoided;
   for (const auto& reason : reasons) {
@@ -31,7 +31,7 @@ Candidates avoided_for(const Need* need, const SetPicture& picture, Candidates a
   return avoided;
 }
 
-std::size_t zones(const SetPicture& picture) {
+std::size_t zones(const SetDescription& picture) {
   std::size_t count = 0;
   auto left = Candidates::first(picture.mirrors.size());
   while (!left.empty()) {

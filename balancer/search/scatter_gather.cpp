@@ -18,7 +18,7 @@
 #include "balancer/search/shard_parts.hpp"
 #include "balancer/search/unmerged_answers.hpp"
 #include "balancer/selection/explanation.hpp"
-#include "balancer/shard/complaints.hpp"
+#include "balancer/shard/error_attributions.hpp"
 #include "balancer/shard/shard_driver.hpp"
 
 namespace karmad {
@@ -40,7 +40,7 @@ class ScatterGather {
   Task<std::optional<Answer>> plan_on_helper() {
     auto plan = [this] { plan_result_ = plan_query(); };
     const auto end = co_await run_on_helper(query_, query_.request.body.size(), plan);
-    if (end == HelperPool::End::done) co_return std::nullopt;
+    if (end == ThreadPool::End::done) co_return std::nullopt;
     co_return long_work_failure(query_, end, Count::bad_requests);
   }
 
@@ -104,7 +104,7 @@ class ScatterGather {
     if (query_.client.left || query_.resources.memory_denied()) return true;
     // Asked before an agreed mistake counts as a refusal: that says nothing about other parts.
     const bool tells_of_change = changes_data() && parts_.tell_of_change();
-    if (!query_.record.complaints.empty()) compare_shards();
+    if (!query_.record.attributions.empty()) compare_shards();
     if (tells_of_change) {
       return false;
     } else if (parts_.any_crashed()) {
@@ -142,7 +142,8 @@ class ScatterGather {
 
   void record_and_release_all() {
     note_generations();
-    if (!query_.record.complaints.empty()) give_up_complaints(query_, shard_query_);
+    if (!query_.record.attributions.empty())
+      confirm_remaining_errors(query_, shard_query_, Loop::now());
     for (auto& part : parts_) part->record_and_release();
   }
 
@@ -301,7 +302,7 @@ class ScatterGather {
     if (is_long_work(query_, size, plan_->merge_weight)) {
       const auto end = co_await run_on_helper(query_, size, work);
       if (query_.client.left) co_return Answer{};
-      if (end != HelperPool::End::done) co_return no_merge(end);
+      if (end != ThreadPool::End::done) co_return no_merge(end);
     } else {
       answer.body = query_.worker.loop.buffers.take();
       work();
@@ -326,7 +327,7 @@ class ScatterGather {
 
   /// The answer without a helper thread for the merge. After a change it is never one that clients
   /// repeat.
-  Answer no_merge(HelperPool::End end) {
+  Answer no_merge(ThreadPool::End end) {
     if (!changes_data()) return long_work_failure(query_, end, Count::queries_failed);
     return unmerged_.failed(504,
                             "no helper thread was free to make the answer (long_work_queue); the "
@@ -365,13 +366,15 @@ class ScatterGather {
   /// answer from any shard disproves it.
   void compare_shards() {
     if (parts_.any_answered()) {
-      for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
+      for (const auto& part : parts_)
+        discard_errors(query_, shard_query_, part->shard(), Loop::now());
       return;
     }
     const auto found = std::ranges::find_if(parts_, [this](const ShardPart& part) {
       const auto& result = part->result();
       return result.outcome == Outcome::agent_error && result.mirror &&
-             is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror);
+             is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror,
+                                      Loop::now());
     });
     if (found == parts_.end()) return;
     (*found)->take_as_mistake();

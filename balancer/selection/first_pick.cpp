@@ -16,8 +16,8 @@ SelectionCriteria first_choice(const PickSubject& of, std::optional<std::uint64_
   ShardRules rules;
   fill_search_rules(of.topology, of.table, of.shard, of.selection, rules);
   rules.min_generation = min_generation;
-  const LineMemory line;
-  const ShardMoment moment{.now = Loop::now(),
+  const ChainLearned line;
+  const ShardInputs moment{.now = Loop::now(),
                            .random = worker.loop.random,
                            .protection = *of.shard.protection,
                            .mirrors = mirrors,

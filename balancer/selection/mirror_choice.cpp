@@ -103,8 +103,8 @@ Candidates MirrorChoice::excluded() const {
 }
 
 /// Sets every mirror with an objection that is not an exclusion.
-void MirrorChoice::object(Candidates possible, Objections& all) const {
-  using enum Objection;
+void MirrorChoice::object(Candidates possible, AvoidReasons& all) const {
+  using enum AvoidReason;
   const auto& protection = moment_.protection;
   all[tried] = line_.avoided;
   all[not_preferred] = line_.among.empty() ? Candidates{} : possible - line_.among;
@@ -124,7 +124,7 @@ void MirrorChoice::object(Candidates possible, Objections& all) const {
 }
 
 SelectionCriteria MirrorChoice::criteria() const {
-  using enum Objection;
+  using enum AvoidReason;
   const auto never = excluded();
   const auto possible = all() - never;
   SelectionCriteria asked{.need = rules_.needed(),
@@ -156,7 +156,7 @@ SelectionCriteria MirrorChoice::criteria_now() const {
   auto asked = criteria();
   const auto full = moment_.mirrors.full();
   asked.excluded = asked.excluded | full;
-  asked.objections[Objection::full] = full;
+  asked.objections[AvoidReason::full] = full;
   return asked;
 }
 
@@ -165,7 +165,7 @@ std::optional<Pick> MirrorChoice::choose(SelectionCriteria criteria) const {
     const auto pick = moment_.mirrors.pick(criteria, moment_.random);
     if (!pick || moment_.mirrors.try_take_slot(pick->mirror)) return pick;
     criteria.excluded.insert(pick->mirror);
-    criteria.objections[Objection::full].insert(pick->mirror);
+    criteria.objections[AvoidReason::full].insert(pick->mirror);
   }
 }
 
@@ -187,8 +187,8 @@ std::optional<Pick> MirrorChoice::probe() const {
     due = protection.standings.try_probe(protection.standings.silent(), moment_.now,
                                          std::max(rules_.probe_every, kSilentProbe));
   if (!due && rules_.reads() && rules_.needed() != nullptr && protection.standings.any_down())
-    due = protection.standings.try_probe(criteria().objections[Objection::level_fails], moment_.now,
-                                         kLevelProbe);
+    due = protection.standings.try_probe(criteria().objections[AvoidReason::level_fails],
+                                         moment_.now, kLevelProbe);
   if (!due && !moment_.mirrors.pinged()) due = unasked();
   if (!due) return std::nullopt;
   auto only_it = criteria_now();
@@ -196,7 +196,7 @@ std::optional<Pick> MirrorChoice::probe() const {
   probed.insert(*due);
   only_it.takes_turn = false;
   only_it.excluded = only_it.excluded | (all() - probed);
-  only_it.objections[Objection::not_probed] = all() - probed;
+  only_it.objections[AvoidReason::not_probed] = all() - probed;
   return choose(only_it);
 }
 

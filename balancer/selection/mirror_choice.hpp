@@ -10,7 +10,7 @@
 namespace karmad {
 
 /// What one line of attempts has learned about the mirrors (bits by position), for its next choice.
-struct LineMemory {
+struct ChainLearned {
   Candidates tried;
   Candidates avoided;           ///< used only if no other mirror is suitable
   Candidates left_zones;        ///< in zones the line has left: avoided, but preferred to `avoided`
@@ -27,7 +27,7 @@ struct LineMemory {
 /// `among` restricts.
 class MirrorChoice {
  public:
-  MirrorChoice(const ShardRules& rules, const LineMemory& line, const ShardMoment& moment)
+  MirrorChoice(const ShardRules& rules, const ChainLearned& line, const ShardInputs& moment)
       : rules_(rules), line_(line), moment_(moment), view_(moment.mirrors.view()) {}
 
   /// The criteria of the next attempt, including mirrors that are full now …
@@ -62,7 +62,7 @@ class MirrorChoice {
   Candidates all() const { return Candidates::first(view_.picture.mirrors.size()); }
   Candidates taken_out() const;
   Candidates excluded() const;
-  void object(Candidates possible, Objections& all) const;
+  void object(Candidates possible, AvoidReasons& all) const;
   Candidates suiting(Candidates from) const;
   PreferenceLevels levels(Candidates from) const;
   Candidates failing_levels(Candidates possible) const;
@@ -71,8 +71,8 @@ class MirrorChoice {
   std::optional<std::size_t> unasked() const;
 
   const ShardRules& rules_;
-  const LineMemory& line_;
-  const ShardMoment& moment_;
+  const ChainLearned& line_;
+  const ShardInputs& moment_;
   const SetView& view_;
 };
 

@@ -30,7 +30,7 @@ Selection::Selection(const std::optional<ReadPreference>& of_request, const Tabl
   window_ = settings.local_threshold.value;
 }
 
-std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) const {
+std::string Selection::passed_on(const SetDescription& picture, std::size_t mirror) const {
   if (need_.operation == Operation::write) return {};
   // In a set with roles the default is `nearest` (SS-030, SS-097).
   const bool in_force = preferred_ || picture.kind == SetKind::roles;

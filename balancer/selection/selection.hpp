@@ -34,7 +34,7 @@ class Selection {
   }
 
   /// Value of the attempt's X-Read-Preference; empty: no field (SS-090 … SS-097).
-  std::string passed_on(const SetPicture& picture, std::size_t mirror) const;
+  std::string passed_on(const SetDescription& picture, std::size_t mirror) const;
 
   /// A text of the read preference, or of the update.
   std::string criteria() const;

@@ -11,7 +11,7 @@ namespace karmad {
 namespace {
 
 /// The kind of set, and every mirror with role and round trip.
-std::string description(const Shard& shard, const SetPicture& picture) {
+std::string description(const Shard& shard, const SetDescription& picture) {
   auto told = fmt::format("kind {}:", name(picture.kind));
   for (std::size_t i = 0; i < picture.mirrors.size(); ++i) {
     const auto& facts = picture.mirrors[i];

@@ -73,7 +73,7 @@ class ShardMirrors {
 };
 
 /// What a shard request may read and call while it handles an event.
-struct ShardMoment {
+struct ShardInputs {
   TimePoint now;
   RandomSource& random;
   Protection& protection;

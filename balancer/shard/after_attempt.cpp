@@ -7,7 +7,7 @@
 #include "balancer/core/long_work.hpp"
 #include "balancer/rules/retry_target.hpp"
 #include "balancer/rules/zones.hpp"
-#include "balancer/shard/attempt_lines.hpp"
+#include "balancer/shard/attempt_chains.hpp"
 
 namespace karmad {
 namespace {
@@ -28,7 +28,7 @@ std::optional<Count> counted_as(AttemptReason reason) {
 }
 
 /// Among the mirrors that reported to be behind, the newest one; if equal, `asked`.
-std::size_t newest_behind(const LineMemory& line, const SetView& view, std::size_t asked) {
+std::size_t newest_behind(const ChainLearned& line, const SetView& view, std::size_t asked) {
   auto newest = asked;
   for (const auto mirror : line.behind)
     if (line.generations.known(mirror, view) > line.generations.known(newest, view))
@@ -38,7 +38,7 @@ std::size_t newest_behind(const LineMemory& line, const SetView& view, std::size
 
 /// The standings of the mirrors. A mirror that only could not be reached works again if its last
 /// ping was answered.
-Standings::Groups standings_in(const ShardMoment& moment) {
+SetHealth::Groups standings_in(const ShardInputs& moment) {
   const auto& standings = moment.protection.standings;
   auto groups = standings.groups();
   if (!standings.any_unreachable()) return groups;
@@ -63,7 +63,7 @@ bool is_out_of_reach(Outcome outcome) {
 
 }  // namespace
 
-void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
+void AttemptChains::attempt_ended(Line& line, AttemptReport& report) {
   learn(line, report);
   auto next = after_attempt(line, report);
   if (line.end.answered()) return end_line(line);
@@ -95,12 +95,12 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
 }
 
 /// BP-025: a retry that is not made costs no token.
-void AttemptLines::return_token(Decision& next) {
+void AttemptChains::return_token(Decision& next) {
   if (std::exchange(next.took_token, false)) moment_->protection.tokens.give_back();
 }
 
 /// The reply could not be merged. Asks another mirror if the retry rules allow that at once.
-void AttemptLines::reply_rejected(std::string why) {
+void AttemptChains::reply_rejected(std::string why) {
   count(Count::merge_rejected);
   auto& end = main_.end;
   end.outcome = Outcome::wrong_reply;
@@ -118,7 +118,7 @@ void AttemptLines::reply_rejected(std::string why) {
 }
 
 /// Records what the attempt shows about its mirror, for this request and for the shard.
-void AttemptLines::learn(Line& line, const AttemptReport& report) {
+void AttemptChains::learn(Line& line, const AttemptReport& report) {
   auto& protection = moment_->protection;
   const auto mirror = *line.end.mirror;
   if (line.selection_left) *line.selection_left -= report.connecting;
@@ -128,7 +128,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   if (protection.breaker && !report.undecided && !report.passed_on)
     protection.breaker->ended(mirror, rules_.need->operation, report.outcome, now());
   line.under_way.reset();
-  if (protection.standings.take_change()) actions_.emplace_back(action::TellOthers{});
+  if (protection.standings.take_change()) actions_.emplace_back(action::NotifyWaiters{});
   line.generation = report.generation;
   line.end.outcome = report.outcome;
   line.end.status = report.status;
@@ -142,7 +142,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
 }
 
 /// Applies the retry rules. A line without retries is only judged (CO-083), which sets marks.
-Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
+Decision AttemptChains::after_attempt(Line& line, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
   const bool answered = line.end.answered();
   // A retry that shows only that mirrors agree is paid for, like one that fails.
@@ -153,7 +153,7 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
     line.retry_permit.reset();
     auto& standings = moment_->protection.standings;
     standings.retry_ended();
-    if (standings.take_change()) actions_.emplace_back(action::TellOthers{});
+    if (standings.take_change()) actions_.emplace_back(action::NotifyWaiters{});
   }
   if (answered)
     return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
@@ -167,9 +167,9 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   return decide(line, retries_, report, report.hint, tokens, *moment_);
 }
 
-Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
-                              const ErrorHint& hint, TokenBucket* tokens,
-                              const ShardMoment& moment) const {
+Decision AttemptChains::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
+                               const ErrorHint& hint, TokenBucket* tokens,
+                               const ShardInputs& moment) const {
   // Other mirrors have the update: a retry at a dead one would only delay the answer.
   if (rules_.only && !report.sent && is_out_of_reach(report.outcome))
     return {.final = Final::not_retryable};
@@ -209,7 +209,7 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
 }
 
 /// Applies a decision to the mirror that was asked, whether or not a retry follows.
-void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& report) {
+void AttemptChains::apply(Line& line, const Decision& next, const AttemptReport& report) {
   const auto asked = *line.end.mirror;
   const auto& view = moment_->mirrors.view();
   auto& unavailable = moment_->protection.unavailable;
@@ -233,7 +233,7 @@ void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& 
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all
 /// requests of this shard that need as much (CO-034).
-void AttemptLines::note_behind(Line& line, const AttemptReport& report) {
+void AttemptChains::note_behind(Line& line, const AttemptReport& report) {
   const auto asked = *line.end.mirror;
   line.memory.behind.insert(asked);
   line.memory.generations.add(asked, report.generation);
@@ -244,19 +244,20 @@ void AttemptLines::note_behind(Line& line, const AttemptReport& report) {
                                   now() + rules_.retry->behind_mark);
 }
 
-void AttemptLines::add_failed(const Line& line, std::string why) {
+void AttemptChains::add_failed(const Line& line, std::string why) {
   const auto place = std::ranges::upper_bound(failed_, line.order, {}, &FailedAttempt::line);
   failed_.insert(place, {line.order, *line.end.mirror, std::move(why)});
 }
 
 /// Asks the retry budget. The retry counts from now on, since queued retries are future load.
-void AttemptLines::retry(Line& line, const Decision& next) {
+void AttemptChains::retry(Line& line, const Decision& next) {
   line.upcoming.decision = next;
   line.retry_permit.reset();
   line.memory.among = {};
   line.after_timeout = line.after_timeout || next.paid;
   if (next.avoid && next.pause == Micros{0} && !line.upcoming.wanted) return ask_elsewhere(line);
-  if (take_extra(line, RetryBudget::For::other)) return consented(line, true, {});
+  if (acquire_retry_permit(line, RetryBudget::For::other))
+    return on_budget_decision(line, true, {});
   if (line.upcoming.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
   return_token(line.upcoming.decision);
   line.upcoming.decision.pause = {};  // it is meant for the mirror that was asked
@@ -264,19 +265,19 @@ void AttemptLines::retry(Line& line, const Decision& next) {
   ask_elsewhere(line);
 }
 
-Candidates AttemptLines::in_race() const {
+Candidates AttemptChains::in_race() const {
   auto asked = main_.memory.tried;
   for (const auto& other : others_) asked = asked | other->memory.tried;
   return asked;
 }
 
 /// Whether the request may ask a mirror that works and that it has not tried.
-bool AttemptLines::has_proven(const Line& line) const {
+bool AttemptChains::has_proven(const Line& line) const {
   if (!rules_.reads() || rules_.subject.follow_up) return false;
   return !(choice(line).untried() & standings_in(*moment_).proven).empty();
 }
 
-bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
+bool AttemptChains::acquire_retry_permit(Line& line, RetryBudget::For what) {
   auto& budget = moment_->protection.budget;
   line.borrows = line.borrows || budget.may_borrow();
   if (auto taken = budget.take(what, line.borrows)) line.retry_permit.emplace(*std::move(taken));
@@ -284,7 +285,7 @@ bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
 }
 
 /// Retries at once, at any untried mirror (docs/decisions/012).
-void AttemptLines::ask_elsewhere(Line& line) {
+void AttemptChains::ask_elsewhere(Line& line) {
   const auto& budget = moment_->protection.budget;
   using On = RetryTarget::On;
   for (;;) {
@@ -292,25 +293,28 @@ void AttemptLines::ask_elsewhere(Line& line) {
     const auto choice = this->choice(line);
     const auto untried = choice.untried_levels();
     if (untried.size() == 0)
-      return consented(line, take_extra(line, RetryBudget::For::other), kUsedUp);
+      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::other), kUsedUp);
     const auto avoided = choice.criteria_now().avoided;
     const auto target = retry_target(untried, avoided, standings_in(*moment_), budget.saved() > 0);
     const auto by_itself = untried.first_of(untried.all() - avoided);
     if (target.among != by_itself) line.memory.among = target.among;
     if (line.upcoming.decision.paid)
-      return consented(line, take_extra(line, RetryBudget::For::untried), kUsedUp);
+      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::untried),
+                                kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
-      return consented(line, take_extra(line, RetryBudget::For::proven), kSwitchedOff);
+      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::proven),
+                                kSwitchedOff);
     const bool broke = budget.saved() == 0 && !line.borrows;
     if (target.on == On::budget && (broke ? !repayment_to_come(line) : budget.can_start_another()))
-      return consented(line, take_extra(line, RetryBudget::For::untried), kNoneWorks);
-    if (!wait_for_standing(line)) return;
+      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::untried),
+                                kNoneWorks);
+    if (!wait_for_health(line)) return;
   }
 }
 
 /// Two faults in a short time: the mirrors that failed first may work again. The retries that the
 /// budget could pay for will show it, and return what they took.
-bool AttemptLines::repayment_to_come(Line& line) {
+bool AttemptChains::repayment_to_come(Line& line) {
   const auto& budget = moment_->protection.budget;
   if (!line.wait.losses_before) line.wait.losses_before = budget.losses();
   return budget.may_be_repaid(*line.wait.losses_before);
@@ -318,10 +322,10 @@ bool AttemptLines::repayment_to_come(Line& line) {
 
 /// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
 /// check again at once, because that may have happened before this wait was registered.
-bool AttemptLines::wait_for_standing(Line& line) {
-  if (!line.wait.standing_wait) {
-    line.wait.standing_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
-    if (line.wait.standing_wait->before() < rules_.max_waiting_selections) {
+bool AttemptChains::wait_for_health(Line& line) {
+  if (!line.wait.health_wait) {
+    line.wait.health_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
+    if (line.wait.health_wait->before() < rules_.max_waiting_selections) {
       count(Count::retries_waited);
       return true;
     }
@@ -332,13 +336,13 @@ bool AttemptLines::wait_for_standing(Line& line) {
     refuse_retry(line, "retry refused: the deadline came before it was known which mirrors work");
     return false;
   }
-  line.state = State::waits_for_standing;
+  line.state = State::waits_for_health;
   line.wait.until = std::min(rules_.deadline, now() + kRecheck);
   return false;
 }
 
-void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
-  line.wait.standing_wait.reset();
+void AttemptChains::on_budget_decision(Line& line, bool may, std::string_view why_not) {
+  line.wait.health_wait.reset();
   line.wait.losses_before.reset();
   if (!may) return refuse_retry(line, why_not);
   if (over_) {
@@ -349,20 +353,20 @@ void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
 }
 
 /// Ends the line, and says which mirrors it has not asked.
-void AttemptLines::refuse_retry(Line& line, std::string_view why) {
+void AttemptChains::refuse_retry(Line& line, std::string_view why) {
   return_token(line.upcoming.decision);
   count(Count::retries_refused);
   line.memory.among = {};
   const auto choice = this->choice(line);
   auto criteria = choice.criteria_now();
-  criteria.objections[Objection::tried] = line.memory.tried;
-  criteria.objections[Objection::unpaid] = choice.untried();
+  criteria.objections[AvoidReason::tried] = line.memory.tried;
+  criteria.objections[AvoidReason::unpaid] = choice.untried();
   criteria.excluded = criteria.excluded | line.memory.tried | choice.untried();
   moment_->mirrors.retry_refused(criteria, why);
   end_line(line);
 }
 
-void AttemptLines::continue_retry(Line& line) {
+void AttemptChains::continue_retry(Line& line) {
   line.upcoming.reason = line.upcoming.decision.reason;
   line.upcoming.pause = line.upcoming.decision.pause;
   if (line.upcoming.pause == Micros{0}) return make_retry(line);
@@ -370,7 +374,7 @@ void AttemptLines::continue_retry(Line& line) {
   line.wait.until = now() + line.upcoming.pause;
 }
 
-void AttemptLines::make_retry(Line& line) {
+void AttemptChains::make_retry(Line& line) {
   count(Count::retries);
   if (std::exchange(rejected_, false)) {
     line.memory.avoided = line.memory.tried;

@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body,
-              const ErrorHint& hint, TimePoint now) {
+bool report_to_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body,
+                   const ErrorHint& hint, TimePoint now) {
   using What = UseError::What;
   std::optional<UseError> error;
   switch (result.outcome) {

@@ -17,7 +17,7 @@
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/shard/attempt_effects.hpp"
-#include "balancer/shard/complaints.hpp"
+#include "balancer/shard/error_attributions.hpp"
 
 namespace karmad {
 namespace {
@@ -231,13 +231,13 @@ Judgement MirrorAttempt::check() const {
 }
 
 /// Checking is cheaper than parsing: most of an answer is skipped in large steps.
-bool MirrorAttempt::is_long_to_check() const {
+bool MirrorAttempt::should_offload() const {
   constexpr std::size_t kQuick = 4;
   return !aside_ && result_.outcome == Outcome::answered &&
          is_long_work(query_, result_.reply.body().size() / kQuick);
 }
 
-Task<void> MirrorAttempt::check_aside() {
+Task<void> MirrorAttempt::offload_check() {
   aside_ = true;
   auto work = [this] { checked_ = check(); };
   Stop& stop = stop_;
@@ -245,11 +245,11 @@ Task<void> MirrorAttempt::check_aside() {
   const auto ended = co_await query_.worker.process.helpers->run(
       query_.worker.loop, stop, work_on(result_.reply.body().size(), query_.client.address), work);
   stop.disarm();
-  if (ended == HelperPool::End::done) co_return;
+  if (ended == ThreadPool::End::done) co_return;
   result_.outcome = Outcome::cancelled;
   result_.out_of_time = stop.why() == StopReason::deadline;
   result_.why = "its answer was not checked any more";
-  no_helper_ = ended == HelperPool::End::refused;
+  no_helper_ = ended == ThreadPool::End::refused;
 }
 
 /// Whether it is unknown if the query or the mirror caused an error that does not report the state
@@ -259,7 +259,7 @@ bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hi
   if (result_.outcome != Outcome::agent_error) return false;
   if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
   const auto cause = cause_of_error(query_, shard_query_, place_.shard, mirror,
-                                    place_.owner.untried(slot_), complaint, result_);
+                                    place_.owner.untried(slot_), complaint, result_, Loop::now());
   agreed_ = cause == Cause::query;
   if (agreed_) result_.outcome = Outcome::client_mistake;
   return cause == Cause::undecided;
@@ -399,11 +399,11 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   const auto hint =
       answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
   const bool marked_unreachable =
-      !looped && tracks_state_ && tell_set(set_, mirror, result_, body, hint, Loop::now());
+      !looped && tracks_state_ && report_to_set(set_, mirror, result_, body, hint, Loop::now());
   const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);
   if (result_.outcome == Outcome::client_mistake && !looped &&
       shard_query_.table.dialect.capabilities.understands_errors)
-    settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
+    confirm_errors(query_, shard_query_, &place_.shard, result_.outcome, Loop::now());
   result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
   if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
@@ -415,8 +415,8 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   if (answered)
     place_.shard.protection->answered.add(query_.worker.loop.index, fingerprint(query_.request),
                                           result_.ended);
-  if (answered && !query_.record.complaints.empty())
-    refute_complaints(query_, shard_query_, place_.shard);
+  if (answered && !query_.record.attributions.empty())
+    discard_errors(query_, shard_query_, place_.shard, Loop::now());
   auto report = this->report(hint);
   report.marked_unreachable = marked_unreachable;
   report.undecided = undecided;

@@ -67,11 +67,11 @@ class MirrorAttempt final : private AttemptInFlight {
   MirrorAttempt& operator=(const MirrorAttempt&) = delete;
 
   Task<void> ask();
-  /// Whether checking the answer would block the worker for too long; if so, call check_aside()
+  /// Whether checking the answer would block the worker for too long; if so, call offload_check()
   /// first.
-  bool is_long_to_check() const;
+  bool should_offload() const;
   /// Judges the answer on a helper thread.
-  Task<void> check_aside();
+  Task<void> offload_check();
   /// Whether other agents may have crashed on this request like this one, and that is not known
   /// yet; if so, call check_crash() first. Called once, after the end.
   bool needs_crash_check();

@@ -11,7 +11,7 @@
 
 namespace karmad {
 
-QuorumRead::QuorumRead(AttemptLines& lines)
+QuorumRead::QuorumRead(AttemptChains& lines)
     : lines_(lines),
       needed_(read_quorum(mirrors())),
       plan_(mirrors() - (view().primary ? 1 : 0), view().primary.has_value()) {}
@@ -143,7 +143,7 @@ bool QuorumRead::start_primary() {
   return start(std::move(reader), reads_ < needed_);
 }
 
-std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
+std::unique_ptr<AttemptChain> QuorumRead::make_reader() const {
   const auto& main = lines_.main_;
   auto line = std::make_unique<Line>();
   line->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
@@ -156,7 +156,7 @@ std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
 }
 
 /// A reader for a mirror not asked in this round, whose pings do not report its generation.
-std::unique_ptr<AttemptLine> QuorumRead::make_settling_reader() const {
+std::unique_ptr<AttemptChain> QuorumRead::make_settling_reader() const {
   auto line = make_reader();
   for (std::size_t i = 0; i < mirrors(); ++i)
     if (view().mirrors[i].description.generation) line->memory.excluded.insert(i);
@@ -172,7 +172,7 @@ bool QuorumRead::can_settle() const {
 /// after the other, because each excludes the mirrors of those before. All but the first reads
 /// count in `max_attempts`. False: no mirror is asked for this reader.
 bool QuorumRead::start(std::unique_ptr<Line> line, bool asked_for) {
-  if (!asked_for && (!lines_.rules_.retry->retry_reads || awaits_standing())) return false;
+  if (!asked_for && (!lines_.rules_.retry->retry_reads || awaits_health())) return false;
   if (reads_ >= needed_ && !lines_.retries_.may_hedge()) return false;
   auto& others = lines_.others_;
   line->slot = free_slot();
@@ -207,9 +207,9 @@ std::size_t QuorumRead::running() const {
       std::ranges::count_if(round_, [&](std::size_t slot) { return !reader(slot).ended(); }));
 }
 
-bool QuorumRead::awaits_standing() const {
+bool QuorumRead::awaits_health() const {
   return std::ranges::any_of(round_, [&](std::size_t slot) {
-    return reader(slot).state == Line::State::waits_for_standing;
+    return reader(slot).state == Line::State::waits_for_health;
   });
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "balancer/rules/quorum_plan.hpp"
-#include "balancer/shard/attempt_lines.hpp"
+#include "balancer/shard/attempt_chains.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ namespace karmad {
 /// overload. Owned by its request.
 class QuorumRead {
  public:
-  explicit QuorumRead(AttemptLines& lines);
+  explicit QuorumRead(AttemptChains& lines);
 
   /// Called after each event; performs the next steps. True: the request has ended.
   bool proceed();
@@ -25,7 +25,7 @@ class QuorumRead {
  private:
   enum class Phase : std::uint8_t { pauses, reads, settles, barrier, primary };
   using Do = QuorumPlan::Do;
-  using Line = AttemptLine;
+  using Line = AttemptChain;
 
   bool take_step(const QuorumPlan::Step& step);
   void enter(const QuorumPlan::Step& step);
@@ -44,7 +44,7 @@ class QuorumRead {
   std::size_t free_slot() const;
   bool starts_no_more_reads() const;
   std::size_t running() const;
-  bool awaits_standing() const;
+  bool awaits_health() const;
   std::size_t counting() const;
   static bool counts(const Line& reader);
 
@@ -64,7 +64,7 @@ class QuorumRead {
   std::size_t mirrors() const { return view().picture.mirrors.size(); }
   Line& reader(std::size_t slot) const { return lines_.line(slot); }
 
-  AttemptLines& lines_;
+  AttemptChains& lines_;
   const std::size_t needed_;
   QuorumPlan plan_;
   QuorumPlan::Step step_;

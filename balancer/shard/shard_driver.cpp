@@ -36,7 +36,7 @@ std::optional<Task<void>> ShardDriver::next() {
     }
     if (awaited_ != nullptr) {
       auto& attempt = *awaited_->attempt;
-      if (attempt.is_long_to_check()) return attempt.check_aside();
+      if (attempt.should_offload()) return attempt.offload_check();
       if (attempt.needs_crash_check()) return attempt.check_crash();
       end_attempt(*std::exchange(awaited_, nullptr));
     } else if (!ended_.empty()) {
@@ -118,7 +118,7 @@ void ShardDriver::begin_attempts() {
 
 Task<void> ShardDriver::run_attempt(Slot& slot) {
   co_await slot.attempt->ask();
-  if (slot.attempt->is_long_to_check()) co_await slot.attempt->check_aside();
+  if (slot.attempt->should_offload()) co_await slot.attempt->offload_check();
   if (slot.attempt->needs_crash_check()) co_await slot.attempt->check_crash();
   ended_.push_back(&slot);
   if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
@@ -165,7 +165,7 @@ void ShardDriver::wait_ended() {
     if (wait_->until && Loop::now() >= *wait_->until) {
       happened_ = event::TimePassed{};
     } else if (wait_->news) {
-      happened_ = event::News{};
+      happened_ = event::SetChanged{};
     }
   }
 }
@@ -237,7 +237,7 @@ ShardDriver::Slot& ShardDriver::other_slot(std::size_t number) {
   return *others_[number - 1];
 }
 
-ShardMoment ShardDriver::moment(TimePoint now) {
+ShardInputs ShardDriver::moment(TimePoint now) {
   return {.now = now,
           .random = worker_.loop.random,
           .protection = *place_.shard.protection,
@@ -320,13 +320,13 @@ void ShardDriver::retry_refused(const SelectionCriteria& criteria, std::string_v
   if (!query.record.wants_trace) return;
   std::string text(why);
   for (std::size_t i = 0; i < set_.size(); ++i) {
-    if (criteria.objections[Objection::tried].contains(i)) continue;
+    if (criteria.objections[AvoidReason::tried].contains(i)) continue;
     fmt::format_to(std::back_inserter(text), "; not asked: {}", name(i));
     const char* before = " (";
-    for (std::size_t o = 0; o < kObjections; ++o) {
-      if (!criteria.objections[static_cast<Objection>(o)].contains(i)) continue;
+    for (std::size_t o = 0; o < kAvoidReasons; ++o) {
+      if (!criteria.objections[static_cast<AvoidReason>(o)].contains(i)) continue;
       fmt::format_to(std::back_inserter(text), "{}{}", std::exchange(before, ", "),
-                     kObjectionTexts[o]);
+                     kAvoidReasonTexts[o]);
     }
     if (*before == ',')
       text += ')';

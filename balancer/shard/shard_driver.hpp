@@ -79,7 +79,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void carry_out(const action::Cancel& cancel) {
     slot(cancel.slot).attempt->cancel(cancel.lost_race);
   }
-  void carry_out(const action::TellOthers&) { set_.wake_waiters(); }
+  void carry_out(const action::NotifyWaiters&) { set_.wake_waiters(); }
   void carry_out(const action::CheckMirrors& check) {
     check.generations ? set_.check_generations() : set_.check_now();
   }
@@ -105,7 +105,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   bool is_over() const { return place_.query.stopped || cancelled_; }
   Slot& slot(std::size_t number) { return number == 0 ? first_ : other_slot(number); }
   Slot& other_slot(std::size_t number);
-  ShardMoment moment(TimePoint now);
+  ShardInputs moment(TimePoint now);
 
   // SetMirrors
   std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override;

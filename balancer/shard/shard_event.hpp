@@ -48,7 +48,7 @@ struct AttemptEnded {
 /// The time of the last `Wait` has come.
 struct TimePassed {};
 /// The mirrors' state has changed, or the standing of one of them is known.
-struct News {};
+struct SetChanged {};
 /// A slot of the last `Wait` is taken for this request; it is returned unless the next `Send` goes
 /// to that mirror.
 struct SlotFreed {
@@ -61,8 +61,9 @@ struct Rejected {
   std::string_view why;
 };
 }  // namespace event
-using ShardEvent = std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::News,
-                                event::SlotFreed, event::Cancelled, event::Rejected>;
+using ShardEvent =
+    std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::SetChanged,
+                 event::SlotFreed, event::Cancelled, event::Rejected>;
 
 /// The output of the machine.
 namespace action {
@@ -82,7 +83,7 @@ struct Cancel {
   bool lost_race = false;
 };
 /// The standing of a mirror has become known: wake the requests that wait for it.
-struct TellOthers {};
+struct NotifyWaiters {};
 /// Waits for the first of these; ends of attempts are always reported. Valid until the next event.
 struct Wait {
   std::optional<TimePoint> until;
@@ -100,7 +101,7 @@ struct CheckMirrors {
 /// The request has ended with result().
 struct Finish {};
 }  // namespace action
-using ShardAction = std::variant<action::Send, action::Cancel, action::TellOthers,
+using ShardAction = std::variant<action::Send, action::Cancel, action::NotifyWaiters,
                                  action::CheckMirrors, action::Wait, action::Finish>;
 
 /// The result of a shard request, or of one line of attempts.

@@ -21,26 +21,26 @@ RetryBudget::HedgeAfter hedge_after(const HedgeSetting& setting) {
 
 }  // namespace
 
-ShardRequest::ShardRequest(const ShardRules& rules) : AttemptLines(rules) {}
+ShardRequest::ShardRequest(const ShardRules& rules) : AttemptChains(rules) {}
 
 ShardRequest::~ShardRequest() = default;
 
 std::span<const ShardAction> ShardRequest::next(const ShardEvent& event,
-                                                const ShardMoment& moment) {
+                                                const ShardInputs& moment) {
   actions_.clear();
   moment_ = &moment;
-  std::visit([this](const auto& happened) { take(happened); }, event);
+  std::visit([this](const auto& happened) { on(happened); }, event);
   if (!finished_) proceed();
   moment_ = nullptr;
   return {actions_.data(), actions_.size()};
 }
 
-void ShardRequest::take(const event::Started&) {
+void ShardRequest::on(const event::Started&) {
   in_flight_permit_.emplace(moment_->protection.budget, rules_.worker);
   begin();
 }
 
-void ShardRequest::take(const event::Rejected& rejected) {
+void ShardRequest::on(const event::Rejected& rejected) {
   race_.reset();
   quorum_.reset();
   finished_ = false;
@@ -53,7 +53,7 @@ void ShardRequest::begin() {
   hedging_.reset();
   main_.cancelled = main_.taken_in = false;
   if (rules_.quorum) {
-    quorum_ = std::make_unique<QuorumRead>(static_cast<AttemptLines&>(*this));
+    quorum_ = std::make_unique<QuorumRead>(static_cast<AttemptChains&>(*this));
     return;
   }
   if (!rules_.preferred.empty() && main_.memory.tried.empty())
@@ -154,7 +154,7 @@ void ShardRequest::take_winner() {
 }
 
 bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
-                                const ShardMoment& moment) const {
+                                const ShardInputs& moment) const {
   const auto& line = this->line(slot);
   if (!line.retries) return true;  // a quorum read or a race continues with the others
   const bool waits = line.waits && rules_.needed() != nullptr;
@@ -163,7 +163,7 @@ bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
   return decide(line, retries, report, {}, nullptr, moment).is_retry();
 }
 
-Candidates ShardRequest::untried(std::size_t slot, const ShardMoment& moment) const {
+Candidates ShardRequest::untried(std::size_t slot, const ShardInputs& moment) const {
   return MirrorChoice(rules_, line(slot).memory, moment).untried();
 }
 

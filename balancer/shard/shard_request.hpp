@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "balancer/shard/attempt_lines.hpp"
+#include "balancer/shard/attempt_chains.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ class QuorumRead;
 /// and whose answer counts. It has no socket, clock or random source; state shared by all requests
 /// of a shard (retry budget, breaker, standings, marks) is passed with each event. A request with
 /// one attempt allocates nothing. One thread. docs/decisions/017-shard-request.md
-class ShardRequest : private AttemptLines {
+class ShardRequest : private AttemptChains {
  public:
   /// `rules` and the Protection of its moments must outlive it.
   explicit ShardRequest(const ShardRules& rules);
@@ -25,7 +25,7 @@ class ShardRequest : private AttemptLines {
 
   /// The first event is Started; after Finish only Rejected may come. Do the actions in order; they
   /// are valid until the next event. Without a Wait, only ends of attempts are awaited.
-  std::span<const ShardAction> next(const ShardEvent& event, const ShardMoment& moment);
+  std::span<const ShardAction> next(const ShardEvent& event, const ShardInputs& moment);
 
   /// The result, once it has finished.
   const ShardResult& result() const { return main_.end; }
@@ -35,18 +35,18 @@ class ShardRequest : private AttemptLines {
   const std::optional<HedgeRules>& hedging() const { return hedging_; }
 
   /// Whether another attempt would follow if the one in this slot ended with `report`. Const.
-  bool would_repeat(std::size_t slot, const AttemptReport& report, const ShardMoment& moment) const;
+  bool would_repeat(std::size_t slot, const AttemptReport& report, const ShardInputs& moment) const;
   /// The suitable mirrors with a free slot that the attempts of this slot have not tried.
-  Candidates untried(std::size_t slot, const ShardMoment& moment) const;
+  Candidates untried(std::size_t slot, const ShardInputs& moment) const;
 
  private:
-  void take(const event::Started&);
-  void take(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
-  void take(const event::TimePassed&) { proceed_waits(false); }
-  void take(const event::News&) { proceed_waits(true); }
-  void take(const event::SlotFreed& freed) { slot_freed(freed.mirror); }
-  void take(const event::Cancelled&) { break_off_all(); }
-  void take(const event::Rejected& rejected);
+  void on(const event::Started&);
+  void on(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
+  void on(const event::TimePassed&) { proceed_waits(false); }
+  void on(const event::SetChanged&) { proceed_waits(true); }
+  void on(const event::SlotFreed& freed) { slot_freed(freed.mirror); }
+  void on(const event::Cancelled&) { break_off_all(); }
+  void on(const event::Rejected& rejected);
   void begin();
   void proceed();
 

@@ -31,8 +31,9 @@ Micros in_micros(float time) {
 /// The objections to a mirror, the first one first.
 std::vector<std::string_view> objections_to(const PickSteps& steps, std::size_t mirror) {
   std::vector<std::string_view> found;
-  for (std::size_t i = 0; i < kObjections; ++i)
-    if (steps.with(static_cast<Objection>(i)).contains(mirror)) found.push_back(kObjectionTexts[i]);
+  for (std::size_t i = 0; i < kAvoidReasons; ++i)
+    if (steps.with(static_cast<AvoidReason>(i)).contains(mirror))
+      found.push_back(kAvoidReasonTexts[i]);
   return found;
 }
 
@@ -64,12 +65,12 @@ std::string out_of_window(const ExplainedChoice& choice, std::size_t mirror) {
 std::string_view state_at(const ExplainedChoice& choice, const MirrorView& numbers,
                           std::size_t mirror) {
   const auto& steps = choice.steps;
-  if (steps.with(Objection::drained).contains(mirror)) return "drain";
-  if (steps.with(Objection::maint).contains(mirror)) return "maint";
-  if (steps.with(Objection::breaker_open).contains(mirror)) return "breaker_open";
-  if (steps.with(Objection::ejected).contains(mirror)) return "ejected";
+  if (steps.with(AvoidReason::drained).contains(mirror)) return "drain";
+  if (steps.with(AvoidReason::maint).contains(mirror)) return "maint";
+  if (steps.with(AvoidReason::breaker_open).contains(mirror)) return "breaker_open";
+  if (steps.with(AvoidReason::ejected).contains(mirror)) return "ejected";
   if (choice.view->unreachable.contains(mirror)) return "unreachable";
-  if (steps.with(Objection::full).contains(mirror)) return "full";
+  if (steps.with(AvoidReason::full).contains(mirror)) return "full";
   return numbers.errors_in_a_row > 0 ? "failing" : "ready";
 }
 

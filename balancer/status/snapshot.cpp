@@ -4,7 +4,7 @@
 #include <cassert>
 #include <vector>
 
-#include "agent/transport/loop/helper_pool.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/selection/first_pick.hpp"

@@ -13,7 +13,7 @@
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/stats/history.hpp"
 #include "balancer/core/worker.hpp"
-#include "balancer/discovery/source_board.hpp"
+#include "balancer/discovery/source_status.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "balancer/topology/table_tally.hpp"

@@ -44,7 +44,7 @@ std::vector<std::uint64_t> attempts_of(std::span<const WorkWindow* const> window
 }
 
 /// Whether the reason that it is unsuitable is its lag.
-bool is_lagging(const Need* need, const SetPicture& picture, std::size_t mirror) {
+bool is_lagging(const Need* need, const SetDescription& picture, std::size_t mirror) {
   if (need == nullptr || picture.mirrors[mirror].role != Role::replica) return false;
   const auto& limit = need->preference.max_staleness;
   const auto lag = staleness(picture, mirror);

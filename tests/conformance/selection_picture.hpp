@@ -12,7 +12,7 @@ namespace karmad::conformance {
 
 /// The set of mirrors a `topology_description` talks of, as the master would picture it.
 struct DescribedSet {
-  SetPicture picture;
+  SetDescription picture;
   std::vector<std::string> addresses;  ///< in the order of the picture's mirrors
 
   /// The position of the mirror with that address; the number of mirrors when there is none.

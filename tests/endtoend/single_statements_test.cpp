@@ -180,7 +180,11 @@ void expect_same(const OneAndTwo& at, std::string_view statement) {
         text.replace(place, 1, table);
       const auto answer = at.ask(text, path);
       EXPECT_EQ(answer.status, 200) << text << answer.body;
-      return without_took(answer.body);
+      auto body = without_took(answer.body);
+      // The demo agent offers no token of its catalogue; karmad does for several shards.
+      if (const auto token = body.find(R"(,"scroll":")"); token != body.npos)
+        body.erase(token, body.find('"', token + 11) + 1 - token);
+      return body;
     };
     EXPECT_EQ(of("two"), of("one")) << path << " " << statement;
   }

@@ -56,7 +56,7 @@ TEST(Allocations, APickWithAPreferenceMakesNone) {
                           .tags = labels,
                           .rtt = Micros(i % 7),
                           .last_write = Micros(i)};
-      const Selector selector = [](const SetPicture&, Candidates all) { return all; };
+      const Selector selector = [](const SetDescription&, Candidates all) { return all; };
       SeededRandom random(1);
       const auto before = allocations();
       for (auto mode : {Mode::primary, Mode::primary_preferred, Mode::secondary,

@@ -24,8 +24,8 @@ TEST(PickSteps, HaveTheMirrorsThatAreLeftAfterEachStep) {
   const Need need{.preference = {.mode = Mode::nearest}};
   SelectionCriteria criteria{
       .need = &need, .avoided = set_of({1}), .excluded = set_of({0}), .window = 15ms};
-  criteria.objections[Objection::tried] = set_of({1});
-  const Selector not_the_fifth = [](const SetPicture&, Candidates from) {
+  criteria.objections[AvoidReason::tried] = set_of({1});
+  const Selector not_the_fifth = [](const SetDescription&, Candidates from) {
     return from - set_of({4});
   };
   criteria.selector = &not_the_fifth;
@@ -39,7 +39,7 @@ TEST(PickSteps, HaveTheMirrorsThatAreLeftAfterEachStep) {
   EXPECT_EQ(steps.accepted, set_of({3, 4, 5}));
   EXPECT_EQ(steps.selected, set_of({3, 5}));
   EXPECT_EQ(steps.near, set_of({5}));
-  EXPECT_EQ(steps.with(Objection::tried), set_of({1}));
+  EXPECT_EQ(steps.with(AvoidReason::tried), set_of({1}));
   EXPECT_EQ(steps.excluded, set_of({0}));
   EXPECT_EQ(steps.window, 15ms);
   EXPECT_FALSE(steps.any_mirror);

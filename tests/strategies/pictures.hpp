@@ -32,8 +32,8 @@ inline MirrorFacts written(Role role, Micros updated, Micros written) {
   return {.role = role, .last_write = written, .updated = TimePoint(updated)};
 }
 
-inline SetPicture picture(SetKind kind, std::vector<MirrorFacts> mirrors,
-                          Micros ping_interval = std::chrono::seconds(10)) {
+inline SetDescription picture(SetKind kind, std::vector<MirrorFacts> mirrors,
+                              Micros ping_interval = std::chrono::seconds(10)) {
   return {.kind = kind, .ping_interval = ping_interval, .mirrors = std::move(mirrors)};
 }
 

@@ -62,10 +62,10 @@ TEST(Select, DoesNotLookAtThePictureWhenNothingIsNeeded) {
 
 class SelectWithNeed : public ::testing::Test {
  protected:
-  Candidates left(const SelectionCriteria& criteria, const SetPicture& set) const {
+  Candidates left(const SelectionCriteria& criteria, const SetDescription& set) const {
     return acceptable(criteria, set, std::vector<MirrorView>(set.mirrors.size()), *strategy_);
   }
-  std::optional<std::size_t> pick(const SelectionCriteria& criteria, const SetPicture& set) {
+  std::optional<std::size_t> pick(const SelectionCriteria& criteria, const SetDescription& set) {
     const std::vector<MirrorView> views(set.mirrors.size());
     const auto picked = select(criteria, set, views, *strategy_, random_);
     return picked ? std::optional(picked->mirror) : std::nullopt;
@@ -73,8 +73,8 @@ class SelectWithNeed : public ::testing::Test {
 
   std::unique_ptr<Strategy> strategy_ = make_strategy("leastops", {});
   SeededRandom random_{4};
-  SetPicture set_ = picture(SetKind::roles, {mirror(Role::primary), mirror(Role::replica),
-                                             mirror(Role::replica), mirror(Role::other)});
+  SetDescription set_ = picture(SetKind::roles, {mirror(Role::primary), mirror(Role::replica),
+                                                 mirror(Role::replica), mirror(Role::other)});
 };
 
 TEST_F(SelectWithNeed, ATriedReplicaMakesRoomForThePrimaryAndTheOtherWayRound) {  // SS-122, SS-146
@@ -111,7 +111,7 @@ TEST_F(SelectWithNeed, DirectAndBalancedSetsWithAnUnknownMirror) {  // SS-141, S
 TEST_F(SelectWithNeed, TheSelectorIsCalledExactlyWhenAMirrorIsSuitable) {  // SS-020
   int calls = 0;
   Candidates offered;
-  const Selector selector = [&](const SetPicture&, Candidates suitable) {
+  const Selector selector = [&](const SetDescription&, Candidates suitable) {
     ++calls;
     offered = suitable;
     return set_of({2});
@@ -127,15 +127,15 @@ TEST_F(SelectWithNeed, TheSelectorIsCalledExactlyWhenAMirrorIsSuitable) {  // SS
 
 TEST_F(SelectWithNeed, TheSelectorMayLeaveNothingAndAddsNothing) {  // SS-020, SS-123
   const Need replica{.preference = {.mode = Mode::secondary}};
-  const Selector none = [](const SetPicture&, Candidates) { return Candidates{}; };
+  const Selector none = [](const SetDescription&, Candidates) { return Candidates{}; };
   EXPECT_EQ(pick({.need = &replica, .selector = &none}, set_), std::nullopt);
-  const Selector strangers = [](const SetPicture&, Candidates) { return set_of({0, 3, 63}); };
+  const Selector strangers = [](const SetDescription&, Candidates) { return set_of({0, 3, 63}); };
   EXPECT_EQ(pick({.need = &replica, .selector = &strangers}, set_), std::nullopt);
 }
 
 TEST_F(SelectWithNeed, TheSelectorSeesWhatTheStrategyAccepts) {  // SS-123
   Candidates offered;
-  const Selector selector = [&](const SetPicture&, Candidates suitable) {
+  const Selector selector = [&](const SetDescription&, Candidates suitable) {
     offered = suitable;
     return suitable;
   };
@@ -158,7 +158,7 @@ TEST_F(SelectWithNeed, TheWindowStartsAtTheFastestRemainingMirror) {  // SS-124,
   const Need replica{.preference = {.mode = Mode::secondary}};
   EXPECT_EQ(left({.need = &replica, .window = 15ms}, set), set_of({0}));
   EXPECT_EQ(left({.need = &replica}, set), set_of({0, 2}));  // none asked for
-  const Selector slow = [](const SetPicture&, Candidates) { return set_of({2}); };
+  const Selector slow = [](const SetDescription&, Candidates) { return set_of({2}); };
   EXPECT_EQ(left({.need = &replica, .window = 15ms, .selector = &slow}, set), set_of({2}));
 }
 

@@ -26,12 +26,12 @@ Need writing() {
   return {.operation = Operation::write, .preference = {.mode = Mode::nearest}};
 }
 
-Candidates suitable(const Need& need, const SetPicture& picture) {
+Candidates suitable(const Need& need, const SetDescription& picture) {
   return suitable_for(need, picture, Candidates::first(picture.mirrors.size()));
 }
 
 /// One mirror of each role.
-SetPicture one_of_each(SetKind kind) {
+SetDescription one_of_each(SetKind kind) {
   std::vector<MirrorFacts> mirrors;
   for (auto role : kRoles) mirrors.push_back(mirror(role));
   return picture(kind, mirrors);

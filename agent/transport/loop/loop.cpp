@@ -22,12 +22,12 @@ Loop::~Loop() {
   door_->close();
 }
 
-void LoopDoor::post(Inbox::Job job) {
+void LoopHandle::post(Inbox::Job job) {
   const std::scoped_lock lock(mutex_);
   if (loop_ != nullptr) loop_->post(std::move(job));
 }
 
-void LoopDoor::close() {
+void LoopHandle::close() {
   const std::scoped_lock lock(mutex_);
   loop_ = nullptr;
 }
@@ -98,7 +98,7 @@ Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
   if (stop.requested()) co_return;
   constexpr Micros kShort{100'000};  // ten milliseconds matter before a hedge or a retry
   Alarm alarm;
-  if (until - loop.lately() <= kShort)
+  if (until - loop.coarse_now() <= kShort)
     loop.arm_finely(alarm, until);
   else
     loop.arm(alarm, until);

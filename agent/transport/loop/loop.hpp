@@ -25,9 +25,9 @@ using Executor = asio::io_context::executor_type;
 class Loop;
 
 /// Access to a loop for a thread that may outlive it.
-class LoopDoor {
+class LoopHandle {
  public:
-  explicit LoopDoor(Loop& loop) : loop_(&loop) {}
+  explicit LoopHandle(Loop& loop) : loop_(&loop) {}
   /// As Loop::post(); does nothing after the loop's end. Any thread.
   void post(Inbox::Job job);
 
@@ -55,10 +55,10 @@ class Loop {
   /// Runs `job` later on the loop's thread; from any thread.
   void post(Inbox::Job job);
 
-  const std::shared_ptr<LoopDoor>& door() const { return door_; }
+  const std::shared_ptr<LoopHandle>& door() const { return door_; }
 
   static TimePoint now() { return Ticks::now(); }
-  TimePoint lately() const { return ticks_.lately(); }
+  TimePoint coarse_now() const { return ticks_.coarse_now(); }
   void arm(Deadline& deadline, TimePoint at) { ticks_.arm(deadline, at); }
   /// The same, at most a millisecond late instead of ten.
   void arm_finely(Deadline& deadline, TimePoint at) { ticks_.arm_finely(deadline, at); }
@@ -80,7 +80,7 @@ class Loop {
 
  private:
   Inbox inbox_{io};
-  const std::shared_ptr<LoopDoor> door_ = std::make_shared<LoopDoor>(*this);
+  const std::shared_ptr<LoopHandle> door_ = std::make_shared<LoopHandle>(*this);
   Ticks ticks_{io};
 
  public:

@@ -26,7 +26,7 @@ void LoopTurn::watch(TurnPeer& stream) {
   if (stream.watched_ != kNowhere) return;
   stream.watched_ = watched_.size();
   watched_.push_back(&stream);
-  if (!watch_.armed()) ticks_.arm(watch_, ticks_.lately() + kLook);
+  if (!watch_.armed()) ticks_.arm(watch_, ticks_.coarse_now() + kLook);
 }
 
 void LoopTurn::forget(TurnPeer& stream) noexcept {
@@ -87,7 +87,7 @@ void LoopTurn::Watch::expired() {
     turn_.forget(stream);
     stream.poll();
   }
-  if (!watched.empty()) turn_.ticks_.arm(*this, turn_.ticks_.lately() + kLook);
+  if (!watched.empty()) turn_.ticks_.arm(*this, turn_.ticks_.coarse_now() + kLook);
 }
 
 }  // namespace karmad

@@ -21,7 +21,7 @@ class Ticks {
   static TimePoint now();
   /// The time of the last tick: a tick old, older if the loop is late. For deadlines of minutes.
   /// Costs nothing while the loop is busy.
-  TimePoint lately() const { return coarse_.busy ? coarse_.woke : now(); }
+  TimePoint coarse_now() const { return coarse_.busy ? coarse_.woke : now(); }
   void arm(Deadline& deadline, TimePoint at) { arm(coarse_, deadline, at); }
   /// The same, at most a millisecond late instead of ten.
   void arm_finely(Deadline& deadline, TimePoint at) { arm(fine_, deadline, at); }

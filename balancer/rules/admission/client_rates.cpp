@@ -49,7 +49,7 @@ class alignas(64) ClientRates::Part {
     if (room_ == 0) return std::nullopt;
     auto& client = client_of(address, hash);
     const auto after = rule_.after(client.empty_at, 1, at);
-    if (!rule_.solvent(after, at)) {
+    if (!rule_.has_tokens(after, at)) {
       ++counts_.rejected;
       return as_long_as(after - at);
     }

@@ -45,7 +45,8 @@ bool RateLimiter::take(double tokens, double now, Allowed allowed) {
 
 bool RateLimiter::try_acquire(double tokens, TimePoint now) {
   const auto at = in_micros(now);
-  if (!take(tokens, at, [&](const auto& rule, double after) { return rule.solvent(after, at); })) {
+  if (!take(tokens, at,
+            [&](const auto& rule, double after) { return rule.has_tokens(after, at); })) {
     rejected_.fetch_add(1, memory_order_relaxed);
     return false;
   }

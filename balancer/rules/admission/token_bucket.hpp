@@ -42,7 +42,7 @@ struct BucketRule {
     return std::max(empty_at, now - burst) + price(tokens);
   }
   /// Whether the balance is not negative; rounding errors are tolerated.
-  bool solvent(double empty_at, double now) const { return empty_at <= now + price(kRounding); }
+  bool has_tokens(double empty_at, double now) const { return empty_at <= now + price(kRounding); }
   /// Tokens in the bucket; negative: its debt.
   double balance(double empty_at, double now) const {
     return limits() ? std::min(burst, now - empty_at) / per_token : burst;

@@ -193,7 +193,7 @@ void Masters::handle(const SimulatedEvent& event) {
     case EventKind::wait_ends:
       return of_wait(event::TimePassed{});
     case EventKind::news:
-      return of_wait(event::News{});
+      return of_wait(event::SetChanged{});
     case EventKind::slot_granted:
       if (requests_[index].wait == event.version) slot_granted(index);
       return;
@@ -246,7 +246,7 @@ void Masters::process(std::uint32_t index, const ShardEvent& event) {
       send(index, *sent);
     } else if (const auto* const cancel = std::get_if<action::Cancel>(&action)) {
       cancelled.emplace_back(request.attempts[cancel->slot], cancel->lost_race);
-    } else if (std::holds_alternative<action::TellOthers>(action)) {
+    } else if (std::holds_alternative<action::NotifyWaiters>(action)) {
       tell_news(set);
     } else if (const auto* const check = std::get_if<action::CheckMirrors>(&action)) {
       check->generations ? set.mirrors().check_generations() : set.mirrors().check_now();

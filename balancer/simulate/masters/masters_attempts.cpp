@@ -156,8 +156,9 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
   const bool had_connection = attempt.has_connection;
   write_result(attempt, ending);
   const auto* const view = set.current_view();
-  const bool marked = set.tracks_state && tell_set(set.mirrors(), attempt.mirror, result_,
-                                                   ErrorBody(std::string_view()), {}, world_.now);
+  const bool marked =
+      set.tracks_state && report_to_set(set.mirrors(), attempt.mirror, result_,
+                                        ErrorBody(std::string_view()), {}, world_.now);
   if (ending.load != MirrorReply::kNoLoad)
     mirror.signals.reported_load(world_.now, ending.load / 1000.0);
   record_slot_outcome(attempt.agent_slot, result_);

@@ -71,7 +71,7 @@ class SimulatedMaster {
   SimulatedMaster& operator=(const SimulatedMaster&) = delete;
 
   const InstanceSettings& settings() const { return topology_->settings; }
-  ShardMoment moment(SimulatedSet& set, TimePoint now) {
+  ShardInputs moment(SimulatedSet& set, TimePoint now) {
     return {.now = now,
             .random = random_,
             .protection = *set.shard.protection,

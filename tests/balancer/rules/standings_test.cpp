@@ -9,21 +9,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-MirrorStanding after(std::initializer_list<Outcome> outcomes) {
-  MirrorStanding standing;
+MirrorHealth after(std::initializer_list<Outcome> outcomes) {
+  MirrorHealth standing;
   for (const auto outcome : outcomes) standing = standing.after(outcome);
   return standing;
 }
 
-TEST(MirrorStanding, OneAnswerProvesAMirrorOfWhichNothingIsKnown) {
-  EXPECT_FALSE(MirrorStanding{}.proven());
-  EXPECT_FALSE(MirrorStanding{}.failing());
+TEST(MirrorHealth, OneAnswerProvesAMirrorOfWhichNothingIsKnown) {
+  EXPECT_FALSE(MirrorHealth{}.proven());
+  EXPECT_FALSE(MirrorHealth{}.failing());
   for (const auto answer :
        {Outcome::answered, Outcome::answered_with_warning, Outcome::client_mistake})
     EXPECT_TRUE(after({answer}).proven());
 }
 
-TEST(MirrorStanding, OneFailureEndsIt) {
+TEST(MirrorHealth, OneFailureEndsIt) {
   for (const auto failure :
        {Outcome::agent_error, Outcome::wrong_reply, Outcome::connect_failed,
         Outcome::connect_timeout, Outcome::broken, Outcome::closed_early, Outcome::query_timeout}) {
@@ -33,16 +33,16 @@ TEST(MirrorStanding, OneFailureEndsIt) {
   }
 }
 
-TEST(MirrorStanding, WhatIsNotTheMirrorsDoingShowsNothing) {
+TEST(MirrorHealth, WhatIsNotTheMirrorsDoingShowsNothing) {
   for (const auto nothing : {Outcome::cancelled, Outcome::local_error}) {
-    EXPECT_EQ(after({nothing}), MirrorStanding{});
+    EXPECT_EQ(after({nothing}), MirrorHealth{});
     EXPECT_EQ(after({Outcome::answered, nothing}), after({Outcome::answered}));
   }
 }
 
-TEST(MirrorStanding, AFailedMirrorProvesItByEightAnswersInARow) {
+TEST(MirrorHealth, AFailedMirrorProvesItByEightAnswersInARow) {
   auto standing = after({Outcome::answered, Outcome::agent_error});
-  for (int i = 1; i < MirrorStanding::kProof; ++i) {
+  for (int i = 1; i < MirrorHealth::kProof; ++i) {
     standing = standing.after(Outcome::answered);
     EXPECT_FALSE(standing.proven()) << i;
     EXPECT_FALSE(standing.failing()) << i;
@@ -51,7 +51,7 @@ TEST(MirrorStanding, AFailedMirrorProvesItByEightAnswersInARow) {
   EXPECT_FALSE(standing.after(Outcome::agent_error).after(Outcome::answered).proven());
 }
 
-TEST(MirrorStanding, AnUnreachableMirrorIsBackWithOneAnswer) {
+TEST(MirrorHealth, AnUnreachableMirrorIsBackWithOneAnswer) {
   EXPECT_TRUE(after({Outcome::answered, Outcome::connect_failed}).unreachable);
   const auto back = after({Outcome::answered, Outcome::connect_failed, Outcome::answered});
   EXPECT_TRUE(back.proven());
@@ -65,11 +65,11 @@ Candidates these(std::initializer_list<std::size_t> mirrors) {
   return all;
 }
 
-TEST(Standings, GroupTheMirrors) {
-  Standings standings(4);
+TEST(SetHealth, GroupTheMirrors) {
+  SetHealth standings(4);
   standings.ended(0, Outcome::answered);
   standings.ended(1, Outcome::connect_failed);
-  const Standings::InFlightGuard first(standings, 0), third(standings, 2);
+  const SetHealth::InFlightGuard first(standings, 0), third(standings, 2);
   const auto groups = standings.groups();
   EXPECT_EQ(groups.proven, these({0}));
   EXPECT_EQ(groups.failing, these({1}));
@@ -81,8 +81,8 @@ TEST(Standings, GroupTheMirrors) {
   EXPECT_FALSE(standings.any_unreachable());
 }
 
-TEST(Standings, WakeWaitingRequestsAfterTheResultOfAnAttempt) {
-  Standings standings(2);
+TEST(SetHealth, WakeWaitingRequestsAfterTheResultOfAnAttempt) {
+  SetHealth standings(2);
   standings.ended(0, Outcome::answered);
   EXPECT_FALSE(standings.take_change()) << "no request waited";
   standings.wait_begins();
@@ -93,10 +93,10 @@ TEST(Standings, WakeWaitingRequestsAfterTheResultOfAnAttempt) {
   EXPECT_FALSE(standings.take_change()) << "that was known";
 }
 
-TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
-  Standings standings(1);
+TEST(SetHealth, TellAlsoThatAnAttemptShowedNothing) {
+  SetHealth standings(1);
   standings.wait_begins();
-  std::optional<Standings::InFlightGuard> under_way(std::in_place, standings, 0);
+  std::optional<SetHealth::InFlightGuard> under_way(std::in_place, standings, 0);
   standings.ended(0, Outcome::cancelled);
   EXPECT_FALSE(standings.take_change());
   under_way.reset();
@@ -104,8 +104,8 @@ TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
   EXPECT_TRUE(standings.groups().told_soon.empty());
 }
 
-TEST(Standings, HaveAMirrorProbedOnceInAWhile) {
-  Standings standings(2);
+TEST(SetHealth, HaveAMirrorProbedOnceInAWhile) {
+  SetHealth standings(2);
   const TimePoint now{1h};
   EXPECT_EQ(standings.try_probe(these({1}), now, 1s), 1u);
   EXPECT_FALSE(standings.try_probe(these({1}), now + 999ms, 1s));
@@ -118,7 +118,7 @@ using On = RetryTarget::On;
 struct StandingsCase {
   const char* what;
   Candidates preferred, untried;
-  Standings::Groups stand;
+  SetHealth::Groups stand;
   bool funded;
   On on;
   Candidates among;
@@ -207,7 +207,7 @@ TEST(RetryTarget, GoesByTheOrderOfThePreference) {  // SS-146, X-19
   untried.add(these({1, 2}));
   untried.add(these({0}));
   untried.add(these({3}));
-  const auto target = [&](const Standings::Groups& stand, Candidates avoided = {}) {
+  const auto target = [&](const SetHealth::Groups& stand, Candidates avoided = {}) {
     return retry_target(untried, avoided, stand, true);
   };
   const auto proven = target({.proven = these({0, 2, 3}), .failing = these({1})});
@@ -229,8 +229,8 @@ TEST(RetryTarget, GoesByTheOrderOfThePreference) {  // SS-146, X-19
   EXPECT_EQ(none.among, these({1, 2}));
 }
 
-TEST(Standings, AMirrorIsDownAfterThreeFailuresInARow) {
-  Standings standings(2);
+TEST(SetHealth, AMirrorIsDownAfterThreeFailuresInARow) {
+  SetHealth standings(2);
   for (int i = 0; i < 2; ++i) standings.ended(0, Outcome::agent_error);
   EXPECT_FALSE(standings.any_down());
   standings.ended(0, Outcome::connect_failed);
@@ -242,8 +242,8 @@ TEST(Standings, AMirrorIsDownAfterThreeFailuresInARow) {
 
 // A single search that takes long says nothing of a mirror that answers others; a mirror that
 // answers none is silent until it does.
-TEST(Standings, AMirrorIsSilentUntilItAnswers) {
-  Standings standings(2);
+TEST(SetHealth, AMirrorIsSilentUntilItAnswers) {
+  SetHealth standings(2);
   const TimePoint now{1h};
   standings.ended(0, Outcome::query_timeout, false);
   EXPECT_FALSE(standings.any_silent());
@@ -257,7 +257,7 @@ TEST(Standings, AMirrorIsSilentUntilItAnswers) {  // X-18
   EXPECT_FALSE(standings.any_silent());
   standings.ended(0, Outcome::query_timeout, true);
   EXPECT_EQ(standings.try_probe(these({0}), now + 1s, 10s), 0u);
-  Standings after(1);
+  SetHealth after(1);
   after.take_over(standings, {0});
   EXPECT_TRUE(after.any_silent());
 }

@@ -15,8 +15,8 @@ Candidates of(std::initializer_list<std::size_t> mirrors) {
 }
 
 /// Mirrors in these zones; empty: in none.
-SetPicture in_zones(const std::vector<std::string>& zones) {
-  SetPicture picture{.kind = SetKind::flat, .tags_in_flat = true};
+SetDescription in_zones(const std::vector<std::string>& zones) {
+  SetDescription picture{.kind = SetKind::flat, .tags_in_flat = true};
   for (const auto& zone : zones) {
     MirrorFacts facts{.role = Role::router, .tags = {{"dc", "x"}}};
     if (!zone.empty()) facts.tags.push_back({"zone", zone});

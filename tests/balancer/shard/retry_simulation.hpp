@@ -20,7 +20,7 @@ enum class Does { work, refuse, reset, say_500, say_429, fail_half, hang };
 /// How the mirrors of a set differ, and which ones requests prefer. The default: a flat set.
 struct SimulatedSet {
   std::string name = "flat";
-  SetPicture picture;  ///< its mirrors; empty: as many routers as there are mirrors
+  SetDescription picture;  ///< its mirrors; empty: as many routers as there are mirrors
   std::optional<ReadPreference> preference;
   std::vector<double> weights;  ///< empty: 1 each
 };
@@ -211,7 +211,7 @@ class RetrySimulation {
 
   void handle(const Ptr& r, const ShardEvent& event) {
     ++r->waits;
-    const ShardMoment moment{time(), random_, r->shard.protection, r->shard.mirrors, counters_};
+    const ShardInputs moment{time(), random_, r->shard.protection, r->shard.mirrors, counters_};
     for (const auto& action : r->machine->next(event, moment))
       std::visit([&](const auto& what) { carry_out(r, what); }, action);
   }
@@ -241,10 +241,10 @@ class RetrySimulation {
       end_attempt(r, attempt, Outcome::cancelled);
     });
   }
-  void carry_out(const Ptr&, const action::TellOthers&) {
+  void carry_out(const Ptr&, const action::NotifyWaiters&) {
     for (auto& [waiting, number] : std::exchange(waiting_, {}))
       put(now_, [this, waiting, number] {
-        if (waiting->waits == number) handle(waiting, event::News{});
+        if (waiting->waits == number) handle(waiting, event::SetChanged{});
       });
   }
   void carry_out(const Ptr&, const action::CheckMirrors&) {}

@@ -168,7 +168,7 @@ TEST_F(AQuorumRead, WaitsForWhatAnotherRequestLearnsOfAnUnknownMirror) {
   mirrors_are(4);
   rules.any_mirror = false;
   protection = std::make_unique<Protection>(4, ProtectionRules{.budget = {.saved = 0}});
-  std::optional<Standings::InFlightGuard> other(std::in_place, protection->standings, 3);
+  std::optional<SetHealth::InFlightGuard> other(std::in_place, protection->standings, 3);
   EXPECT_EQ(start(), "ask a in 1; ask b in 2 (quorum)");
   protection->standings.ended(2, Outcome::agent_error);
   EXPECT_EQ(ends(Outcome::broken, 1), "wait until 500ms for news");

@@ -370,7 +370,7 @@ struct AtTheStart : ARequest {
 };
 
 TEST_F(AtTheStart, WaitsForTheResultOfAnotherAttempt) {
-  std::optional<Standings::InFlightGuard> other(std::in_place, protection->standings, 1);
+  std::optional<SetHealth::InFlightGuard> other(std::in_place, protection->standings, 1);
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "wait until 500ms for news");
   EXPECT_EQ(waiting, 1U);
   protection->standings.ended(1, Outcome::answered);
@@ -386,14 +386,14 @@ TEST_F(AtTheStart, WakesOtherWaitingRequests) {
 }
 
 TEST_F(AtTheStart, DoesNotWaitBesideTooManyOthers) {
-  const Standings::InFlightGuard other(protection->standings, 1);
+  const SetHealth::InFlightGuard other(protection->standings, 1);
   waiting = 10;
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "finish: agent error");
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
 TEST_F(AtTheStart, WaitsForNewsNoLongerThanTheQueryHasTime) {
-  const Standings::InFlightGuard other(protection->standings, 1);
+  const SetHealth::InFlightGuard other(protection->standings, 1);
   ends(report(Outcome::agent_error, 500));
   at(9600ms);
   EXPECT_EQ(time_passes(), "wait until 10000ms for news");
@@ -423,7 +423,7 @@ TEST_F(ARequest, HasNoAnswerWhenTheMergeRejectsTheLastReply) {
 
 TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
   start();
-  const ShardMoment moment{now, random, *protection, *mirrors, counters};
+  const ShardInputs moment{now, random, *protection, *mirrors, counters};
   EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment));
   mirrors->without_slot = these({1, 2});
   EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));

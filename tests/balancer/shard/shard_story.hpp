@@ -151,11 +151,11 @@ class ShardStory : public ::testing::Test {
   std::string ends(Outcome outcome, std::size_t slot = 0) { return ends(report(outcome), slot); }
   std::string answers(std::size_t slot = 0) { return ends(report(Outcome::answered, 200), slot); }
   std::string time_passes() { return take(event::TimePassed{}); }
-  std::string news() { return take(event::News{}); }
+  std::string news() { return take(event::SetChanged{}); }
   std::string is_cancelled() { return take(event::Cancelled{}); }
 
   std::string take(const ShardEvent& event) {
-    const ShardMoment moment{now, random, *protection, *mirrors, counters};
+    const ShardInputs moment{now, random, *protection, *mirrors, counters};
     std::string said;
     sends.clear();
     for (const auto& action : request->next(event, moment)) {
@@ -190,7 +190,7 @@ class ShardStory : public ::testing::Test {
   static void tell(std::string& said, const action::Cancel& cancel) {
     said += fmt::format("cancel {}{}", cancel.slot, cancel.lost_race ? " (lost race)" : "");
   }
-  static void tell(std::string& said, const action::TellOthers&) { said += "tell others"; }
+  static void tell(std::string& said, const action::NotifyWaiters&) { said += "tell others"; }
   static void tell(std::string& said, const action::CheckMirrors& check) {
     said += check.generations ? "check generations" : "check";
   }

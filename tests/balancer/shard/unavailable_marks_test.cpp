@@ -18,8 +18,8 @@ Candidates only(std::size_t mirror) {
 }
 
 /// Two mirrors, of which the first answered a ping then.
-SetPicture pinged(TimePoint when, Role role = Role::replica) {
-  SetPicture picture;
+SetDescription pinged(TimePoint when, Role role = Role::replica) {
+  SetDescription picture;
   picture.mirrors.resize(2);
   picture.mirrors[0] = {.role = role, .updated = when};
   return picture;

@@ -23,9 +23,9 @@ struct SourceNumbers {
 
 /// The sources in use. Adds an event when one begins to fail and when it works again, before its
 /// numbers say so: a reader of the numbers finds the event. The main thread writes, any reads.
-class SourceBoard {
+class SourceStatus {
  public:
-  explicit SourceBoard(EventLog& events) : events_(events) {}
+  explicit SourceStatus(EventLog& events) : events_(events) {}
 
   void good(const std::string& source, std::size_t mirrors, WallTime now);
   /// `held`: what is used meanwhile, for people.

@@ -1,4 +1,4 @@
-#include "agent/transport/loop/helper_pool.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@
 namespace karmad::test {
 namespace {
 
-using End = HelperPool::End;
+using End = ThreadPool::End;
 
 class Helpers : public testing::Test {
  protected:
-  static constexpr HelperPool::Subject kLarge{.bytes = 14'000'000, .client = 1};
+  static constexpr ThreadPool::Subject kLarge{.bytes = 14'000'000, .client = 1};
 
   /// Work that lasts until release() is called.
   void hold() {
@@ -31,15 +31,15 @@ class Helpers : public testing::Test {
   void release() { may_end.set_value(); }
 
   template <class Work>
-  void ask(Stop& stop, Work work, std::optional<End>& end, HelperPool::Subject of = kLarge) {
-    spawn([](Helpers& self, Stop& with, Work own, HelperPool::Subject subject,
+  void ask(Stop& stop, Work work, std::optional<End>& end, ThreadPool::Subject of = kLarge) {
+    spawn([](Helpers& self, Stop& with, Work own, ThreadPool::Subject subject,
              std::optional<End>& into) -> Task<void> {
       into = co_await self.pool.run(self.loop, with, subject, own);
     }(*this, stop, std::move(work), of, end));
   }
 
   Loop loop{0, 1 << 20, 1};
-  HelperPool pool{1, 2};
+  ThreadPool pool{1, 2};
   Stop query_stop{loop};
   std::promise<void> began;
   std::promise<void> may_end;

@@ -1,4 +1,4 @@
-#include "balancer/shard/attempt_lines.hpp"
+#include "balancer/shard/attempt_chains.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,13 +8,13 @@
 
 namespace karmad {
 
-AttemptLines::AttemptLines(const ShardRules& rules)
+AttemptChains::AttemptChains(const ShardRules& rules)
     : rules_(rules), retries_(*rules.retry, rules.subject) {
   main_.retries = main_.waits = true;
 }
 
 /// Starts the next attempt of a line, or waits for a mirror, or ends the line.
-void AttemptLines::select(Line& line) {
+void AttemptChains::select(Line& line) {
   line.state = State::asks;
   if (over_) return end_line(line);
   if (const auto pick = select_now(line)) return send(line, *pick);
@@ -24,7 +24,7 @@ void AttemptLines::select(Line& line) {
   end_line(line);
 }
 
-std::optional<Pick> AttemptLines::select_now(Line& line) {
+std::optional<Pick> AttemptChains::select_now(Line& line) {
   auto& mirrors = moment_->mirrors;
   const auto longest = rules_.selection_timeout;
   if (!line.selection_left && longest > Micros{0}) line.selection_left = longest;
@@ -50,7 +50,7 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
 }
 
 /// Sends the attempt; the slot of the pick is taken.
-void AttemptLines::send(Line& line, const Pick& pick) {
+void AttemptChains::send(Line& line, const Pick& pick) {
   const auto mirror = pick.mirror;
   actions_.emplace_back(action::Send{.slot = line.slot,
                                      .pick = pick,
@@ -68,7 +68,7 @@ void AttemptLines::send(Line& line, const Pick& pick) {
 
 /// Limits connecting to what the line's earlier waits and connects have left (SS-111). Keeps half
 /// of it for a further mirror if there is one; a minimum is always left.
-Micros AttemptLines::time_to_connect(const Line& line, std::size_t mirror) const {
+Micros AttemptChains::time_to_connect(const Line& line, std::size_t mirror) const {
   const auto longest = rules_.connect_timeout;
   if (!line.selection_left || *line.selection_left / 2 >= longest) return longest;
   Candidates chosen;
@@ -78,16 +78,16 @@ Micros AttemptLines::time_to_connect(const Line& line, std::size_t mirror) const
   return std::min(longest, std::max(left, Deadlines::kTick));
 }
 
-void AttemptLines::end_line(Line& line) {
+void AttemptChains::end_line(Line& line) {
   end_slot_wait(line);
   line.wait.selection_wait.reset();
-  line.wait.standing_wait.reset();
+  line.wait.health_wait.reset();
   line.retry_permit.reset();
   line.state = State::ended;
 }
 
 /// An attempt in progress ends when its end is reported; a wait ends at once.
-void AttemptLines::break_off(Line& line, bool lost_race) {
+void AttemptChains::break_off(Line& line, bool lost_race) {
   if (line.ended() || line.cancelled) return;
   line.cancelled = line.state == State::asks;
   if (!line.cancelled) {
@@ -100,19 +100,19 @@ void AttemptLines::break_off(Line& line, bool lost_race) {
   actions_.emplace_back(action::Cancel{line.slot, lost_race});
 }
 
-void AttemptLines::break_off_all() {
+void AttemptChains::break_off_all() {
   over_ = true;
   break_off(main_);
   for (const auto& other : others_) break_off(*other);
 }
 
-bool AttemptLines::all_ended() const {
+bool AttemptChains::all_ended() const {
   return main_.ended() &&
          std::ranges::all_of(others_, [](const auto& other) { return other->ended(); });
 }
 
 /// Makes the line's end and reply those of the request.
-void AttemptLines::take_over(const Line& line) {
+void AttemptChains::take_over(const Line& line) {
   const bool timed_out = main_.end.timed_out || line.end.timed_out;
   const bool plan_again = main_.end.plan_again || line.end.plan_again;
   const auto selection_left = main_.end.selection_left;
@@ -126,7 +126,7 @@ void AttemptLines::take_over(const Line& line) {
 // ---- waits: for a suitable mirror, a slot, news of standings, the end of a pause
 
 /// Called after news, or when the time of a wait has come.
-void AttemptLines::proceed_waits(bool news) {
+void AttemptChains::proceed_waits(bool news) {
   const auto proceed_line = [&](Line& line) {
     const bool due = now() >= line.wait.until;
     switch (line.state) {
@@ -136,7 +136,7 @@ void AttemptLines::proceed_waits(bool news) {
       case State::waits_for_slot:
         if (news || due) select_for_slot(line);
         break;
-      case State::waits_for_standing:
+      case State::waits_for_health:
         if (news || due) ask_elsewhere(line);
         break;
       case State::pauses:
@@ -151,7 +151,7 @@ void AttemptLines::proceed_waits(bool news) {
 }
 
 /// If all suitable mirrors are full, waits for a slot.
-void AttemptLines::wait_for_slot(Line& line) {
+void AttemptChains::wait_for_slot(Line& line) {
   const auto full = choice(line).all_full();
   if (full.empty()) return wait_for_mirror(line);
   auto& queue = moment_->mirrors.wait_queue();
@@ -170,7 +170,7 @@ void AttemptLines::wait_for_slot(Line& line) {
   if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
-void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
+void AttemptChains::refuse_slot(Line& line, Refusal refusal) {
   end_slot_wait(line);
   count(Count::slots_refused);
   moment_->mirrors.wait_queue().refused.fetch_add(1, std::memory_order_relaxed);
@@ -178,7 +178,7 @@ void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
   give_up_selection(line);
 }
 
-void AttemptLines::select_for_slot(Line& line) {
+void AttemptChains::select_for_slot(Line& line) {
   line.wait.slots = choice(line).suitable_if_free();
   if (line.wait.slots.empty()) {
     end_slot_wait(line);
@@ -187,7 +187,7 @@ void AttemptLines::select_for_slot(Line& line) {
   if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
-void AttemptLines::slot_freed(std::size_t mirror) {
+void AttemptChains::slot_freed(std::size_t mirror) {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
     if (line.state != State::waits_for_slot) continue;
@@ -201,7 +201,7 @@ void AttemptLines::slot_freed(std::size_t mirror) {
 }
 
 /// Ends the wait and counts its duration.
-void AttemptLines::end_slot_wait(Line& line) {
+void AttemptChains::end_slot_wait(Line& line) {
   if (!line.wait.slot_wait) return;
   const auto waited = std::chrono::duration_cast<Micros>(now() - line.wait.slot_wait_began).count();
   const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
@@ -211,12 +211,12 @@ void AttemptLines::end_slot_wait(Line& line) {
   line.state = State::asks;
 }
 
-TimePoint AttemptLines::selection_end(const Line& line) const {
+TimePoint AttemptChains::selection_end(const Line& line) const {
   return std::min(rules_.deadline, now() + line.selection_left.value_or(Micros{0}));
 }
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
-void AttemptLines::wait_for_mirror(Line& line) {
+void AttemptChains::wait_for_mirror(Line& line) {
   if (auto why = moment_->mirrors.absent()) {
     line.end.refused = no_mirror_found(*std::move(why));
     return give_up_selection(line);
@@ -239,7 +239,7 @@ void AttemptLines::wait_for_mirror(Line& line) {
   wait_for_change(line);
 }
 
-void AttemptLines::wait_for_change(Line& line) {
+void AttemptChains::wait_for_change(Line& line) {
   const auto end = selection_end(line);
   if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
   actions_.emplace_back(action::CheckMirrors{});
@@ -248,7 +248,7 @@ void AttemptLines::wait_for_change(Line& line) {
   line.wait.until = std::min(end, now() + kRecheck);
 }
 
-void AttemptLines::select_again(Line& line) {
+void AttemptChains::select_again(Line& line) {
   *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.wait.since);
   if (const auto* need = rules_.needed())
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
@@ -262,7 +262,7 @@ void AttemptLines::select_again(Line& line) {
 }
 
 /// No suitable mirror in time: sets the refusal and ends the line.
-void AttemptLines::give_up_selection(Line& line) {
+void AttemptChains::give_up_selection(Line& line) {
   auto& mirrors = moment_->mirrors;
   auto& refused = line.end.refused;
   if (!refused && mirrors.closed()) {
@@ -286,7 +286,7 @@ void AttemptLines::give_up_selection(Line& line) {
 }
 
 /// Adds the earliest of all waits of the lines.
-void AttemptLines::add_waits(action::Wait& wait) const {
+void AttemptChains::add_waits(action::Wait& wait) const {
   const auto add = [&](const Line& line) {
     if (line.ended() || line.state == State::asks) return;
     wait.end_by(line.wait.until);

@@ -1,4 +1,4 @@
-#include "agent/transport/loop/helper_pool.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@ constexpr int kNice = 10;
 
 }  // namespace
 
-HelperPool::HelperPool(unsigned threads, std::size_t most_waiting)
+ThreadPool::ThreadPool(unsigned threads, std::size_t most_waiting)
     : for_large_(threads), most_waiting_(most_waiting) {
   threads_.reserve(threads + 1);
   for (unsigned i = 0; i <= threads; ++i) {
@@ -25,7 +25,7 @@ HelperPool::HelperPool(unsigned threads, std::size_t most_waiting)
   }
 }
 
-HelperPool::~HelperPool() {
+ThreadPool::~ThreadPool() {
   {
     const std::scoped_lock lock(mutex_);
     ending_ = true;
@@ -34,13 +34,13 @@ HelperPool::~HelperPool() {
   for (auto& thread : threads_) thread.join();
 }
 
-Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, Subject subject, void (*call)(void*),
+Task<ThreadPool::End> ThreadPool::run(Loop& loop, Stop& stop, Subject subject, void (*call)(void*),
                                       void* what) {
   if (stop.requested()) co_return End::withdrawn;
   Job job{.call = call, .what = what, .loop = loop, .large = jobs_.is_large(subject.bytes)};
   if (!put(job, subject)) co_return End::refused;
   struct Withdrawing {
-    HelperPool& pool;
+    ThreadPool& pool;
     Job& job;
   } withdrawing{*this, job};
   const asio::executor_work_guard<Executor> under_way(loop.io.get_executor());
@@ -55,7 +55,7 @@ Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, Subject subject, v
   co_return job.withdrawn ? End::withdrawn : End::done;
 }
 
-bool HelperPool::put(Job& job, Subject subject) {
+bool ThreadPool::put(Job& job, Subject subject) {
   {
     const std::scoped_lock lock(mutex_);
     if (jobs_.size() >= most_waiting_) {
@@ -71,14 +71,14 @@ bool HelperPool::put(Job& job, Subject subject) {
 }
 
 /// False if it is no longer in the queue.
-bool HelperPool::take_back(Job& job) {
+bool ThreadPool::take_back(Job& job) {
   const std::scoped_lock lock(mutex_);
   const bool removed = jobs_.remove(job);
   waiting_.store(jobs_.size(), std::memory_order_relaxed);
   return removed;
 }
 
-void HelperPool::work() {
+void ThreadPool::work() {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -102,7 +102,7 @@ void HelperPool::work() {
   }
 }
 
-void write(StatsWriter& out, const HelperPool* helpers) {
+void write(StatsWriter& out, const ThreadPool* helpers) {
   using enum StatKind;
   out.add({"long_work", "merges, checks and parses done by helper threads"},
           helpers != nullptr ? helpers->done() : 0U);

@@ -1,4 +1,4 @@
-#include "balancer/discovery/source_board.hpp"
+#include "balancer/discovery/source_status.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime now) {
+void SourceStatus::good(const std::string& source, std::size_t mirrors, WallTime now) {
   if (is_failing(source))
     report(OperatorEvent::Kind::source_works, fmt::format("{}: works again", source), now);
   const std::scoped_lock lock(mutex_);
@@ -17,8 +17,8 @@ void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime 
   numbers.failing = false;
 }
 
-void SourceBoard::failed(const std::string& source, const std::string& why, std::string_view held,
-                         WallTime now) {
+void SourceStatus::failed(const std::string& source, const std::string& why, std::string_view held,
+                          WallTime now) {
   if (!is_failing(source))
     report(OperatorEvent::Kind::source_failed, fmt::format("{}: {}; {}", source, why, held), now);
   const std::scoped_lock lock(mutex_);
@@ -28,7 +28,7 @@ void SourceBoard::failed(const std::string& source, const std::string& why, std:
   numbers.failing = true;
 }
 
-void SourceBoard::report(OperatorEvent::Kind kind, std::string message, WallTime now) {
+void SourceStatus::report(OperatorEvent::Kind kind, std::string message, WallTime now) {
   const bool fails = kind == OperatorEvent::Kind::source_failed;
   spdlog::log(fails ? spdlog::level::warn : spdlog::level::info, "{}", message);
   events_.add({.severity = fails ? OperatorEvent::Severity::warning : OperatorEvent::Severity::info,
@@ -37,24 +37,24 @@ void SourceBoard::report(OperatorEvent::Kind kind, std::string message, WallTime
               now);
 }
 
-bool SourceBoard::is_failing(const std::string& source) const {
+bool SourceStatus::is_failing(const std::string& source) const {
   const std::scoped_lock lock(mutex_);
   const auto found = sources_.find(source);
   return found != sources_.end() && found->second.failing;
 }
 
-void SourceBoard::remove(const std::string& source) {
+void SourceStatus::remove(const std::string& source) {
   const std::scoped_lock lock(mutex_);
   sources_.erase(source);
 }
 
-std::optional<SourceNumbers> SourceBoard::of(const std::string& source) const {
+std::optional<SourceNumbers> SourceStatus::of(const std::string& source) const {
   const std::scoped_lock lock(mutex_);
   const auto found = sources_.find(source);
   return found == sources_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::map<std::string, SourceNumbers> SourceBoard::all() const {
+std::map<std::string, SourceNumbers> SourceStatus::all() const {
   const std::scoped_lock lock(mutex_);
   return sources_;
 }

@@ -20,27 +20,28 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
 
 /// Who caused the error of the mirror, from the attempt `result`, given the errors of other mirrors
 /// of this shard, the mirrors left to ask (`untried`), and what the shard has seen of this text
-/// (cause_of()). If the query did, all complaints of this shard are recorded as if the mirrors had
-/// answered. If it is undecided, this one is stored; if the mirror did, the caller records it.
+/// (cause_of()). If the query did, all attributions of this shard are recorded as if the mirrors
+/// had answered. If it is undecided, this one is stored; if the mirror did, the caller records it.
 Cause cause_of_error(Query& query, const ShardQuery& shard_query, const Shard& shard,
                      std::size_t mirror, Candidates untried, std::string_view said,
-                     const AttemptResult& result);
+                     const AttemptResult& result, TimePoint now);
 
 /// Called when all shards have ended without an answer: whether a mirror of any other shard gave
 /// the same error, or mirrors agreed on it for another query, so that the query is at fault
-/// (cause_of()). Then all complaints are recorded.
+/// (cause_of()). Then all attributions are recorded.
 bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const Shard& shard,
-                              std::size_t mirror);
+                              std::size_t mirror, TimePoint now);
 
-/// Records the complaints of this shard (null: of all shards) for their mirrors, as
+/// Records the attributions of this shard (null: of all shards) for their mirrors, as
 /// `client_mistake` or as `agent_error`.
-void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard* shard, Outcome as);
+void confirm_errors(Query& query, const ShardQuery& shard_query, const Shard* shard, Outcome as,
+                    TimePoint now);
 
 /// Another mirror of the shard answered the query: the errors were caused by the mirrors.
-void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard);
+void discard_errors(Query& query, const ShardQuery& shard_query, const Shard& shard, TimePoint now);
 
 /// The query has ended undecided: the mirrors are at fault, unless mirrors agreed on this error for
 /// other queries.
-void give_up_complaints(Query& query, const ShardQuery& shard_query);
+void confirm_remaining_errors(Query& query, const ShardQuery& shard_query, TimePoint now);
 
 }  // namespace karmad

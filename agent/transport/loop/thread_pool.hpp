@@ -21,14 +21,14 @@ namespace karmad {
 ///
 /// Work begins in the order of LongWorkQueue. Large work has `threads` threads, and small work one
 /// more, so that it need not wait for the end of large work.
-class HelperPool {
+class ThreadPool {
  public:
   /// `most_waiting`: length of the queue; further work is refused.
-  HelperPool(unsigned threads, std::size_t most_waiting);
-  HelperPool(const HelperPool&) = delete;
-  HelperPool& operator=(const HelperPool&) = delete;
+  ThreadPool(unsigned threads, std::size_t most_waiting);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
   /// Joins the threads. No work may wait or run.
-  ~HelperPool();
+  ~ThreadPool();
 
   enum class End : std::uint8_t {
     done,
@@ -89,6 +89,6 @@ class HelperPool {
 };
 
 /// Null: all numbers are zero.
-void write(StatsWriter& out, const HelperPool* helpers);
+void write(StatsWriter& out, const ThreadPool* helpers);
 
 }  // namespace karmad

@@ -13,7 +13,7 @@ struct Shard;
 /// may be the query's, it is recorded when that is decided: if a second mirror gives the same
 /// error, the query is at fault and both mirrors count as answering; if another mirror answers, or
 /// none is left, it is the mirror's error. Belongs to its query.
-struct Complaint {
+struct ErrorAttribution {
   const Shard* shard;
   std::size_t mirror;  ///< its position in the set
   std::string text;    ///< text in the form of comparable()

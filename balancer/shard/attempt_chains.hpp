@@ -29,19 +29,19 @@ class Waiting {
 };
 
 /// A wait for news of the mirrors' standings; registered while it lives.
-class StandingWait {
+class HealthWait {
  public:
-  StandingWait(Standings& standings, std::atomic<std::uint32_t>& waiting)
+  HealthWait(SetHealth& standings, std::atomic<std::uint32_t>& waiting)
       : standings_(standings), waiting_(waiting) {
     standings_.wait_begins();
   }
-  StandingWait(const StandingWait&) = delete;
-  StandingWait& operator=(const StandingWait&) = delete;
-  ~StandingWait() { standings_.wait_ends(); }
+  HealthWait(const HealthWait&) = delete;
+  HealthWait& operator=(const HealthWait&) = delete;
+  ~HealthWait() { standings_.wait_ends(); }
   std::uint32_t before() const { return waiting_.before(); }
 
  private:
-  Standings& standings_;
+  SetHealth& standings_;
   Waiting waiting_;
 };
 
@@ -61,25 +61,25 @@ struct ChainWait {
   std::optional<Waiting> selection_wait;
   std::optional<Waiting> slot_wait;
   TimePoint slot_wait_began{};
-  std::optional<StandingWait> standing_wait;
+  std::optional<HealthWait> health_wait;
   std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
 };
 
 /// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
 /// one mirror of a quorum read.
-struct AttemptLine {
+struct AttemptChain {
   enum class State : std::uint8_t {
     ended,
     asks,  ///< an attempt is in progress
     waits_for_mirror,
     waits_for_slot,
-    waits_for_standing,  ///< an attempt of another request will show which mirrors work
+    waits_for_health,  ///< an attempt of another request will show which mirrors work
     pauses,
   };
 
-  AttemptLine() {}  // NOLINT: with `= default` it would be filled with zeros first
-  AttemptLine(const AttemptLine&) = delete;
-  AttemptLine& operator=(const AttemptLine&) = delete;
+  AttemptChain() {}  // NOLINT: with `= default` it would be filled with zeros first
+  AttemptChain(const AttemptChain&) = delete;
+  AttemptChain& operator=(const AttemptChain&) = delete;
 
   std::size_t slot = 0;
   std::size_t order = 0;  ///< order in which lines started
@@ -91,14 +91,14 @@ struct AttemptLine {
   bool after_timeout = false;  ///< it was retried because of a timeout
   bool borrows = false;        ///< its retries may put the budget into debt
   Generation generation;       ///< of its answer
-  LineMemory memory;
+  ChainLearned memory;
   ShardResult end;
   /// What is left of `selection_timeout` for waiting for mirrors and connecting, over all attempts
   /// (SS-111). Nothing before the first selection, or if waiting is disabled.
   std::optional<Micros> selection_left;
   std::optional<RetryBudget::RetryPermit>
       retry_permit;  ///< of the attempt that is queued or under way
-  std::optional<Standings::InFlightGuard> under_way;
+  std::optional<SetHealth::InFlightGuard> under_way;
   unsigned attempts = 0;
 
   NextAttempt upcoming;
@@ -110,18 +110,18 @@ struct AttemptLine {
 /// All lines of a shard request: selection, retries, pauses and waits. The derived class decides
 /// what they are for (one line, a race, a quorum). Slot 0 is the first line; its end becomes the
 /// request's.
-class AttemptLines {
+class AttemptChains {
  protected:
   friend class QuorumRead;
-  using Line = AttemptLine;
-  using State = AttemptLine::State;
+  using Line = AttemptChain;
+  using State = AttemptChain::State;
 
-  explicit AttemptLines(const ShardRules& rules);
-  AttemptLines(const AttemptLines&) = delete;
-  AttemptLines& operator=(const AttemptLines&) = delete;
-  ~AttemptLines() = default;
+  explicit AttemptChains(const ShardRules& rules);
+  AttemptChains(const AttemptChains&) = delete;
+  AttemptChains& operator=(const AttemptChains&) = delete;
+  ~AttemptChains() = default;
 
-  // One line (attempt_lines.cpp)
+  // One line (attempt_chains.cpp)
   void select(Line& line);
   void end_line(Line& line);
   void break_off(Line& line, bool lost_race = false);
@@ -133,8 +133,8 @@ class AttemptLines {
   void attempt_ended(Line& line, AttemptReport& report);
   void reply_rejected(std::string why);
   Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
-                  const ErrorHint& hint, TokenBucket* tokens, const ShardMoment& moment) const;
-  bool take_extra(Line& line, RetryBudget::For what);
+                  const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
+  bool acquire_retry_permit(Line& line, RetryBudget::For what);
 
   // Waits
   void proceed_waits(bool news);
@@ -148,7 +148,7 @@ class AttemptLines {
   void count(Count what) const { moment_->counters.add(what); }
 
   const ShardRules& rules_;
-  const ShardMoment* moment_ = nullptr;  ///< of the current event
+  const ShardInputs* moment_ = nullptr;  ///< of the current event
   RetryLoop retries_;
   Line main_;
   std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
@@ -172,11 +172,11 @@ class AttemptLines {
   bool has_proven(const Line& line) const;
   void ask_elsewhere(Line& line);
   bool repayment_to_come(Line& line);
-  bool wait_for_standing(Line& line);
+  bool wait_for_health(Line& line);
   void return_token(Decision& next);
   /// The mirrors that hedges or further readers have been sent to.
   Candidates in_race() const;
-  void consented(Line& line, bool may, std::string_view why_not);
+  void on_budget_decision(Line& line, bool may, std::string_view why_not);
   void refuse_retry(Line& line, std::string_view why);
   void continue_retry(Line& line);
   void make_retry(Line& line);

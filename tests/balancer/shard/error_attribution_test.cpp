@@ -1,4 +1,4 @@
-#include "balancer/shard/complaints.hpp"
+#include "balancer/shard/error_attributions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-TEST(Complaint, IsComparedWithoutTheMirrorsOwnNames) {
+TEST(ErrorAttribution, IsComparedWithoutTheMirrorsOwnNames) {
   const std::vector<std::string> tables{"t1", "t1_old"};
   EXPECT_EQ(comparable(500, "table t1: agent a:1: t1_old, t11, `t1`", tables, "a:1"),
             "500: table <table>: agent <agent>: <table>, t11, `<table>`");
