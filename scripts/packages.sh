@@ -16,8 +16,6 @@ ci_packages=(prometheus chromium)
 client_packages=(mariadb-client python3-pymysql python3-sqlalchemy python3-django php-cli php-mysql libdbd-mysql-perl
   libdbd-mariadb-perl ruby-mysql2 libmariadb-java default-jdk-headless curl)
 bench_packages=(libbenchmark-dev)
-# bench/instructions, which counts
-instruction_packages=(valgrind strace python3)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
 # compiler and run-time libraries of the sanitizers and of the fuzz target: builds in half the time of g++

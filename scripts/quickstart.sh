@@ -99,7 +99,7 @@ next_ended() {
 
 stop_all() {
   local status=$?
-  [[ -z ${complaints:-} ]] || exec 2>&"$complaints"
+  [[ -z ${attributions:-} ]] || exec 2>&"$attributions"
   trap '' INT TERM HUP
   trap - EXIT
   tell_all TERM
@@ -233,11 +233,11 @@ Try, in another terminal:
 Ctrl-C stops all of it.
 END
 
-exec {complaints}>&2 2>/dev/null # hides the message of bash about a killed child
+exec {attributions}>&2 2>/dev/null # hides the message of bash about a killed child
 while ((${#name_of[@]} > 0)); do
   next_ended || { sleep 0.5; continue; }
   if [[ $ended == karmad ]]; then
-    exec 2>&"$complaints"
+    exec 2>&"$attributions"
     show_log karmad
     fail "karmad ended with status $ended_with"
   fi
