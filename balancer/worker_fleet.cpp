@@ -68,6 +68,7 @@ void WorkerFleet::listen(const std::vector<std::vector<Listening>>& sockets) {
 
 void WorkerFleet::start() {
   upkeep_ = std::make_unique<Stop>(workers_.front()->loop);
+  shared_.process.end_upkeep_pause = [this] { workers_.front()->post([this] { end_pause(); }); };
   for (unsigned i = 0; i < count_; ++i) {
     workers_[i]->on_drain = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->refuse_new();
@@ -77,6 +78,7 @@ void WorkerFleet::start() {
       if (i != 0) return;
       admission_->stop();
       upkeep_->request(StopReason::cancelled);
+      end_pause();
     };
   }
   std::latch accepting(count_);
@@ -141,6 +143,11 @@ void WorkerFleet::hand_over(const std::function<bool(int descriptor)>& shared) {
       if (shared(acceptor->descriptor())) acceptor->hand_over();
 }
 
+/// The upkeep goes on at once. Worker 0 only.
+void WorkerFleet::end_pause() {
+  if (pause_ != nullptr) pause_->request(StopReason::cancelled);
+}
+
 /// What all workers have done so far: a number that grows with each request and attempt.
 std::uint64_t WorkerFleet::work_done() const {
   std::uint64_t done = 0;
@@ -169,7 +176,11 @@ Task<void> WorkerFleet::upkeep() {
     mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0 && idle < kIdleRounds) run_detached(give_back_memory);
-    co_await sleep(worker.loop, Loop::now() + (idle == 0 ? kUpkeep : kIdleUpkeep), *upkeep_);
+    Stop pause(worker.loop);
+    pause_ = &pause;
+    shared_.process.upkeep_pauses.store(idle > 0, std::memory_order_relaxed);
+    co_await sleep(worker.loop, Loop::now() + (idle > 0 ? kIdleUpkeep : kUpkeep), pause);
+    pause_ = nullptr;
   }
   // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
   while (shared_.connections.open.load(std::memory_order_relaxed) +

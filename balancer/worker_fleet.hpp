@@ -60,6 +60,7 @@ class WorkerFleet {
   void hand_over(const std::function<bool(int descriptor)>& shared);
 
  private:
+  void end_pause();
   std::uint64_t work_done() const;
   Task<void> upkeep();
   void adopt_pings(const Topology& topology);
@@ -77,6 +78,7 @@ class WorkerFleet {
   std::vector<std::shared_ptr<Pinger>> pingers_;
   std::vector<std::shared_ptr<MirrorSet>> sets_;  ///< those in use
   std::unique_ptr<Stop> upkeep_;
+  Stop* pause_ = nullptr;  ///< that the upkeep makes now
 };
 
 }  // namespace karmad

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -35,6 +36,9 @@ struct Process {
   std::shared_ptr<const SelectionLog> selection_log;
   std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
   DocumentIds document_ids;
+  /// The upkeep of mirrors makes a long pause, because nothing is asked: the first query ends it.
+  std::atomic<bool> upkeep_pauses{false};
+  std::function<void()> end_upkeep_pause;  ///< any worker's thread
 };
 
 /// Client connections, for the ingress.

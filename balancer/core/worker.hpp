@@ -102,7 +102,12 @@ class Worker {
   LineRate error_lines{10};          ///< those with texts that are too long for clients
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
-  std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }
+  std::uint64_t next_query() {
+    if (process.upkeep_pauses.load(std::memory_order_relaxed) &&
+        process.upkeep_pauses.exchange(false))
+      process.end_upkeep_pause();
+    return queries_++ * all.size() + loop.index;
+  }
   std::vector<Stop*> copies;       ///< stops of the copies being sent to blackholes
   std::size_t copies_size = 0;     ///< their size in bytes
   std::function<void()> on_drain;  ///< makes the listeners refuse new connections
