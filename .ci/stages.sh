@@ -33,7 +33,7 @@ finish() {
   printf '\n'
   ((${#summary[@]} == 0)) || printf '%s\n' "${summary[@]}"
   cpu_used
-  if ((status == 0)); then
+  if ((status == 0)) && [[ $current == nothing ]]; then
     echo "passed in $SECONDS s ($used s on two idle cores)"
   else
     echo "FAILED after $SECONDS s, in: $current"
