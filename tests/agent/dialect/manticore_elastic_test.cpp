@@ -51,7 +51,7 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
            "POST", "/_search",
            R"({"index":"a","query":{"bool":{"must_not":[{"term":{"ok":{"value":true}}},{"terms":{"n":[1,2.5]}}],"filter":{"term":{"id":7}}}}})",
            "/search",
-           R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":true}},{"in":{"n":[1,2.5]}}],"filter":{"equals":{"id":7}}}}})"},
+           R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":1}},{"in":{"n":[1,2.5]}}],"filter":{"equals":{"id":7}}}}})"},
        Case{"POST", "/products/_count",
             R"({"query":{"constant_score":{"filter":{"term":{"n":5}},"boost":1.2}}})", "/search",
             R"({"table":"products","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},

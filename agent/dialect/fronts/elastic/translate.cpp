@@ -118,8 +118,8 @@ std::optional<std::string_view> elastic_object(std::string_view body) {
   return whole_object(body);
 }
 
-/// `{"price":5}` and `{"price":{"value":5}}` as `"price":5`, if it is one number or boolean; else
-/// nothing.
+/// `{"price":5}` and `{"price":{"value":5}}` as `{"price":5}`, if it is one number; a boolean is 1
+/// or 0, which a server compares. Else nothing.
 std::string exact_value(std::string_view term) {
   PassedMembers fields(term);
   const auto field = fields.next();
@@ -128,7 +128,9 @@ std::string exact_value(std::string_view term) {
   if (is_object(value)) value = last_member(value, "value");
   if (value.empty() || is_string(value) || is_object(value) || is_array(value) || value == "null")
     return {};
-  return fmt::format("\"{}\":{}", field->name, value);
+  if (value == "true") value = "1";
+  if (value == "false") value = "0";
+  return fmt::format(R"({{"{}":{}}})", field->name, value);
 }
 
 /// `{"price":[5,7]}`, if these are numbers and there is no more in it.
@@ -163,8 +165,8 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
   PassedMembers members(query);
   while (const auto member = members.next()) {
     const auto& [name, value] = *member;
-    if (name == "term" && !exact_value(value).empty()) {
-      add("equals", fmt::format("{{{}}}", exact_value(value)));
+    if (const auto exact = name == "term" ? exact_value(value) : std::string(); !exact.empty()) {
+      add("equals", exact);
     } else if (name == "terms" && lists_numbers(value)) {
       add("in", value);
     } else if (is_array(value)) {  // of `bool`

@@ -220,8 +220,8 @@ class DefaultsRemover {
   std::vector<List> lists_;
 };
 
-/// Where a direction is missing: behind the keys of ORDER BY without one, which a server refuses or
-/// leaves out of the order.
+/// Where a direction is missing: behind the keys of an ORDER BY without one, which a server refuses
+/// or leaves out of the order.
 void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
   if (order.empty()) return;
   for (const auto& key : split_list(order)) {
@@ -237,6 +237,7 @@ void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
 std::optional<std::string> select_for_engines(std::string_view statement, const SqlSelect& select) {
   const auto* const outer = select.outer.get();
   std::vector<std::size_t> ends;
+  find_missing_directions(select.within, ends);
   find_missing_directions(select.order, ends);
   if (outer != nullptr) find_missing_directions(outer->order, ends);
   std::optional<std::string> text;
