@@ -10,10 +10,10 @@ constexpr Micros kBetweenChanges = 250ms;  // changes that come together are ado
 
 }  // namespace
 
-DnsSettings dns_settings(const InstanceSettings& searchd) {
-  return {.servers = searchd.dns_servers.value,
-          .timeout = searchd.dns_timeout.value,
-          .tries = searchd.dns_tries.value};
+DnsSettings dns_settings(const NameSettings& names) {
+  return {.servers = names.dns_servers.value,
+          .timeout = names.dns_timeout.value,
+          .tries = names.dns_tries.value};
 }
 
 MirrorFinder::MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainThreadExecutor> door,

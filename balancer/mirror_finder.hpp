@@ -57,6 +57,6 @@ class MirrorFinder {
 };
 
 /// How names are looked up.
-DnsSettings dns_settings(const InstanceSettings& searchd);
+DnsSettings dns_settings(const NameSettings& names);
 
 }  // namespace karmad

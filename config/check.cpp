@@ -417,7 +417,7 @@ class InstanceChecker : CheckSteps {
   }
 
   /// A relative path would depend on the folder in which a process was started.
-  void check_takeover_socket(const InstanceSettings& s) {
+  void check_takeover_socket(const ListenerSettings& s) {
     if (!s.takeover_socket) return;
     const auto& [path, at] = *s.takeover_socket;
     if (!path.starts_with('/'))

@@ -30,8 +30,8 @@ struct RetrySettings {
 /// is per mirror, except the one of the line (configured_retries()).
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 
-/// The rules of all retries. The first block has the settings of the same names; the others are
-/// constants that only tests change.
+/// The rules of all retries. The first block has the settings of the same names; the second has
+/// what only tests change. Constants that no test changes are in retry_plan.cpp.
 struct RetryRules {
   bool retry_reads = kDefaultSettings.retry_reads.value;                        ///< BP-006
   bool retry_writes = kDefaultSettings.retry_writes.value;                      ///< BP-006
@@ -48,18 +48,12 @@ struct RetryRules {
   std::optional<unsigned> max_attempts;
   unsigned timeout_steps = 0;  ///< entries of `search_timeouts` (CO-044)
 
-  Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: for a delay of 0
   /// CO-054 (SDK: 1 s and 15 s).
   Doubling moved_pause{std::chrono::milliseconds(50), std::chrono::seconds(1)};
-  Doubling conflict_pause{std::chrono::milliseconds(10), std::chrono::seconds(1)};  ///< CO-055
   unsigned conflict_salt_ms = 4;                           ///< CO-056: adds 1 … this many ms
-  unsigned recreated_answers = 3;                          ///< CO-053: the last one is final
   Micros min_execution = std::chrono::milliseconds(50);    ///< CO-056 (SDK: 5 s)
   Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035 (SDK: 5 s)
-  unsigned generation_moves = 2;                           ///< CO-035: to the primary
   Micros unavailable_mark = kDefaultSettings.unavailable_for.value;  ///< CO-033
-  Micros unreachable_mark = std::chrono::seconds(1);                 ///< CO-030: later pings decide
-  unsigned zone_answers = 1;                     ///< CO-037: answers before it leaves a zone
   Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: a ping may end it earlier
 };
 
