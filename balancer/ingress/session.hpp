@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "balancer/core/disconnect_watch.hpp"
+#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"

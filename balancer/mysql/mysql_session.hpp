@@ -11,7 +11,7 @@
 
 #include "agent/transport/http/wire_protocol.hpp"
 #include "agent/transport/stream.hpp"
-#include "balancer/core/disconnect_watch.hpp"
+#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"

@@ -2,7 +2,7 @@
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/status/explanation_json.hpp"
-#include "balancer/trace/access_text.hpp"
+#include "balancer/trace/access.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"
 

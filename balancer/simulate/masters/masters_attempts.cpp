@@ -1,5 +1,5 @@
 // Attempts of simulated requests.
-#include "agent/health/error_body.hpp"
+#include "agent/health/error_hint.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/attempt_effects.hpp"
 #include "balancer/simulate/masters/masters.hpp"
