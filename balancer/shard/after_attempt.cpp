@@ -284,6 +284,11 @@ bool AttemptChains::acquire_retry_permit(Line& line, RetryBudget::For what) {
   return line.retry_permit.has_value();
 }
 
+void AttemptChains::retry_elsewhere(Line& line) {
+  line.upcoming.decision = {.final = Final::no, .reason = line.upcoming.reason};
+  ask_elsewhere(line);
+}
+
 /// Retries at once, at any untried mirror (docs/decisions/012).
 void AttemptChains::ask_elsewhere(Line& line) {
   const auto& budget = moment_->protection.budget;

@@ -13,7 +13,12 @@ AttemptChains::AttemptChains(const ShardRules& rules)
   main_.retries = main_.waits = true;
 }
 
-/// Starts the next attempt of a line, or waits for a mirror, or ends the line.
+AttemptChain& AttemptChains::add(std::unique_ptr<Line> line) {
+  const auto slot = line->slot;
+  if (slot > others_.size()) others_.emplace_back();
+  return *(others_[slot - 1] = std::move(line));
+}
+
 void AttemptChains::select(Line& line) {
   line.state = State::asks;
   if (over_) return end_line(line);
@@ -111,7 +116,21 @@ bool AttemptChains::all_ended() const {
          std::ranges::all_of(others_, [](const auto& other) { return other->ended(); });
 }
 
-/// Makes the line's end and reply those of the request.
+void AttemptChains::pass_permit_to(Line& line) {
+  if (!main_.retry_permit) return;
+  line.retry_permit.emplace(*std::move(main_.retry_permit));
+  main_.retry_permit.reset();
+}
+
+void AttemptChains::learn_from(const Line& line) {
+  auto& memory = main_.memory;
+  memory.tried = memory.tried | line.memory.tried;
+  memory.behind = memory.behind | line.memory.behind;
+  for (const auto& mark : line.memory.marked_unreachable)
+    if (!std::ranges::count(memory.marked_unreachable, mark))
+      memory.marked_unreachable.push_back(mark);
+}
+
 void AttemptChains::take_over(const Line& line) {
   const bool timed_out = main_.end.timed_out || line.end.timed_out;
   const bool plan_again = main_.end.plan_again || line.end.plan_again;

@@ -107,26 +107,66 @@ struct AttemptChain {
   bool ended() const { return state == State::ended; }
 };
 
-/// All lines of a shard request: selection, retries, pauses and waits. The derived class decides
-/// what they are for (one line, a race, a quorum). Slot 0 is the first line; its end becomes the
-/// request's.
+/// All chains of a shard request: selection, retries, pauses and waits. What they are for is
+/// decided by others: the request itself for one chain or a race, QuorumRead for a quorum. Slot 0
+/// is the first chain; its end becomes the request's.
 class AttemptChains {
- protected:
-  friend class QuorumRead;
+ public:
   using Line = AttemptChain;
-  using State = AttemptChain::State;
 
   explicit AttemptChains(const ShardRules& rules);
   AttemptChains(const AttemptChains&) = delete;
   AttemptChains& operator=(const AttemptChains&) = delete;
+
+  // What a race or a quorum read may do. Only while an event is handled.
+
+  /// Adds a chain in its slot; the former one there has ended. Slots follow each other.
+  Line& add(std::unique_ptr<Line> line);
+  /// Starts the next attempt of a chain, or waits for a mirror, or ends the chain.
+  void select(Line& line);
+  /// The same as a retry at once at a mirror that the chain has not tried, if the budget allows it.
+  void retry_elsewhere(Line& line);
+  /// Makes the chain's end and reply those of the request.
+  void take_over(const Line& line);
+  /// Takes over what the chain has learned of mirrors.
+  void learn_from(const Line& line);
+  /// A mirror that the request asks again only if no other is suitable.
+  void avoid(std::size_t mirror) { main_.memory.avoided.insert(mirror); }
+  /// A chain asked no mirror: the request's refusal is the chain's.
+  void take_refusal(const Line& line) { main_.end.refused = line.end.refused; }
+  /// Ends the request with a refusal in place of its last failure.
+  void refuse(Refusal why) {
+    main_.end.outcome = Outcome::cancelled;
+    main_.end.refused = std::move(why);
+  }
+  /// The first further attempt pays with what the retry of the whole request has paid.
+  void pass_permit_to(Line& line);
+  /// Counts an attempt beside the first ones in `max_attempts`; false: there may be no more.
+  bool may_ask_another() { return retries_.may_hedge(); }
+  /// Has the mirrors pinged soon for their generations.
+  void check_generations() { actions_.emplace_back(action::CheckMirrors{.generations = true}); }
+  void count(Count what) const { moment_->counters.add(what); }
+
+  const Line& first() const { return main_; }
+  std::size_t further() const { return others_.size(); }  ///< number of slots after the first
+  Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
+  const Line& line(std::size_t slot) const { return slot == 0 ? main_ : *others_[slot - 1]; }
+  MirrorChoice choice(const Line& line) const { return {rules_, line.memory, *moment_}; }
+  TimePoint now() const { return moment_->now; }
+  /// Cancelled, or the query must be planned again.
+  bool is_over() const { return over_; }
+  const ShardRules& rules() const { return rules_; }
+  const ShardInputs& moment() const { return *moment_; }
+  const std::vector<FailedAttempt>& failed() const { return failed_; }
+
+ protected:
+  using State = AttemptChain::State;
   ~AttemptChains() = default;
 
-  // One line (attempt_chains.cpp)
-  void select(Line& line);
+  // One chain (attempt_chains.cpp)
   void end_line(Line& line);
   void break_off(Line& line, bool lost_race = false);
   void break_off_all();
-  void take_over(const Line& line);
   bool all_ended() const;
 
   // The consequences of an attempt (after_attempt.cpp)
@@ -140,12 +180,6 @@ class AttemptChains {
   void proceed_waits(bool news);
   void slot_freed(std::size_t mirror);
   void add_waits(action::Wait& wait) const;
-
-  Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
-  const Line& line(std::size_t slot) const { return slot == 0 ? main_ : *others_[slot - 1]; }
-  MirrorChoice choice(const Line& line) const { return {rules_, line.memory, *moment_}; }
-  TimePoint now() const { return moment_->now; }
-  void count(Count what) const { moment_->counters.add(what); }
 
   const ShardRules& rules_;
   const ShardInputs* moment_ = nullptr;  ///< of the current event

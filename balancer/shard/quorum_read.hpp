@@ -10,12 +10,12 @@
 namespace karmad {
 
 /// Extends a shard request to ask as many mirrors as must agree, concurrently, until they agree or
-/// cannot (CO-070 … CO-075). Each mirror is a line of one attempt. The winner's end becomes the
+/// cannot (CO-070 … CO-075). Each mirror is a chain of one attempt. The winner's end becomes the
 /// request's. Without a winner the request is refused, or overloaded if all mirrors reported
 /// overload. Owned by its request.
 class QuorumRead {
  public:
-  explicit QuorumRead(AttemptChains& lines);
+  explicit QuorumRead(AttemptChains& chains);
 
   /// Called after each event; performs the next steps. True: the request has ended.
   bool proceed();
@@ -60,11 +60,11 @@ class QuorumRead {
   void fail();
   Refusal not_met() const;
 
-  const SetView& view() const { return lines_.moment_->mirrors.view(); }
+  const SetView& view() const { return chains_.moment().mirrors.view(); }
   std::size_t mirrors() const { return view().picture.mirrors.size(); }
-  Line& reader(std::size_t slot) const { return lines_.line(slot); }
+  Line& reader(std::size_t slot) const { return chains_.line(slot); }
 
-  AttemptChains& lines_;
+  AttemptChains& chains_;
   const std::size_t needed_;
   QuorumPlan plan_;
   QuorumPlan::Step step_;

@@ -130,23 +130,17 @@ void ShardRequest::hedge() {
   auto permit = moment_->protection.budget.take_hedge(hedge_after(rules_.hedging.setting));
   if (!permit) return race_->postpone(now());
   own->retry_permit.emplace(*std::move(permit));
-  if (!retries_.may_hedge()) return race_->no_more();
+  if (!may_ask_another()) return race_->no_more();
   count(Count::hedges);
   race_->sent(now());
-  others_.push_back(std::move(own));
-  select(*others_.back());
+  select(add(std::move(own)));
 }
 
 /// Takes over what the hedges learned, and the end of the line whose answer counts.
 void ShardRequest::take_winner() {
   const auto winner = race_->winner().value_or(0);
-  auto& memory = main_.memory;
   for (const auto& other : others_) {
-    memory.tried = memory.tried | other->memory.tried;
-    memory.behind = memory.behind | other->memory.behind;
-    memory.marked_unreachable.insert(memory.marked_unreachable.end(),
-                                     other->memory.marked_unreachable.begin(),
-                                     other->memory.marked_unreachable.end());
+    learn_from(*other);
     if (other->slot != winner || !other->end.mirror) continue;
     take_over(*other);
     if (main_.end.answered()) count(Count::hedges_won);

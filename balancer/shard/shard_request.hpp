@@ -29,8 +29,7 @@ class ShardRequest : private AttemptChains {
 
   /// The result, once it has finished.
   const ShardResult& result() const { return main_.end; }
-  /// Attempts without an answer.
-  const std::vector<FailedAttempt>& failed() const { return failed_; }
+  using AttemptChains::failed;  ///< attempts without an answer
   /// When other mirrors are asked besides the first; nothing: it is not hedged.
   const std::optional<HedgeRules>& hedging() const { return hedging_; }
 
