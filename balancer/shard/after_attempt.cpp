@@ -321,16 +321,18 @@ void AttemptChains::ask_elsewhere(Line& line) {
 /// budget could pay for will show it, and return what they took.
 bool AttemptChains::repayment_to_come(Line& line) {
   const auto& budget = moment_->protection.budget;
-  if (!line.wait.losses_before) line.wait.losses_before = budget.losses();
-  return budget.may_be_repaid(*line.wait.losses_before);
+  if (!line.losses_before) line.losses_before = budget.losses();
+  return budget.may_be_repaid(*line.losses_before);
 }
 
 /// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
 /// check again at once, because that may have happened before this wait was registered.
 bool AttemptChains::wait_for_health(Line& line) {
-  if (!line.wait.health_wait) {
-    line.wait.health_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
-    if (line.wait.health_wait->before() < rules_.max_waiting_selections) {
+  auto* const waits = std::get_if<chain::WaitsForHealth>(&line.state);
+  if (waits == nullptr) {
+    const auto& begun = line.state.emplace<chain::WaitsForHealth>(moment_->protection.standings,
+                                                                  *rules_.waiting_selections);
+    if (begun.counted.before() < rules_.max_waiting_selections) {
       count(Count::retries_waited);
       return true;
     }
@@ -341,14 +343,13 @@ bool AttemptChains::wait_for_health(Line& line) {
     refuse_retry(line, "retry refused: the deadline came before it was known which mirrors work");
     return false;
   }
-  line.state = State::waits_for_health;
-  line.wait.until = std::min(rules_.deadline, now() + kRecheck);
+  waits->until = std::min(rules_.deadline, now() + kRecheck);
   return false;
 }
 
 void AttemptChains::on_budget_decision(Line& line, bool may, std::string_view why_not) {
-  line.wait.health_wait.reset();
-  line.wait.losses_before.reset();
+  if (line.is<chain::WaitsForHealth>()) line.state = chain::Asks{};
+  line.losses_before.reset();
   if (!may) return refuse_retry(line, why_not);
   if (over_) {
     return_token(line.upcoming.decision);
@@ -367,7 +368,9 @@ void AttemptChains::refuse_retry(Line& line, std::string_view why) {
   criteria.objections[AvoidReason::tried] = line.memory.tried;
   criteria.objections[AvoidReason::unpaid] = choice.untried();
   criteria.excluded = criteria.excluded | line.memory.tried | choice.untried();
-  moment_->mirrors.retry_refused(criteria, why);
+  log({.what = action::Log::What::retry_refused,
+       .why = std::string(why),
+       .excluded = std::make_shared<const SelectionCriteria>(criteria)});
   end_line(line);
 }
 
@@ -375,15 +378,14 @@ void AttemptChains::continue_retry(Line& line) {
   line.upcoming.reason = line.upcoming.decision.reason;
   line.upcoming.pause = line.upcoming.decision.pause;
   if (line.upcoming.pause == Micros{0}) return make_retry(line);
-  line.state = State::pauses;
-  line.wait.until = now() + line.upcoming.pause;
+  line.state = chain::Pauses{now() + line.upcoming.pause};
 }
 
 void AttemptChains::make_retry(Line& line) {
   count(Count::retries);
   if (std::exchange(rejected_, false)) {
     line.memory.avoided = line.memory.tried;
-    line.state = State::ended;
+    line.state = chain::Ended{};
     restarts_ = true;
     return;
   }

@@ -20,12 +20,12 @@ AttemptChain& AttemptChains::add(std::unique_ptr<Line> line) {
 }
 
 void AttemptChains::select(Line& line) {
-  line.state = State::asks;
+  line.state = chain::Asks{};
   if (over_) return end_line(line);
   if (const auto pick = select_now(line)) return send(line, *pick);
   if (line.waits && !line.end.refused) return wait_for_slot(line);
   if (rules_.needed() != nullptr && !line.end.refused)
-    moment_->mirrors.selection_failed("no other mirror is suitable at once");
+    log_failure("no other mirror is suitable at once");
   end_line(line);
 }
 
@@ -40,10 +40,10 @@ std::optional<Pick> AttemptChains::select_now(Line& line) {
     return Pick{.mirror = *wanted, .suitable = only, .acceptable = only};
   }
   if (const auto* need = rules_.needed(); need != nullptr) {
-    mirrors.selection_started();
+    log({.what = action::Log::What::selection_started});
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, mirrors.view());
     if (line.end.refused) {
-      mirrors.selection_failed(line.end.refused->reason);
+      log_failure(line.end.refused->reason);
       return std::nullopt;
     }
   }
@@ -63,7 +63,8 @@ void AttemptChains::send(Line& line, const Pick& pick) {
                                      .reason = line.upcoming.reason,
                                      .pause = line.upcoming.pause,
                                      .number = line.attempts});
-  line.state = State::asks;
+  leave_wait(line);
+  line.state = chain::Asks{};
   line.memory.tried.insert(mirror);
   line.end.mirror = mirror;
   line.end.slot = line.slot;
@@ -84,22 +85,18 @@ Micros AttemptChains::time_to_connect(const Line& line, std::size_t mirror) cons
 }
 
 void AttemptChains::end_line(Line& line) {
-  end_slot_wait(line);
-  line.wait.selection_wait.reset();
-  line.wait.health_wait.reset();
+  leave_wait(line);
   line.retry_permit.reset();
-  line.state = State::ended;
+  line.state = chain::Ended{};
 }
 
 /// An attempt in progress ends when its end is reported; a wait ends at once.
 void AttemptChains::break_off(Line& line, bool lost_race) {
   if (line.ended() || line.cancelled) return;
-  line.cancelled = line.state == State::asks;
+  line.cancelled = line.is<chain::Asks>();
   if (!line.cancelled) {
-    const bool selects =
-        line.state == State::waits_for_mirror || line.state == State::waits_for_slot;
-    if (selects && rules_.needed() != nullptr)
-      moment_->mirrors.selection_failed("the query is over");
+    const bool selects = line.is<chain::WaitsForMirror>() || line.is<chain::WaitsForSlot>();
+    if (selects && rules_.needed() != nullptr) log_failure("the query is over");
     return end_line(line);
   }
   actions_.emplace_back(action::Cancel{line.slot, lost_race});
@@ -146,23 +143,16 @@ void AttemptChains::take_over(const Line& line) {
 
 /// Called after news, or when the time of a wait has come.
 void AttemptChains::proceed_waits(bool news) {
-  const auto proceed_line = [&](Line& line) {
-    const bool due = now() >= line.wait.until;
-    switch (line.state) {
-      case State::waits_for_mirror:
-        if (news || due) select_again(line);
-        break;
-      case State::waits_for_slot:
-        if (news || due) select_for_slot(line);
-        break;
-      case State::waits_for_health:
-        if (news || due) ask_elsewhere(line);
-        break;
-      case State::pauses:
-        if (due) make_retry(line);
-        break;
-      default:
-        break;
+  const auto proceed_line = [&](Line& line) {  // each step may replace the state that it was in
+    const auto is_due = [&](TimePoint until) { return now() >= until; };
+    if (const auto* mirror = std::get_if<chain::WaitsForMirror>(&line.state)) {
+      if (news || is_due(mirror->until)) select_again(line);
+    } else if (line.is<chain::WaitsForSlot>()) {
+      if (news || is_due(rules_.deadline)) select_for_slot(line);
+    } else if (const auto* health = std::get_if<chain::WaitsForHealth>(&line.state)) {
+      if (news || is_due(health->until)) ask_elsewhere(line);
+    } else if (const auto* pause = std::get_if<chain::Pauses>(&line.state)) {
+      if (is_due(pause->until)) make_retry(line);
     }
   };
   proceed_line(main_);
@@ -175,22 +165,19 @@ void AttemptChains::wait_for_slot(Line& line) {
   if (full.empty()) return wait_for_mirror(line);
   auto& queue = moment_->mirrors.wait_queue();
   const auto most = moment_->mirrors.longest_queue();
-  line.wait.slot_wait.emplace(queue.waiting);
-  line.wait.slot_wait_began = now();
-  if (line.wait.slot_wait->before() >= most) {
-    line.wait.slot_wait.reset();
-    return refuse_slot(line, all_mirrors_full(most));
-  }
+  Waiting counted(queue.waiting);
+  if (counted.before() >= most) return refuse_slot(line, all_mirrors_full(most));
   count(Count::slots_waited);
   queue.waited.fetch_add(1, std::memory_order_relaxed);
-  line.wait.slots = full;
-  line.wait.until = rules_.deadline;
-  line.state = State::waits_for_slot;
+  auto for_mirror = leave_wait(line);
+  line.state = chain::WaitsForSlot{.counted = std::move(counted),
+                                   .for_mirror = std::move(for_mirror),
+                                   .since = now(),
+                                   .slots = full};
   if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
 void AttemptChains::refuse_slot(Line& line, Refusal refusal) {
-  end_slot_wait(line);
   count(Count::slots_refused);
   moment_->mirrors.wait_queue().refused.fetch_add(1, std::memory_order_relaxed);
   line.end.refused = std::move(refusal);
@@ -198,36 +185,37 @@ void AttemptChains::refuse_slot(Line& line, Refusal refusal) {
 }
 
 void AttemptChains::select_for_slot(Line& line) {
-  line.wait.slots = choice(line).suitable_if_free();
-  if (line.wait.slots.empty()) {
-    end_slot_wait(line);
-    return wait_for_mirror(line);
-  }
+  auto& slots = std::get<chain::WaitsForSlot>(line.state).slots;
+  slots = choice(line).suitable_if_free();
+  if (slots.empty()) return wait_for_mirror(line);
   if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
 void AttemptChains::slot_freed(std::size_t mirror) {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
-    if (line.state != State::waits_for_slot) continue;
-    line.wait.slots = choice(line).suitable_if_free();
-    if (!line.wait.slots.contains(mirror)) return select_for_slot(line);
-    const auto from = line.wait.slots;
-    end_slot_wait(line);
-    line.wait.selection_wait.reset();
+    if (!line.is<chain::WaitsForSlot>()) continue;
+    const auto from = choice(line).suitable_if_free();
+    if (!from.contains(mirror)) return select_for_slot(line);
     return send(line, {.mirror = mirror, .suitable = from, .acceptable = from});
   }
 }
 
-/// Ends the wait and counts its duration.
-void AttemptChains::end_slot_wait(Line& line) {
-  if (!line.wait.slot_wait) return;
-  const auto waited = std::chrono::duration_cast<Micros>(now() - line.wait.slot_wait_began).count();
-  const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
-  moment_->counters.add(Count::slots_wait_us, micros);
-  moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
-  line.wait.slot_wait.reset();
-  line.state = State::asks;
+/// The chain waits no more for a slot, whose duration is counted, or for a mirror: that wait is
+/// returned, for a chain that goes on with it.
+std::optional<Waiting> AttemptChains::leave_wait(Line& line) {
+  std::optional<Waiting> for_mirror;
+  if (auto* const mirror = std::get_if<chain::WaitsForMirror>(&line.state)) {
+    for_mirror = std::move(mirror->counted);
+  } else if (auto* const slot = std::get_if<chain::WaitsForSlot>(&line.state)) {
+    const auto waited = std::chrono::duration_cast<Micros>(now() - slot->since).count();
+    const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
+    moment_->counters.add(Count::slots_wait_us, micros);
+    moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
+    for_mirror = std::move(slot->for_mirror);
+    line.state = chain::Asks{};
+  }
+  return for_mirror;
 }
 
 TimePoint AttemptChains::selection_end(const Line& line) const {
@@ -236,6 +224,7 @@ TimePoint AttemptChains::selection_end(const Line& line) const {
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
 void AttemptChains::wait_for_mirror(Line& line) {
+  auto counted = leave_wait(line);
   if (auto why = moment_->mirrors.absent()) {
     line.end.refused = no_mirror_found(*std::move(why));
     return give_up_selection(line);
@@ -244,39 +233,37 @@ void AttemptChains::wait_for_mirror(Line& line) {
     line.end.refused = all_out_of_service();
     return give_up_selection(line);
   }
-  if (line.wait.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
+  if (counted) return wait_for_change(line, *std::move(counted));
   auto& mirrors = moment_->mirrors;
   if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
-  line.wait.selection_wait.emplace(*rules_.waiting_selections);
-  if (line.wait.selection_wait->before() >= rules_.max_waiting_selections) {
+  counted.emplace(*rules_.waiting_selections);
+  if (counted->before() >= rules_.max_waiting_selections) {
     line.end.refused = too_many_waiting(rules_.max_waiting_selections);
     count(Count::selections_refused);
     return give_up_selection(line);
   }
   count(Count::selections_waited);
-  mirrors.selection_waits(std::chrono::duration_cast<Micros>(selection_end(line) - now()));
-  wait_for_change(line);
+  log({.what = action::Log::What::selection_waits,
+       .remaining = std::chrono::duration_cast<Micros>(selection_end(line) - now())});
+  wait_for_change(line, *std::move(counted));
 }
 
-void AttemptChains::wait_for_change(Line& line) {
+void AttemptChains::wait_for_change(Line& line, Waiting counted) {
   const auto end = selection_end(line);
   if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
   actions_.emplace_back(action::CheckMirrors{});
-  line.state = State::waits_for_mirror;
-  line.wait.since = now();
-  line.wait.until = std::min(end, now() + kRecheck);
+  line.state = chain::WaitsForMirror{
+      .counted = std::move(counted), .since = now(), .until = std::min(end, now() + kRecheck)};
 }
 
 void AttemptChains::select_again(Line& line) {
-  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.wait.since);
+  const auto since = std::get<chain::WaitsForMirror>(line.state).since;
+  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - since);
   if (const auto* need = rules_.needed())
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
   if (line.end.refused) return give_up_selection(line);
   const auto choice = this->choice(line);
-  if (const auto pick = choice.choose(choice.criteria_now())) {
-    line.wait.selection_wait.reset();
-    return send(line, *pick);
-  }
+  if (const auto pick = choice.choose(choice.criteria_now())) return send(line, *pick);
   wait_for_slot(line);
 }
 
@@ -298,7 +285,7 @@ void AttemptChains::give_up_selection(Line& line) {
     refused = nothing_suitable(*rules_.need, mirrors);
     count(Count::selections_failed);
   }
-  mirrors.selection_failed(refused->reason);
+  log_failure(refused->reason);
   // Earlier failures are more informative than the lack of a further mirror (BP-063).
   if (line.attempts > 0) refused.reset();
   end_line(line);
@@ -307,10 +294,18 @@ void AttemptChains::give_up_selection(Line& line) {
 /// Adds the earliest of all waits of the lines.
 void AttemptChains::add_waits(action::Wait& wait) const {
   const auto add = [&](const Line& line) {
-    if (line.ended() || line.state == State::asks) return;
-    wait.end_by(line.wait.until);
-    wait.news = wait.news || line.state != State::pauses;
-    if (line.state == State::waits_for_slot) wait.slots = line.wait.slots;
+    if (const auto* mirror = std::get_if<chain::WaitsForMirror>(&line.state)) {
+      wait.end_by(mirror->until);
+    } else if (const auto* slot = std::get_if<chain::WaitsForSlot>(&line.state)) {
+      wait.end_by(rules_.deadline);
+      wait.slots = slot->slots;
+    } else if (const auto* health = std::get_if<chain::WaitsForHealth>(&line.state)) {
+      wait.end_by(health->until);
+    } else {
+      if (const auto* pause = std::get_if<chain::Pauses>(&line.state)) wait.end_by(pause->until);
+      return;
+    }
+    wait.news = true;
   };
   add(main_);
   for (const auto& other : others_) add(*other);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "balancer/selection/mirror_choice.hpp"
@@ -13,19 +15,26 @@
 
 namespace karmad {
 
-/// Increments a counter of waiting requests while it lives.
+/// Increments a counter of waiting requests while it lives, or what it was moved to.
 class Waiting {
  public:
   explicit Waiting(std::atomic<std::uint32_t>& count)
-      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
+      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(&count) {}
+  Waiting(Waiting&& other) noexcept
+      : before_(other.before_), count_(std::exchange(other.count_, nullptr)) {}
+  Waiting& operator=(Waiting&& other) noexcept {
+    std::swap(before_, other.before_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~Waiting() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
   std::uint32_t before() const { return before_; }
 
  private:
   std::uint32_t before_;
-  std::atomic<std::uint32_t>& count_;
+  std::atomic<std::uint32_t>* count_;
 };
 
 /// A wait for news of the mirrors' standings; registered while it lives.
@@ -53,37 +62,45 @@ struct NextAttempt {
   Decision decision;                  ///< that waits for consent
 };
 
-/// What a line waits for.
-struct ChainWait {
-  TimePoint until{};  ///< checked again then, even without news
+/// The states of a chain, each with what lives only in it.
+namespace chain {
+struct Ended {};
+struct Asks {};  ///< an attempt is in progress
+struct WaitsForMirror {
+  Waiting counted;
   TimePoint since{};
-  Candidates slots;
-  std::optional<Waiting> selection_wait;
-  std::optional<Waiting> slot_wait;
-  TimePoint slot_wait_began{};
-  std::optional<HealthWait> health_wait;
-  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
+  TimePoint until{};  ///< checked again then, even without news
 };
+struct WaitsForSlot {
+  Waiting counted;
+  std::optional<Waiting> for_mirror;  ///< it waited for a mirror before
+  TimePoint since{};
+  Candidates slots;  ///< at any of these mirrors
+};
+/// An attempt of another request will show which mirrors work.
+struct WaitsForHealth {
+  WaitsForHealth(SetHealth& standings, std::atomic<std::uint32_t>& waiting)
+      : counted(standings, waiting) {}
+  HealthWait counted;
+  TimePoint until{};
+};
+struct Pauses {
+  TimePoint until{};
+};
+}  // namespace chain
+using ChainState = std::variant<chain::Ended, chain::Asks, chain::WaitsForMirror,
+                                chain::WaitsForSlot, chain::WaitsForHealth, chain::Pauses>;
 
 /// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
 /// one mirror of a quorum read.
 struct AttemptChain {
-  enum class State : std::uint8_t {
-    ended,
-    asks,  ///< an attempt is in progress
-    waits_for_mirror,
-    waits_for_slot,
-    waits_for_health,  ///< an attempt of another request will show which mirrors work
-    pauses,
-  };
-
   AttemptChain() {}  // NOLINT: with `= default` it would be filled with zeros first
   AttemptChain(const AttemptChain&) = delete;
   AttemptChain& operator=(const AttemptChain&) = delete;
 
   std::size_t slot = 0;
   std::size_t order = 0;  ///< order in which lines started
-  State state = State::ended;
+  ChainState state;
   bool retries = false;        ///< false: makes one attempt
   bool waits = false;          ///< waits for a suitable mirror
   bool cancelled = false;      ///< its attempt is being cancelled
@@ -102,9 +119,13 @@ struct AttemptChain {
   unsigned attempts = 0;
 
   NextAttempt upcoming;
-  ChainWait wait;  ///< while it waits or pauses
+  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
 
-  bool ended() const { return state == State::ended; }
+  template <class State>
+  bool is() const {
+    return std::holds_alternative<State>(state);
+  }
+  bool ended() const { return is<chain::Ended>(); }
 };
 
 /// All chains of a shard request: selection, retries, pauses and waits. What they are for is
@@ -160,7 +181,6 @@ class AttemptChains {
   const std::vector<FailedAttempt>& failed() const { return failed_; }
 
  protected:
-  using State = AttemptChain::State;
   ~AttemptChains() = default;
 
   // One chain (attempt_chains.cpp)
@@ -187,12 +207,16 @@ class AttemptChains {
   Line main_;
   std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
   std::vector<FailedAttempt> failed_;
-  boost::container::small_vector<ShardAction, 2> actions_;
+  boost::container::small_vector<ShardAction, 3> actions_;
   bool over_ = false;      ///< cancelled, or the query must be planned again
   bool rejected_ = false;  ///< a retry is prepared because the merge rejected the reply …
   bool restarts_ = false;  ///< … and may be made
 
  private:
+  void log(action::Log what) { actions_.emplace_back(std::move(what)); }
+  void log_failure(std::string why) {
+    log({.what = action::Log::What::selection_failed, .why = std::move(why)});
+  }
   std::optional<Pick> select_now(Line& line);
   void send(Line& line, const Pick& pick);
   Micros time_to_connect(const Line& line, std::size_t mirror) const;
@@ -218,10 +242,10 @@ class AttemptChains {
   void wait_for_slot(Line& line);
   void select_for_slot(Line& line);
   void refuse_slot(Line& line, Refusal refusal);
-  void end_slot_wait(Line& line);
+  std::optional<Waiting> leave_wait(Line& line);
   void wait_for_mirror(Line& line);
   void select_again(Line& line);
-  void wait_for_change(Line& line);
+  void wait_for_change(Line& line, Waiting counted);
   TimePoint selection_end(const Line& line) const;
   void give_up_selection(Line& line);
 };

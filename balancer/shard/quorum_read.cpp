@@ -200,9 +200,8 @@ std::size_t QuorumRead::running() const {
 }
 
 bool QuorumRead::awaits_health() const {
-  return std::ranges::any_of(round_, [&](std::size_t slot) {
-    return reader(slot).state == Line::State::waits_for_health;
-  });
+  return std::ranges::any_of(
+      round_, [&](std::size_t slot) { return reader(slot).is<chain::WaitsForHealth>(); });
 }
 
 /// Number of readers whose answers count.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,11 +100,25 @@ struct Wait {
 struct CheckMirrors {
   bool generations = false;
 };
+/// Something to tell, which changes nothing: for the log of selections (SS-171 … SS-175),
+/// explanations and traces.
+struct Log {
+  enum class What : std::uint8_t {
+    selection_started,  ///< one with requirements for a mirror
+    selection_waits,    ///< until a mirror is suitable, for `remaining` at most
+    selection_failed,   ///< `why` no mirror was found
+    retry_refused,      ///< `why` none of the mirrors that `excluded` excludes is asked
+  };
+  What what{};
+  Micros remaining{};
+  std::string why{};
+  std::shared_ptr<const SelectionCriteria> excluded{};
+};
 /// The request has ended with result().
 struct Finish {};
 }  // namespace action
 using ShardAction = std::variant<action::Send, action::Cancel, action::NotifyWaiters,
-                                 action::CheckMirrors, action::Wait, action::Finish>;
+                                 action::CheckMirrors, action::Wait, action::Log, action::Finish>;
 
 /// The result of a shard request, or of one line of attempts.
 struct ShardResult {
