@@ -54,7 +54,7 @@ class HealthWait {
   Waiting waiting_;
 };
 
-/// What is decided of the next attempt of a line.
+/// What is decided of the next attempt of a chain.
 struct NextAttempt {
   AttemptReason reason = AttemptReason::initial;
   std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
@@ -63,7 +63,7 @@ struct NextAttempt {
 };
 
 /// The states of a chain, each with what lives only in it.
-namespace chain {
+namespace chain_state {
 struct Ended {};
 struct Asks {};  ///< an attempt is in progress
 struct WaitsForMirror {
@@ -87,9 +87,10 @@ struct WaitsForHealth {
 struct Pauses {
   TimePoint until{};
 };
-}  // namespace chain
-using ChainState = std::variant<chain::Ended, chain::Asks, chain::WaitsForMirror,
-                                chain::WaitsForSlot, chain::WaitsForHealth, chain::Pauses>;
+}  // namespace chain_state
+using ChainState =
+    std::variant<chain_state::Ended, chain_state::Asks, chain_state::WaitsForMirror,
+                 chain_state::WaitsForSlot, chain_state::WaitsForHealth, chain_state::Pauses>;
 
 /// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
 /// one mirror of a quorum read.
@@ -99,7 +100,7 @@ struct AttemptChain {
   AttemptChain& operator=(const AttemptChain&) = delete;
 
   std::size_t slot = 0;
-  std::size_t order = 0;  ///< order in which lines started
+  std::size_t order = 0;  ///< order in which chains started
   ChainState state;
   bool retries = false;        ///< false: makes one attempt
   bool waits = false;          ///< waits for a suitable mirror
@@ -125,7 +126,7 @@ struct AttemptChain {
   bool is() const {
     return std::holds_alternative<State>(state);
   }
-  bool ended() const { return is<chain::Ended>(); }
+  bool ended() const { return is<chain_state::Ended>(); }
 };
 
 /// All chains of a shard request: selection, retries, pauses and waits. What they are for is
@@ -133,8 +134,6 @@ struct AttemptChain {
 /// is the first chain; its end becomes the request's.
 class AttemptChains {
  public:
-  using Line = AttemptChain;
-
   explicit AttemptChains(const ShardRules& rules);
   AttemptChains(const AttemptChains&) = delete;
   AttemptChains& operator=(const AttemptChains&) = delete;
@@ -142,37 +141,39 @@ class AttemptChains {
   // What a race or a quorum read may do. Only while an event is handled.
 
   /// Adds a chain in its slot; the former one there has ended. Slots follow each other.
-  Line& add(std::unique_ptr<Line> line);
+  AttemptChain& add(std::unique_ptr<AttemptChain> chain);
   /// Starts the next attempt of a chain, or waits for a mirror, or ends the chain.
-  void select(Line& line);
+  void select(AttemptChain& chain);
   /// The same as a retry at once at a mirror that the chain has not tried, if the budget allows it.
-  void retry_elsewhere(Line& line);
+  void retry_elsewhere(AttemptChain& chain);
   /// Makes the chain's end and reply those of the request.
-  void take_over(const Line& line);
+  void take_over(const AttemptChain& chain);
   /// Takes over what the chain has learned of mirrors.
-  void learn_from(const Line& line);
+  void learn_from(const AttemptChain& chain);
   /// A mirror that the request asks again only if no other is suitable.
   void avoid(std::size_t mirror) { main_.memory.avoided.insert(mirror); }
   /// A chain asked no mirror: the request's refusal is the chain's.
-  void take_refusal(const Line& line) { main_.end.refused = line.end.refused; }
+  void take_refusal(const AttemptChain& chain) { main_.end.refused = chain.end.refused; }
   /// Ends the request with a refusal in place of its last failure.
   void refuse(Refusal why) {
     main_.end.outcome = Outcome::cancelled;
     main_.end.refused = std::move(why);
   }
   /// The first further attempt pays with what the retry of the whole request has paid.
-  void pass_permit_to(Line& line);
+  void pass_permit_to(AttemptChain& chain);
   /// Counts an attempt beside the first ones in `max_attempts`; false: there may be no more.
   bool may_ask_another() { return retries_.may_hedge(); }
   /// Has the mirrors pinged soon for their generations.
   void check_generations() { actions_.emplace_back(action::CheckMirrors{.generations = true}); }
   void count(Count what) const { moment_->counters.add(what); }
 
-  const Line& first() const { return main_; }
+  const AttemptChain& first() const { return main_; }
   std::size_t further() const { return others_.size(); }  ///< number of slots after the first
-  Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
-  const Line& line(std::size_t slot) const { return slot == 0 ? main_ : *others_[slot - 1]; }
-  MirrorChoice choice(const Line& line) const { return {rules_, line.memory, *moment_}; }
+  AttemptChain& chain(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
+  const AttemptChain& chain(std::size_t slot) const {
+    return slot == 0 ? main_ : *others_[slot - 1];
+  }
+  MirrorChoice choice(const AttemptChain& chain) const { return {rules_, chain.memory, *moment_}; }
   TimePoint now() const { return moment_->now; }
   /// Cancelled, or the query must be planned again.
   bool is_over() const { return over_; }
@@ -184,17 +185,17 @@ class AttemptChains {
   ~AttemptChains() = default;
 
   // One chain (attempt_chains.cpp)
-  void end_line(Line& line);
-  void break_off(Line& line, bool lost_race = false);
+  void end_chain(AttemptChain& chain);
+  void break_off(AttemptChain& chain, bool lost_race = false);
   void break_off_all();
   bool all_ended() const;
 
   // The consequences of an attempt (after_attempt.cpp)
-  void attempt_ended(Line& line, AttemptReport& report);
+  void attempt_ended(AttemptChain& chain, AttemptReport& report);
   void reply_rejected(std::string why);
-  Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
+  Decision decide(const AttemptChain& chain, RetryLoop& retries, const AttemptReport& report,
                   const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
-  bool acquire_retry_permit(Line& line, RetryBudget::For what);
+  bool acquire_retry_permit(AttemptChain& chain, RetryBudget::For what);
 
   // Waits
   void proceed_waits(bool news);
@@ -204,8 +205,9 @@ class AttemptChains {
   const ShardRules& rules_;
   const ShardInputs* moment_ = nullptr;  ///< of the current event
   RetryLoop retries_;
-  Line main_;
-  std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
+  AttemptChain main_;
+  std::vector<std::unique_ptr<AttemptChain>>
+      others_;  ///< slots from 1: hedges, or the mirrors of a quorum
   std::vector<FailedAttempt> failed_;
   boost::container::small_vector<ShardAction, 3> actions_;
   bool over_ = false;      ///< cancelled, or the query must be planned again
@@ -217,37 +219,37 @@ class AttemptChains {
   void log_failure(std::string why) {
     log({.what = action::Log::What::selection_failed, .why = std::move(why)});
   }
-  std::optional<Pick> select_now(Line& line);
-  void send(Line& line, const Pick& pick);
-  Micros time_to_connect(const Line& line, std::size_t mirror) const;
+  std::optional<Pick> select_now(AttemptChain& chain);
+  void send(AttemptChain& chain, const Pick& pick);
+  Micros time_to_connect(const AttemptChain& chain, std::size_t mirror) const;
 
-  void learn(Line& line, const AttemptReport& report);
-  Decision after_attempt(Line& line, const AttemptReport& report);
-  void apply(Line& line, const Decision& next, const AttemptReport& report);
-  void note_behind(Line& line, const AttemptReport& report);
-  void add_failed(const Line& line, std::string why);
-  void retry(Line& line, const Decision& next);
-  bool has_proven(const Line& line) const;
-  void ask_elsewhere(Line& line);
-  bool repayment_to_come(Line& line);
-  bool wait_for_health(Line& line);
+  void learn(AttemptChain& chain, const AttemptReport& report);
+  Decision after_attempt(AttemptChain& chain, const AttemptReport& report);
+  void apply(AttemptChain& chain, const Decision& next, const AttemptReport& report);
+  void note_behind(AttemptChain& chain, const AttemptReport& report);
+  void add_failed(const AttemptChain& chain, std::string why);
+  void retry(AttemptChain& chain, const Decision& next);
+  bool has_proven(const AttemptChain& chain) const;
+  void ask_elsewhere(AttemptChain& chain);
+  bool repayment_to_come(AttemptChain& chain);
+  bool wait_for_health(AttemptChain& chain);
   void return_token(Decision& next);
   /// The mirrors that hedges or further readers have been sent to.
   Candidates in_race() const;
-  void on_budget_decision(Line& line, bool may, std::string_view why_not);
-  void refuse_retry(Line& line, std::string_view why);
-  void continue_retry(Line& line);
-  void make_retry(Line& line);
+  void on_budget_decision(AttemptChain& chain, bool may, std::string_view why_not);
+  void refuse_retry(AttemptChain& chain, std::string_view why);
+  void continue_retry(AttemptChain& chain);
+  void make_retry(AttemptChain& chain);
 
-  void wait_for_slot(Line& line);
-  void select_for_slot(Line& line);
-  void refuse_slot(Line& line, Refusal refusal);
-  std::optional<Waiting> leave_wait(Line& line);
-  void wait_for_mirror(Line& line);
-  void select_again(Line& line);
-  void wait_for_change(Line& line, Waiting counted);
-  TimePoint selection_end(const Line& line) const;
-  void give_up_selection(Line& line);
+  void wait_for_slot(AttemptChain& chain);
+  void select_for_slot(AttemptChain& chain);
+  void refuse_slot(AttemptChain& chain, Refusal refusal);
+  std::optional<Waiting> leave_wait(AttemptChain& chain);
+  void wait_for_mirror(AttemptChain& chain);
+  void select_again(AttemptChain& chain);
+  void wait_for_change(AttemptChain& chain, Waiting counted);
+  TimePoint selection_end(const AttemptChain& chain) const;
+  void give_up_selection(AttemptChain& chain);
 };
 
 }  // namespace karmad

@@ -145,22 +145,22 @@ bool QuorumRead::start_primary() {
 
 std::unique_ptr<AttemptChain> QuorumRead::make_reader() const {
   const auto& main = chains_.first();
-  auto line = std::make_unique<Line>();
-  line->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
-  line->memory.marked_unreachable = main.memory.marked_unreachable;
-  line->memory.avoided = main.memory.avoided;
-  line->memory.excluded = refusing_;
+  auto chain = std::make_unique<AttemptChain>();
+  chain->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
+  chain->memory.marked_unreachable = main.memory.marked_unreachable;
+  chain->memory.avoided = main.memory.avoided;
+  chain->memory.excluded = refusing_;
   for (const auto slot : round_)
-    line->memory.excluded = line->memory.excluded | reader(slot).memory.tried;
-  return line;
+    chain->memory.excluded = chain->memory.excluded | reader(slot).memory.tried;
+  return chain;
 }
 
 /// A reader for a mirror not asked in this round, whose pings do not report its generation.
 std::unique_ptr<AttemptChain> QuorumRead::make_settling_reader() const {
-  auto line = make_reader();
+  auto chain = make_reader();
   for (std::size_t i = 0; i < mirrors(); ++i)
-    if (view().mirrors[i].description.generation) line->memory.excluded.insert(i);
-  return line;
+    if (view().mirrors[i].description.generation) chain->memory.excluded.insert(i);
+  return chain;
 }
 
 bool QuorumRead::can_settle() const {
@@ -171,20 +171,20 @@ bool QuorumRead::can_settle() const {
 /// Others are retries, with the rules of an immediate retry at another mirror; they are chosen one
 /// after the other, because each excludes the mirrors of those before. All but the first reads
 /// count in `max_attempts`. False: no mirror is asked for this reader.
-bool QuorumRead::start(std::unique_ptr<Line> line, bool asked_for) {
+bool QuorumRead::start(std::unique_ptr<AttemptChain> chain, bool asked_for) {
   if (!asked_for && (!chains_.rules().retry->retry_reads || awaits_health())) return false;
   if (reads_ >= needed_ && !chains_.may_ask_another()) return false;
-  line->slot = free_slot();
-  line->order = ++begun_;
-  if (reads_ == 0) chains_.pass_permit_to(*line);
+  chain->slot = free_slot();
+  chain->order = ++begun_;
+  if (reads_ == 0) chains_.pass_permit_to(*chain);
   ++reads_;
-  round_.push_back(line->slot);
-  auto& chain = chains_.add(std::move(line));
+  round_.push_back(chain->slot);
+  auto& reader = chains_.add(std::move(chain));
   if (asked_for)
-    chains_.select(chain);
+    chains_.select(reader);
   else
-    chains_.retry_elsewhere(chain);
-  return !chain.ended();
+    chains_.retry_elsewhere(reader);
+  return !reader.ended();
 }
 
 /// A slot whose reply is no longer needed.
@@ -201,7 +201,7 @@ std::size_t QuorumRead::running() const {
 
 bool QuorumRead::awaits_health() const {
   return std::ranges::any_of(
-      round_, [&](std::size_t slot) { return reader(slot).is<chain::WaitsForHealth>(); });
+      round_, [&](std::size_t slot) { return reader(slot).is<chain_state::WaitsForHealth>(); });
 }
 
 /// Number of readers whose answers count.
@@ -211,7 +211,7 @@ std::size_t QuorumRead::counting() const {
 }
 
 /// Whether the reader ended with an answer that is not an error of the mirror.
-bool QuorumRead::counts(const Line& reader) {
+bool QuorumRead::counts(const AttemptChain& reader) {
   return reader.ended() && (reader.end.answered() || reader.end.outcome == Outcome::client_mistake);
 }
 
@@ -220,11 +220,11 @@ bool QuorumRead::starts_no_more_reads() const {
   bool slow = false;
   bool answered = false;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (!line.ended()) continue;
-    if (line.end.outcome == Outcome::client_mistake) return true;
-    slow = slow || line.end.outcome == Outcome::query_timeout;
-    answered = answered || line.end.answered();
+    const auto& chain = reader(slot);
+    if (!chain.ended()) continue;
+    if (chain.end.outcome == Outcome::client_mistake) return true;
+    slow = slow || chain.end.outcome == Outcome::query_timeout;
+    answered = answered || chain.end.answered();
   }
   return slow && !answered;
 }
@@ -232,37 +232,37 @@ bool QuorumRead::starts_no_more_reads() const {
 /// Records the results of ended readers before another mirror is asked.
 void QuorumRead::take_in() {
   for (const auto slot : round_) {
-    auto& line = reader(slot);
-    if (line.ended() && !std::exchange(line.taken_in, true)) take_in(line);
+    auto& chain = reader(slot);
+    if (chain.ended() && !std::exchange(chain.taken_in, true)) take_in(chain);
   }
 }
 
-void QuorumRead::take_in(Line& line) {
-  if (!line.end.mirror) return chains_.take_refusal(line);
-  const auto mirror = *line.end.mirror;
-  if (line.order > 1) chains_.count(Count::quorum_reads);
-  chains_.learn_from(line);
-  if (counts(line)) {
-    if (!line.generation) line.generation = view().mirrors[mirror].description.generation;
-    generations_[mirror] = std::max(generations_[mirror], line.generation);
+void QuorumRead::take_in(AttemptChain& chain) {
+  if (!chain.end.mirror) return chains_.take_refusal(chain);
+  const auto mirror = *chain.end.mirror;
+  if (chain.order > 1) chains_.count(Count::quorum_reads);
+  chains_.learn_from(chain);
+  if (counts(chain)) {
+    if (!chain.generation) chain.generation = view().mirrors[mirror].description.generation;
+    generations_[mirror] = std::max(generations_[mirror], chain.generation);
     only_busy_ = false;
     return;
   }
-  const bool overload = line.end.hint.overload;
+  const bool overload = chain.end.hint.overload;
   chains_.avoid(mirror);
   if (overload) refusing_.insert(mirror);
-  only_busy_ = only_busy_ && (overload || line.end.timed_out);
-  chains_.take_over(line);  // until another reader has a better answer
+  only_busy_ = only_busy_ && (overload || chain.end.timed_out);
+  chains_.take_over(chain);  // until another reader has a better answer
 }
 
 QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
   std::vector<QuorumAnswer> answers;
   std::vector<std::size_t> slots;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (!counts(line)) continue;
+    const auto& chain = reader(slot);
+    if (!counts(chain)) continue;
     slots.push_back(slot);
-    answers.push_back({line.generation, line.end.answered()});
+    answers.push_back({chain.generation, chain.end.answered()});
   }
   const bool refused = std::ranges::none_of(answers, &QuorumAnswer::succeeded);
   if (!answers.empty() && refused) {  // a client's mistake, with any generation
@@ -285,9 +285,9 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
 void QuorumRead::mark_those_behind() const {
   const auto until = chains_.now() + chains_.rules().retry->behind_mark;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (counts(line) && line.generation && *line.generation < selected_)
-      chains_.moment().protection.behind.mark(*line.end.mirror, selected_, until);
+    const auto& chain = reader(slot);
+    if (counts(chain) && chain.generation && *chain.generation < selected_)
+      chains_.moment().protection.behind.mark(*chain.end.mirror, selected_, until);
   }
 }
 

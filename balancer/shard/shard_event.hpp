@@ -120,7 +120,7 @@ struct Finish {};
 using ShardAction = std::variant<action::Send, action::Cancel, action::NotifyWaiters,
                                  action::CheckMirrors, action::Wait, action::Log, action::Finish>;
 
-/// The result of a shard request, or of one line of attempts.
+/// The result of a shard request, or of one chain of attempts.
 struct ShardResult {
   ShardResult() {}  // NOLINT: with `= default` it would be filled with zeros first
 
@@ -148,7 +148,7 @@ struct ShardResult {
 
 /// An attempt without an answer: the mirror and the reason.
 struct FailedAttempt {
-  std::size_t line = 0;  ///< in order of start
+  std::size_t chain = 0;  ///< in order of start
   std::size_t mirror = 0;
   std::string why;
 };

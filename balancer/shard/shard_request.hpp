@@ -40,7 +40,7 @@ class ShardRequest : private AttemptChains {
 
  private:
   void on(const event::Started&);
-  void on(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
+  void on(const event::AttemptEnded& ended) { attempt_ended(chain(ended.slot), ended.report); }
   void on(const event::TimePassed&) { proceed_waits(false); }
   void on(const event::SetChanged&) { proceed_waits(true); }
   void on(const event::SlotFreed& freed) { slot_freed(freed.mirror); }
