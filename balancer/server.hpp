@@ -15,7 +15,6 @@
 #include "balancer/core/query.hpp"
 #include "balancer/handover/inherited_sockets.hpp"
 #include "balancer/handover/learned.hpp"
-#include "balancer/handover/successor_channel.hpp"
 #include "balancer/handover/takeover_service.hpp"
 #include "balancer/mirror_finder.hpp"
 #include "balancer/operate/admin_call.hpp"

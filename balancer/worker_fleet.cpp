@@ -20,7 +20,7 @@ constexpr unsigned kIdleRounds = 10;   // after the last work, until nothing is 
 constexpr Micros kDrainInterval = 10ms;
 
 /// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
-PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& pings,
+PingSettings ping_settings(const HealthSettings& settings, const ShardPings& pings,
                            const Mirror& mirror) {
   const auto interval = settings.ha_ping_interval.value;
   return {.interval = interval,

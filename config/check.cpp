@@ -3,19 +3,102 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "config/check_steps.hpp"
 #include "config/own_address.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/attempts.hpp"
 #include "config/settings/inherit.hpp"
 #include "config/settings/settings.hpp"
 #include "config/settings/socket_access.hpp"
+#include "config/settings/values.hpp"
 
 namespace karmad {
+
+/// Whether it is valid in a request line: a slash, then visible ASCII without a fragment.
+bool is_target(std::string_view text);
+
+/// Checks of settings that `searchd` and tables share.
+class CheckSteps {
+ public:
+  CheckSteps(const InstanceSettings& searchd, Problems& problems, Problems& notices)
+      : searchd_(searchd), problems_(problems), notices_(notices) {}
+
+ protected:
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+  void notice(const Place& at, std::string message) {
+    notices_.push_back({at, std::move(message)});
+  }
+  /// For a setting that several tables and shards inherit.
+  void notice_once(Problem problem) {
+    if (std::ranges::find(notices_, problem) == notices_.end())
+      notices_.push_back(std::move(problem));
+  }
+
+  void check_ping_path(const std::optional<Located<std::string>>& path);
+  /// A preference belongs to one level as a whole, so its parts need the mode at that level
+  /// (SS-081).
+  void check_preference(const InheritedByTables& here, const InheritedByTables& above,
+                        std::string_view level);
+  void check_retries(unsigned count, const Place& at);
+  void check_timeouts(const InheritedByTables& owner);
+  /// Checks the times of single attempts and of parts of an attempt.
+  void check_search_times(const InheritedByTables& owner);
+  /// A burst must hold at least one token, as only whole ones are taken.
+  void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst);
+
+  template <class Owner>
+  void check_bounds(std::span<const Key<Owner>> keys, const Owner& owner) {
+    for (const auto& key : keys)
+      if (key.alias_of.empty())
+        std::visit([&](const auto field) { check_field(key, owner, field); }, key.field);
+  }
+
+  template <class Owner, class Other>
+  void check_field(const Key<Owner>&, const Owner&, Other) {}
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner, Located<T> Owner::*field) {
+    check_value(key, owner.*field);
+  }
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner,
+                   std::optional<Located<T>> Owner::*field) {
+    if (owner.*field) check_value(key, *(owner.*field));
+  }
+
+  template <class Owner, class T>
+  void check_value(const Key<Owner>& key, const Located<T>& setting) {
+    const auto size = measure(setting.value);
+    if (!size || (*size == 0 && key.bounds.zero)) return;
+    constexpr bool is_time = std::is_same_v<T, Micros>;
+    const auto say = [&](std::string_view comparison, std::int64_t bound) {
+      const auto spelled =
+          is_time && Micros{bound} == Micros{1s} ? "one second" : bound_text<T>(bound);
+      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spelled,
+                                      value_text(setting.value)));
+    };
+    if (*size < key.bounds.lowest) say(is_time ? "shorter" : "smaller", key.bounds.lowest);
+    if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
+  }
+
+  template <class Owner>
+  void check_value(const Key<Owner>& key, const Located<std::vector<Micros>>& times) {
+    for (const auto time : times.value) check_value(key, Located<Micros>{time, times.at});
+  }
+
+  const InstanceSettings& searchd_;
+  Problems& problems_;
+  Problems& notices_;
+};
+
 namespace {
 
 class TableChecker : CheckSteps {
@@ -417,7 +500,7 @@ class InstanceChecker : CheckSteps {
   }
 
   /// A relative path would depend on the folder in which a process was started.
-  void check_takeover_socket(const InstanceSettings& s) {
+  void check_takeover_socket(const ListenerSettings& s) {
     if (!s.takeover_socket) return;
     const auto& [path, at] = *s.takeover_socket;
     if (!path.starts_with('/'))
@@ -516,6 +599,85 @@ void check(const Settings& settings, const ThisHost& host, Problems& problems, P
   InstanceChecker(settings.searchd, problems, notices).run();
   check_tables(settings, host, problems, notices);
   check_effect(settings, notices);
+}
+
+namespace {
+
+constexpr unsigned kSensibleRetries = 8;  // the highest value that the search server recommends
+
+}  // namespace
+
+bool is_target(std::string_view text) {
+  return text.starts_with('/') && std::all_of(text.begin(), text.end(), [](char c) {
+           return c > 0x20 && c < 0x7f && c != '#';
+         });
+}
+
+void CheckSteps::check_ping_path(const std::optional<Located<std::string>>& path) {
+  if (path && !is_target(path->value))
+    problem(path->at,
+            fmt::format("ping_path is not the path of a URL: {}", in_quotes(path->value)));
+}
+
+void CheckSteps::check_preference(const InheritedByTables& here, const InheritedByTables& above,
+                                  std::string_view level) {
+  const auto without_mode = [&](std::string_view key, const Place& at) {
+    problem(at, fmt::format("{} needs a read_preference beside it in {}, as in "
+                            "read_preference = nearest",
+                            key, level));
+  };
+  const bool has_mode = here.read_preference && is_own(here.read_preference, above.read_preference);
+  if (here.tag_sets && is_own(here.tag_sets, above.tag_sets) && !has_mode)
+    without_mode("tag_sets", here.tag_sets->at);
+  const auto& staleness = here.max_staleness;
+  if (!staleness || !is_own(staleness, above.max_staleness)) return;
+  if (!has_mode) without_mode("max_staleness", staleness->at);
+  if (staleness->value > 1s && staleness->value % 1s != 0us)
+    problem(staleness->at, fmt::format("max_staleness is not a whole number of seconds: {}",
+                                       time_text(staleness->value)));
+}
+
+void CheckSteps::check_retries(unsigned count, const Place& at) {
+  if (count > kSensibleRetries)
+    notice(at, fmt::format("{} retries: more than {} rarely help", count, kSensibleRetries));
+}
+
+void CheckSteps::check_timeouts(const InheritedByTables& owner) {
+  const auto whole = searchd_.request_timeout.value;
+  for (const auto& [name, timeout] :
+       {std::pair("agent_connect_timeout", owner.agent_connect_timeout),
+        std::pair("agent_query_timeout", owner.agent_query_timeout)})
+    if (timeout.value > whole)
+      notice(timeout.at.line != 0 ? timeout.at : searchd_.request_timeout.at,
+             fmt::format("{} ({}) can never be reached: request_timeout ends the whole "
+                         "request after {}",
+                         name, time_text(timeout.value), time_text(whole)));
+}
+
+void CheckSteps::check_search_times(const InheritedByTables& owner) {
+  const auto whole = searchd_.request_timeout.value;
+  if (const auto& first = owner.agent_first_byte_timeout; first && first->value > whole)
+    notice(first->at, fmt::format("agent_first_byte_timeout ({}) can never be reached: "
+                                  "request_timeout ends the whole request after {}",
+                                  time_text(first->value), time_text(whole)));
+  if (!owner.search_timeouts) return;
+  for (const auto time : owner.search_timeouts->value)
+    if (time > whole)
+      notice(owner.search_timeouts->at,
+             fmt::format("search_timeouts ({}) can never be reached: request_timeout ends the "
+                         "whole request after {}",
+                         time_text(time), time_text(whole)));
+}
+
+void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
+                             const Located<Micros>& burst) {
+  if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
+  problem(
+      rate.at,
+      fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
+                  "make it at least {}",
+                  name, rate_text(rate.value), name, time_text(burst.value),
+                  time_text((rate.value.per + Micros(rate.value.count - 1)) / rate.value.count)));
 }
 
 }  // namespace karmad

@@ -130,7 +130,7 @@ void dump(const std::vector<SettingRow>& rows, std::string& out) {
 }
 
 /// What the counts of retries come to, as `max_attempts` leaves them.
-void dump_attempts(const InstanceSettings& searchd, const TableSettings& table,
+void dump_attempts(const RepeatSettings& searchd, const TableSettings& table,
                    const ShardSettings& shard, std::string& out) {
   const auto counts = retry_counts(searchd, table, shard);
   const auto most = most_attempts(

@@ -155,12 +155,26 @@ std::vector<KeyText> texts_of(std::span<const Key<Owner>> keys) {
   return texts;
 }
 
+/// The first sentences of a text, as many as fit into two lines of a cell; at least one.
+std::string_view beginning(std::string_view text) {
+  constexpr std::size_t kTwoLines = 200;
+  if (text.size() <= kTwoLines) return text;
+  const auto fits = text.substr(0, kTwoLines).rfind(". ");
+  return text.substr(0, fits == text.npos ? text.find(". ") : fits + 1);
+}
+
+/// The keys as rows; what does not fit into a row follows the table.
 std::string table_of(const std::vector<KeyText>& keys) {
   std::string out = "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
-  for (const auto& key : keys)
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.value, key.fallback,
-                       key.range, in_a_cell(key.meaning));
-  return out;
+  std::string rests;
+  for (const auto& key : keys) {
+    const auto cell = beginning(key.meaning);
+    const auto rest = key.meaning.substr(cell.size());
+    out += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", key.name, key.value, key.fallback,
+                       key.range, in_a_cell(cell), rest.empty() ? "" : " …");
+    if (!rest.empty()) rests += fmt::format("- `{}`:{}\n", key.name, rest);
+  }
+  return rests.empty() ? out : out + "\nWhat ends with … goes on here:\n\n" + rests;
 }
 
 constexpr auto kFileManual = R"(.SH NAME

@@ -12,6 +12,7 @@
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -180,6 +181,18 @@ ErrorHint error_hint(int status, const Head& head, const ErrorBody& body, WallTi
   hint.not_primary = status == 403 && hint.sub_status == kNotPrimary;
   hint.kind = kind_of(status, hint, said);
   return hint;
+}
+
+const rapidjson::Value* ErrorBody::object() const {
+  if (!parsed_) {
+    parsed_ = true;
+    const auto start = text_.find_first_not_of(" \t\r\n");
+    if (start == text_.npos || text_[start] != '{' || text_.size() > kLongest) return nullptr;
+    document_.emplace();
+    document_->Parse<rapidjson::kParseIterativeFlag>(text_.data(), text_.size());
+    if (document_->HasParseError()) document_.reset();
+  }
+  return document_ ? &*document_ : nullptr;
 }
 
 }  // namespace karmad

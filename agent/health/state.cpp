@@ -53,7 +53,7 @@ std::string_view quote(std::string_view words) {
 /// Compares numbers given as digits of any base; a missing one is lowest.
 std::strong_ordering compare(const std::optional<std::string>& a,
                              const std::optional<std::string>& b) {
-  if (!a || !b) return a.has_value() <=> b.has_value();
+  if (!a || !b) return (a ? 1 : 0) <=> (b ? 1 : 0);
   const auto digits = [](std::string_view id) {
     return id.substr(std::min(id.find_first_not_of('0'), id.size()));
   };
@@ -326,6 +326,40 @@ void SetState::drop_connections(std::size_t mirror, Effects& effects) {
 
 void SetState::note_compatibility() {
   picture_.incompatible = std::ranges::none_of(mirrors_, is_known, &MirrorState::description);
+}
+
+void Freshness::seen(std::uint64_t generation, TimePoint at) {
+  if (!firsts_.empty() && firsts_.back().generation >= generation) return;
+  if (firsts_.size() == kMost) merge_two(at);
+  firsts_.push_back({generation, firsts_.empty() ? at : std::max(at, firsts_.back().at)});
+}
+
+TimePoint Freshness::fresh_until(std::uint64_t generation, TimePoint at) const {
+  const auto newer = std::ranges::upper_bound(firsts_, generation, {}, &First::generation);
+  return newer == firsts_.end() ? at : std::min(at, newer->at);
+}
+
+void Freshness::forget_newer(std::uint64_t generation) {
+  const auto newer = std::ranges::upper_bound(firsts_, generation, {}, &First::generation);
+  firsts_.erase(newer, firsts_.end());
+}
+
+void Freshness::merge_two(TimePoint now) {
+  // Relative to the age: a lag of an hour may be known to the minute, a lag of a second may not.
+  const auto loss = [&](std::size_t i) {
+    const auto gap = static_cast<double>((firsts_[i + 1].at - firsts_[i].at).count());
+    return gap / (1.0 + static_cast<double>((now - firsts_[i].at).count()));
+  };
+  std::size_t best = 0;
+  auto least = loss(0);
+  for (std::size_t i = 1; i + 1 < firsts_.size(); ++i) {
+    const auto here = loss(i);
+    if (here >= least) continue;
+    least = here;
+    best = i;
+  }
+  firsts_[best].generation = firsts_[best + 1].generation;
+  firsts_.erase(firsts_.begin() + static_cast<std::ptrdiff_t>(best) + 1);
 }
 
 }  // namespace karmad

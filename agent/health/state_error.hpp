@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "agent/health/error_body.hpp"
+#include "agent/health/error_hint.hpp"
 #include "agent/health/state.hpp"
 
 namespace karmad {

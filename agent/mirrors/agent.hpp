@@ -4,7 +4,6 @@
 #include <mutex>
 #include <string>
 
-#include "agent/mirrors/agent_counters.hpp"
 #include "agent/mirrors/agent_slots.hpp"
 #include "agent/stats/history.hpp"
 #include "agent/transport/destination.hpp"

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "agent/ping_kinds/json.hpp"
-#include "agent/ping_kinds/kinds.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
 
 namespace karmad {
 namespace {

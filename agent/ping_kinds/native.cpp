@@ -6,7 +6,7 @@
 
 #include "agent/json/json_line.hpp"
 #include "agent/ping_kinds/json.hpp"
-#include "agent/ping_kinds/kinds.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
 
 namespace karmad {
 namespace {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/ping_kinds/kinds.hpp"
-
 namespace karmad {
 namespace {
 

@@ -1,15 +1,66 @@
 #pragma once
 
+#include <array>
+#include <expected>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "agent/ping_kinds/ping_kind.hpp"
+#include "agent/ping_kinds/description.hpp"
 
 namespace karmad {
+
+/// One request of a ping.
+struct PingRequest {
+  std::string method = "GET";
+  std::string target;
+  std::string content_type;  ///< if there is a body
+  std::string body;
+};
+
+/// The answer to one request of a ping.
+struct PingAnswer {
+  int status = 0;
+  std::string_view body;
+};
+
+/// How an engine is pinged and how its answers are read. Pure functions; one object per name.
+struct PingKind {
+  std::string_view name;
+  /// The requests of one ping, sent one after the other on one connection; the round trip is the
+  /// first one's. `path`: the setting `ping_path`, or empty. `table`: the mirror's name of the
+  /// table (Solr's core or collection).
+  std::vector<PingRequest> (*requests)(std::string_view path, std::string_view table);
+  /// Reads all answers together, or says why they are invalid. `me`: host:port as configured.
+  std::expected<Description, std::string> (*describe)(std::span<const PingAnswer> answers,
+                                                      std::string_view me, std::string_view table);
+  bool describes = true;     ///< reports more than that the mirror is alive
+  bool about_table = false;  ///< its requests contain the table's name
+  bool tells_roles = false;  ///< reports primaries and replicas; else all serving mirrors are equal
+};
 
 /// `http`, `native`, `manticore`, `elasticsearch`, `opensearch`, `solr`; nullptr for other names,
 /// also for `none` (no pings).
 const PingKind* ping_kind(std::string_view name);
 std::span<const std::string_view> ping_kind_names();  ///< `none` included
+
+// Each kind is a file of this folder. A new kind is declared and listed here.
+PingKind http_ping();
+PingKind native_ping();
+PingKind manticore_ping();
+PingKind elasticsearch_ping();
+PingKind opensearch_ping();
+PingKind solr_ping();
+
+/// Every kind of ping, in the order in which messages name them.
+inline constexpr std::array kPingKinds{http_ping,          native_ping,     manticore_ping,
+                                       elasticsearch_ping, opensearch_ping, solr_ping};
+
+/// The message for a status without a special meaning.
+std::string answered_with(int status);
+inline bool is_success(int status) {
+  return status / 100 == 2;
+}
 
 }  // namespace karmad

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "agent/ping_kinds/json.hpp"
-#include "agent/ping_kinds/kinds.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
 
 namespace karmad {
 namespace {

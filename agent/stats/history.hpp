@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "agent/stats/latency_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 #include "agent/stats/outcome.hpp"
 #include "agent/stats/period_ring.hpp"
 #include "agent/stats/single_writer.hpp"

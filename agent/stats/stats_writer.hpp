@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "agent/stats/duration_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -18,7 +18,7 @@ bool is_auto(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
 }
 
-ProbeParameters probe_parameters(const InstanceSettings& s) {
+ProbeParameters probe_parameters(const ProbingSettings& s, const TicketSettings& tickets) {
   return {.initial = s.throughput_probing_initial_concurrency.value,
           .least = s.throughput_probing_min_concurrency.value,
           .most = s.throughput_probing_max_concurrency.value,
@@ -28,12 +28,12 @@ ProbeParameters probe_parameters(const InstanceSettings& s) {
           .evidence = s.throughput_probing_evidence.value,
           .evidence_step = s.throughput_probing_evidence_step.value,
           .evidence_gain = s.throughput_probing_evidence_gain.value,
-          .reads = is_auto(s.search_tickets),
-          .writes = is_auto(s.update_tickets)};
+          .reads = is_auto(tickets.search_tickets),
+          .writes = is_auto(tickets.update_tickets)};
 }
 
 /// The settings of a pool with that many tickets; none: unlimited.
-PoolSettings pool_settings(const InstanceSettings& s, std::optional<std::uint32_t> size,
+PoolSettings pool_settings(const TicketSettings& s, std::optional<std::uint32_t> size,
                            bool counted) {
   PoolSettings settings{.size = size,
                         .counted = counted,
@@ -176,7 +176,7 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
   const auto& timeout = settings.ticket_queue_timeout;
   queue_timeout_.store(timeout ? timeout->value.count() : 0, std::memory_order_relaxed);
   interval_ = settings.throughput_probing_concurrency_adjustment_interval.value;
-  probing_.parameters(probe_parameters(settings));
+  probing_.parameters(probe_parameters(settings, settings));
   const auto apply = [&](TicketPool& pool, TicketCount tickets, std::uint32_t probed) {
     using enum TicketCount::Kind;
     std::optional<std::uint32_t> size;

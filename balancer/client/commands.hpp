@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace karmad {
@@ -32,6 +34,10 @@ struct ExplainOptions {
   bool json = false;
 };
 int run_explain(const ExplainOptions& options);
+
+/// An answer of GET /explain as text for people: each shard, each choice with its mirrors and the
+/// rule that removed each, and the attempt. The error says that it is not such an answer.
+std::expected<std::string, std::string> explanation_text(std::string_view json);
 
 /// Options of `karmad ctl`.
 struct CtlOptions {

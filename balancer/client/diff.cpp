@@ -8,7 +8,7 @@
 #include "balancer/client/admin_client.hpp"
 #include "balancer/client/commands.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/operate/expected_shares.hpp"
+#include "balancer/operate/admin_json.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/effective.hpp"
 

@@ -1,4 +1,4 @@
-#include "balancer/client/explain.hpp"
+#include "balancer/client/commands.hpp"
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/client/commands.hpp"
 #include "balancer/client/http_get.hpp"
 #include "balancer/trace/plain_text.hpp"
 

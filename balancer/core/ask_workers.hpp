@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "balancer/core/process_list.hpp"
 #include "balancer/core/worker.hpp"
 
 namespace karmad {
@@ -43,5 +45,13 @@ Task<bool> ask_workers(Worker& by, Stop& stop, std::shared_ptr<Question> questio
   stop.disarm();
   co_return !stop.requested();
 }
+
+/// Asks all workers for their connections, and sorts them. Nothing: they did not answer until
+/// `latest`.
+Task<std::optional<ProcessList>> list_processes(Worker& by, std::optional<ClientOwner> owner,
+                                                TimePoint latest);
+
+/// Asks all workers for the connection. Nothing: they did not answer until `latest`.
+Task<std::optional<KillOutcome>> kill_connection(Worker& by, Kill kill, TimePoint latest);
 
 }  // namespace karmad

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/transport/stream.hpp"
-#include "balancer/core/disconnect_watch.hpp"
+#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"

@@ -8,13 +8,70 @@
 #include <span>
 
 #include "agent/dialect/request/document_ids.hpp"
+#include "agent/stats/single_writer.hpp"
+#include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
-#include "balancer/core/reload_counts.hpp"
-#include "balancer/core/user_handle.hpp"
+#include "agent/transport/loop/task.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
+
+struct Answer;
+struct Query;
+class Next;
+
+/// A step that an application adds to the processing of every query. It may change the request,
+/// answer itself, or call `next` and change that answer. Data that it puts into the request must
+/// live as long as the query (Query::keep). All workers call it concurrently; it must not block,
+/// and its captures live as long as the server. A long answer may have a `rest`: content() is then
+/// only the beginning, and a handle that changes the body or `reply` must drop the rest.
+using UserHandle = std::function<Task<Answer>(Query&, Next next)>;
+
+/// The next step after a user handle: the next handle, or the rest of the pipeline.
+class Next {
+ public:
+  template <class Last>
+  Next(std::span<const UserHandle> handles, const Last& last)
+      : handles_(handles), last_(&last), ask_last_([](const void* handle, Query& query) {
+          return (*static_cast<const Last*>(handle))(query);
+        }) {}
+
+  Task<Answer> operator()(Query& query) const;
+
+ private:
+  std::span<const UserHandle> handles_;
+  const void* last_;
+  Task<Answer> (*ask_last_)(const void*, Query&);
+};
+
+/// Reloads of the configuration. Written by the main thread, read by any.
+class ReloadCounts {
+ public:
+  using Clock = std::chrono::system_clock;
+
+  /// The configuration was loaded at the start of the process.
+  void started(Clock::time_point now) { loaded_at_.set(now); }
+  void succeeded(Clock::time_point now) {
+    reloads_.add(1);
+    last_failed_.set(false);
+    loaded_at_.set(now);
+  }
+  void failed() {
+    reloads_.add(1);
+    failures_.add(1);
+    last_failed_.set(true);
+  }
+
+ private:
+  friend void write(StatsWriter& out, const ReloadCounts& reloads);
+
+  SingleWriter<std::uint64_t> reloads_;
+  SingleWriter<std::uint64_t> failures_;
+  SingleWriter<bool> last_failed_;
+  SingleWriter<Clock::time_point> loaded_at_;
+};
+void write(StatsWriter& out, const ReloadCounts& reloads);
 
 class Admission;
 class SelectionLog;

@@ -8,12 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/transport/loop/task.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
-
-class Worker;
 
 /// Whose a client's connection is. One owner sees and ends his connections, and no others.
 struct ClientOwner {
@@ -59,9 +56,17 @@ struct ProcessList {
   }
 };
 
-/// Asks all workers for their connections, and sorts them. Nothing: they did not answer until
-/// `latest`.
-Task<std::optional<ProcessList>> list_processes(Worker& by, std::optional<ClientOwner> owner,
-                                                TimePoint latest);
+/// KILL: ends the statement of a client's connection, or the connection.
+struct Kill {
+  std::uint64_t connection = 0;
+  bool statement_only = false;
+  std::optional<ClientOwner> owner{};  ///< who asks; nothing: an operator
+};
+
+enum class KillOutcome : std::uint8_t {
+  unknown,  ///< there is no such connection
+  denied,   ///< it is another owner's
+  done,
+};
 
 }  // namespace karmad

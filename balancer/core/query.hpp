@@ -1,7 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <boost/container/small_vector.hpp>
+
+#include <algorithm>
+#include <cstddef>
 #include <forward_list>
 #include <memory>
 #include <optional>
@@ -10,10 +12,9 @@
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/rows/result_set.hpp"
+#include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
-#include "balancer/core/crash_suspicion.hpp"
-#include "balancer/core/error_attribution.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
@@ -23,6 +24,26 @@
 #include "balancer/trace/trace.hpp"
 
 namespace karmad {
+
+struct Shard;
+
+/// An error of a mirror whose text does not show whether the query or the mirror caused it. If it
+/// may be the query's, it is recorded when that is decided: if a second mirror gives the same
+/// error, the query is at fault and both mirrors count as answering; if another mirror answers, or
+/// none is left, it is the mirror's error. Belongs to its query.
+struct ErrorAttribution {
+  const Shard* shard;
+  std::size_t mirror;  ///< its position in the set
+  std::string text;    ///< text in the form of comparable()
+  AttemptResult end;   ///< the attempt, without its reply
+  bool recorded;       ///< already, as the mirror's error
+};
+
+/// An agent that worked until it closed the connection of a query without an answer.
+struct CrashSuspicion {
+  std::shared_ptr<Agent> agent;
+  bool refused = false;  ///< and then refused a connection
+};
 
 struct Answer;
 struct Query;

@@ -6,11 +6,10 @@
 
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/pool.hpp"
-#include "balancer/core/attempt_results.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
-#include "balancer/core/kill.hpp"
 #include "balancer/core/process.hpp"
+#include "balancer/core/process_list.hpp"
 #include "balancer/explain/explain_record.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/line_rate.hpp"

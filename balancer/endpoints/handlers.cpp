@@ -21,7 +21,7 @@
 #include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
-#include "balancer/selection/explain_now.hpp"
+#include "balancer/selection/explanation.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
 #include "balancer/status/readiness.hpp"

@@ -2,6 +2,8 @@
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/endpoints/status_answers.hpp"
+#include "balancer/topology/topology.hpp"
 
 namespace karmad {
 
@@ -13,5 +15,10 @@ const StatementsRead& statements_of(Query& query);
 /// connection, or is sent to the shards of its table by `scatter`. Several are answered one after
 /// the other, as an array of result sets, or as tables in text; the first that fails is the answer.
 Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter);
+
+/// Answers a statement about the schema (StatementKind::schema), the one of `query.request`: from
+/// the configuration, and from what mirrors say of the tables that it can be about.
+Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
+                           StatusForm form);
 
 }  // namespace karmad

@@ -8,6 +8,7 @@
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/core/ask_workers.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"

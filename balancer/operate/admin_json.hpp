@@ -4,10 +4,22 @@
 #include <vector>
 
 #include "balancer/operate/admin_call.hpp"
-#include "balancer/operate/expected_shares.hpp"
 #include "config/effective.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
+
+/// The part of its shard's searches that a mirror gets: 0 to 1.
+struct ExpectedShare {
+  std::string table;
+  std::size_t shard = 1;  ///< from 1
+  std::string mirror;     ///< its address
+  double share = 0;
+};
+
+/// The shares as long as nothing is measured: by strategies, weights and states alone. For settings
+/// without problems.
+std::vector<ExpectedShare> expected_shares(const Settings& settings);
 
 /// `{"error":…,"problems":[…]}`.
 AdminResult admin_error(int status, std::string_view reason, const Problems& problems = {});

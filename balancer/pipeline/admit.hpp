@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "balancer/pipeline/handle.hpp"
+#include "balancer/pipeline/handles.hpp"
 
 namespace karmad {
 

@@ -8,9 +8,8 @@
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admit.hpp"
-#include "balancer/pipeline/route.hpp"
+#include "balancer/pipeline/handles.hpp"
 #include "balancer/pipeline/ticket_gate.hpp"
-#include "balancer/pipeline/user_handles.hpp"
 #include "balancer/search/scatter_gather.hpp"
 
 namespace karmad {

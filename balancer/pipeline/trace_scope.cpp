@@ -2,7 +2,7 @@
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/status/explanation_json.hpp"
-#include "balancer/trace/access_text.hpp"
+#include "balancer/trace/access.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"
 
@@ -25,7 +25,7 @@ int status_of(const Query& query, const Answer& answer) {
 }
 
 /// Writes the line of a request if the request is notable or belongs to the sample.
-void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, TimePoint now,
+void log(Worker& worker, const LogSettings& settings, const Trace& trace, TimePoint now,
          Access access) {
   const auto sample = settings.access_log_sample.value;
   if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value)) {
@@ -96,7 +96,7 @@ void close_trace(Query& query, Answer& answer) {
     log(query, answer, now, bytes_out(query, answer));
 }
 
-void log_refused(Worker& worker, const InstanceSettings& settings, const RefusedRequest& request,
+void log_refused(Worker& worker, const LogSettings& settings, const RefusedRequest& request,
                  const Answer& answer) {
   if (worker.process.access_log == nullptr) return;
   const auto now = Loop::now();

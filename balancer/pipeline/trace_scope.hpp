@@ -23,7 +23,7 @@ struct RefusedRequest {
 };
 
 /// Writes its line in the access log, if there is one.
-void log_refused(Worker& worker, const InstanceSettings& settings, const RefusedRequest& request,
+void log_refused(Worker& worker, const LogSettings& settings, const RefusedRequest& request,
                  const Answer& answer);
 
 /// Writes the line in the access log for an answer whose rest is passed on as it arrives. The

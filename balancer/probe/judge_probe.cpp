@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "agent/ping_kinds/json.hpp"
-#include "agent/ping_kinds/kinds.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/http/http_date.hpp"
 #include "config/text/source_text.hpp"
 

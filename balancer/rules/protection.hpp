@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "agent/health/state.hpp"
-#include "balancer/rules/answered_queries.hpp"
 #include "balancer/rules/breaker.hpp"
-#include "balancer/rules/crashing_requests.hpp"
 #include "balancer/rules/error_texts.hpp"
 #include "balancer/rules/generation.hpp"
 #include "balancer/rules/outlier_ejection.hpp"
 #include "balancer/rules/retry_budget.hpp"
+#include "balancer/rules/seen_requests.hpp"
 #include "balancer/rules/standings.hpp"
 
 namespace karmad {

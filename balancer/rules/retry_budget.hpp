@@ -66,7 +66,7 @@ struct RetryBudgetStatus {
 void write(StatsWriter& out, const RetryBudgetStatus& budget);
 
 /// Limits the attempts beyond the first of each request at a mirror set: retries and hedges of all
-/// workers together. A retry onto a working mirror (see retry_target.hpp) is always allowed, and is
+/// workers together. A retry onto a working mirror (see retry_target()) is always allowed, and is
 /// paid for afterwards if it fails, if necessary by debt. All other extra attempts need two
 /// accounts to agree. If many requests fail at the same moment, free retries are sent in turns
 /// (can_start_another()): the first ones show whether the mirrors still work.

@@ -16,6 +16,13 @@ constexpr int kRetryWith = 449;
 constexpr int kUnavailable = 503;
 constexpr int kInternal = 500;
 
+constexpr Micros kThrottleDefaultDelay = 5s;  // CO-021: for a delay of 0
+constexpr Doubling kConflictPause{10ms, 1s};  // CO-055
+constexpr unsigned kRecreatedAnswers = 3;     // CO-053: the last one is final
+constexpr unsigned kGenerationMoves = 2;      // CO-035: to the primary
+constexpr Micros kUnreachableMark = 1s;       // CO-030: later pings decide
+constexpr unsigned kZoneAnswers = 1;          // CO-037: answers before it leaves a zone
+
 /// Whether no connection was made: nothing was processed, and SD-022 treats it as overload.
 bool is_connecting(Outcome outcome) {
   return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
@@ -41,9 +48,9 @@ Micros generation_pause(unsigned step) {
 }
 
 /// CO-020: for a delay of 0 the default delay is used.
-Micros throttle_pause(const RetryRules& rules, const ErrorHint& hint) {
+Micros throttle_pause(const ErrorHint& hint) {
   const auto told = hint.delay.value_or(Micros{0});
-  return told > Micros{0} ? told : rules.throttle_default_delay;
+  return told > Micros{0} ? told : kThrottleDefaultDelay;
 }
 
 Decision over(Final why) {
@@ -73,7 +80,7 @@ struct RetryLoop::Moment {
 LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint) {
   if (hint.kind == HintKind::draining) return {.unavailable = rules.unavailable_mark};
   if (hint.kind == HintKind::throttled)
-    return {.retry_after = std::min(throttle_pause(rules, hint), rules.unavailable_mark)};
+    return {.retry_after = std::min(throttle_pause(hint), rules.unavailable_mark)};
   return {};
 }
 
@@ -230,7 +237,7 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
 Decision RetryLoop::throttled(const Moment& now) {
   if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
-  const auto pause = throttle_pause(rules_, now.ended.hint);
+  const auto pause = throttle_pause(now.ended.hint);
   // The delay applies to that mirror only: another mirror is asked at once (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
@@ -259,7 +266,7 @@ std::optional<Micros> RetryLoop::pause_before_deadline(Micros wanted, Micros lef
 /// CO-050 … CO-054. The pause leaves the retry `min_execution` before the deadline, when there is
 /// as much (CO-056).
 Decision RetryLoop::moved(const Moment& now, AttemptReason reason) {
-  if (reason == AttemptReason::recreated && ++recreated_ >= rules_.recreated_answers)
+  if (reason == AttemptReason::recreated && ++recreated_ >= kRecreatedAnswers)
     return over(Final::limit);
   const auto wanted = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
   const auto pause = pause_before_deadline(wanted, now.left);
@@ -275,10 +282,10 @@ Decision RetryLoop::moved(const Moment& now, AttemptReason reason) {
 Decision RetryLoop::conflict(const Moment& now) {
   Micros pause{};
   if (direct_++ > 0) {
-    const auto& limits = rules_.conflict_pause;
     const auto salt = static_cast<int>(now.jitter * rules_.conflict_salt_ms) +
                       (rules_.conflict_salt_ms > 0 ? 1 : 0);
-    pause = std::min(limits.cap, limits.step(conflicts_++) + std::chrono::milliseconds(salt));
+    pause = std::min(kConflictPause.cap,
+                     kConflictPause.step(conflicts_++) + std::chrono::milliseconds(salt));
   }
   const auto possible = pause_before_deadline(pause, now.left);
   if (!possible) return over(Final::deadline);
@@ -305,7 +312,7 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
     const bool in_trouble = now.kind() == HintKind::lost_copy || now.ended.status == kInternal ||
                             now.ended.status == kUnavailable;
     if (!in_trouble || subject_.kind != RequestClass::read) return std::nullopt;
-    if (zone_answers_ >= rules_.zone_answers) return std::nullopt;
+    if (zone_answers_ >= kZoneAnswers) return std::nullopt;
     ++zone_answers_;
   }
   ++zones_left_;
@@ -313,7 +320,7 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
                   .reason = AttemptReason::zone,
                   .avoid = true,
                   .leave_zone = true,
-                  .unavailable = unreachable ? rules_.unreachable_mark : Micros{0},
+                  .unavailable = unreachable ? kUnreachableMark : Micros{0},
                   .refresh = unreachable};
 }
 
@@ -336,7 +343,7 @@ Decision RetryLoop::generation_low(const Moment& now) {
     return next;
   }
   if (roles) {
-    if (generation_moves_ >= rules_.generation_moves) return over(Final::limit);
+    if (generation_moves_ >= kGenerationMoves) return over(Final::limit);
     ++generation_moves_;
     next.prefer = Decision::Prefer::primary;
   } else if (now.all_tried(subject_)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,13 +9,32 @@
 #include "agent/health/error_hint.hpp"
 #include "agent/stats/outcome.hpp"
 #include "balancer/rules/attempt_reason.hpp"
-#include "balancer/rules/backoff.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "config/settings/settings.hpp"
 #include "strategies/role.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
+
+/// Exponential waits: `base`, doubled with every step, at most `cap`.
+struct Doubling {
+  Micros base{};
+  Micros cap{};
+
+  /// The wait of step 0, 1, …
+  constexpr Micros step(unsigned number) const {
+    constexpr unsigned most_doublings = 20;  // no overflow, even for a day
+    return std::min(cap,
+                    std::min(base, cap) * (Micros::rep{1} << std::min(number, most_doublings)));
+  }
+};
+
+/// How long to wait before retry `attempt` (1, 2, …). `jitter` in [0, 1) scales the whole wait, so
+/// that refused clients do not return together (BP-007; the exponent is attempt − 1, X-3).
+constexpr Micros backoff(const Doubling& limits, unsigned attempt, double jitter) {
+  const auto longest = limits.step(attempt == 0 ? 0 : attempt - 1);
+  return Micros{static_cast<std::int64_t>(jitter * static_cast<double>(longest.count()))};
+}
 
 /// Retry settings of the configuration and the query. Empty: not set.
 struct RetrySettings {
@@ -30,8 +50,8 @@ struct RetrySettings {
 /// is per mirror, except the one of the line (configured_retries()).
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 
-/// The rules of all retries. The first block has the settings of the same names; the others are
-/// constants that only tests change.
+/// The rules of all retries. The first block has the settings of the same names; the second has
+/// what only tests change. Constants that no test changes are in retry_plan.cpp.
 struct RetryRules {
   bool retry_reads = kDefaultSettings.retry_reads.value;                        ///< BP-006
   bool retry_writes = kDefaultSettings.retry_writes.value;                      ///< BP-006
@@ -48,18 +68,12 @@ struct RetryRules {
   std::optional<unsigned> max_attempts;
   unsigned timeout_steps = 0;  ///< entries of `search_timeouts` (CO-044)
 
-  Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: for a delay of 0
   /// CO-054 (SDK: 1 s and 15 s).
   Doubling moved_pause{std::chrono::milliseconds(50), std::chrono::seconds(1)};
-  Doubling conflict_pause{std::chrono::milliseconds(10), std::chrono::seconds(1)};  ///< CO-055
   unsigned conflict_salt_ms = 4;                           ///< CO-056: adds 1 … this many ms
-  unsigned recreated_answers = 3;                          ///< CO-053: the last one is final
   Micros min_execution = std::chrono::milliseconds(50);    ///< CO-056 (SDK: 5 s)
   Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035 (SDK: 5 s)
-  unsigned generation_moves = 2;                           ///< CO-035: to the primary
   Micros unavailable_mark = kDefaultSettings.unavailable_for.value;  ///< CO-033
-  Micros unreachable_mark = std::chrono::seconds(1);                 ///< CO-030: later pings decide
-  unsigned zone_answers = 1;                     ///< CO-037: answers before it leaves a zone
   Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: a ping may end it earlier
 };
 

@@ -100,8 +100,8 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .traceparent = traceparent_of(query),
                 .tracestate = query.record.trace_context.state,
                 .hops = query.request.hops + 1,
-                .connect_timeout = table.connect_timeout,
-                .query_timeout = table.query_timeout,
+                .connect_timeout = table.timeouts.connect,
+                .query_timeout = table.timeouts.query,
                 .max_reply = query.topology->settings.max_packet_size.value}));
   }
 }

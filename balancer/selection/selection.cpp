@@ -11,7 +11,7 @@
 namespace karmad {
 
 Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
-                     const InstanceSettings& settings, SelectionClass of) {
+                     const SelectionSettings& settings, SelectionClass of) {
   any_takes_updates_ = table.updates != Updates::primary;
   if (of == SelectionClass::must_use_primary ||
       (of == SelectionClass::unclassified && !of_request)) {

@@ -15,7 +15,7 @@ class ShardMirrors;
 class Selection {
  public:
   Selection(const std::optional<ReadPreference>& of_request, const Table& table,
-            const InstanceSettings& settings, SelectionClass of);
+            const SelectionSettings& settings, SelectionClass of);
 
   /// The requirements for mirrors of this shard; null if any mirror will do: no preference is set,
   /// and mirrors do not differ. An update needs the primary, unless the table has `updates =

@@ -1,6 +1,6 @@
 #include "balancer/selection/set_mirrors.hpp"
 
-#include "balancer/rules/hedge_load.hpp"
+#include "balancer/rules/hedge_plan.hpp"
 
 namespace karmad {
 

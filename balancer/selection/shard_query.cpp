@@ -15,7 +15,7 @@ void fill_retries(const Topology& topology, const Table& table, const Shard& sha
   ordinary.absolute_of_line = shard.retry_count;
   ordinary.per_mirror = table.retry_count;
   ordinary.delay = topology.settings.agent_retry_delay.value;
-  const auto steps = table.search_timeouts.size();
+  const auto steps = table.timeouts.searches.size();
   if (steps > 1 && !ordinary.per_mirror)
     ordinary.absolute_of_line =
         ordinary.absolute_of_line.value_or(static_cast<unsigned>(steps - 1));
@@ -40,12 +40,12 @@ Hedging hedging_of(const Topology& topology, const Table& table,
                    const std::optional<ReadPreference>& preference) {
   // The usual case, with the same result as the code below.
   const bool asked_for = of_request || (preference && preference->hedge);
-  if (table.hedge.kind == HedgeSetting::Kind::off && !asked_for) return {};
+  if (table.hedging.after.kind == HedgeSetting::Kind::off && !asked_for) return {};
   const HedgeWords words{.request = of_request,
                          .preference = preference ? preference->hedge : std::nullopt,
-                         .table = table.hedge,
+                         .table = table.hedging.after,
                          .instance = topology.hedge,
-                         .step = table.hedge_step};
+                         .step = table.hedging.step};
   return hedging_in_force(words, topology.settings.request_timeout.value);
 }
 
@@ -79,8 +79,8 @@ void fill_common(const Topology& topology, const Table& table, const Shard& shar
   rules.window = selection.window();
   rules.retry = &table.retry_rules;
   fill_retries(topology, table, shard, rules.subject);
-  rules.hedge_max = table.hedge_max;
-  rules.connect_timeout = table.connect_timeout;
+  rules.hedge_max = table.hedging.max;
+  rules.connect_timeout = table.timeouts.connect;
   rules.selection_timeout = settings.selection_timeout.value;
   rules.probe_every = probe_every(topology, shard);
   rules.pings_describe = shard.pings.kind != nullptr && shard.pings.kind->describes;
@@ -116,12 +116,6 @@ void fill_search_rules(const Topology& topology, const Table& table, const Shard
   rules.quorum = table.consistency == Consistency::quorum;
   if (!topology.settings.hedge_disabled.value)
     rules.hedging = hedging_of(topology, table, std::nullopt, table.preference);
-}
-
-Micros attempt_timeout(const Table& table, unsigned attempts_before) {
-  const auto& steps = table.search_timeouts;
-  if (steps.empty()) return table.query_timeout;
-  return steps[std::min<std::size_t>(attempts_before, steps.size() - 1)];
 }
 
 }  // namespace karmad

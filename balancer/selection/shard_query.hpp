@@ -32,8 +32,4 @@ ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Sh
 void fill_search_rules(const Topology& topology, const Table& table, const Shard& shard,
                        const Selection& selection, ShardRules& rules);
 
-/// The timeout of a search's attempt: the entries of `search_timeouts` apply to the attempts in
-/// order (CO-044).
-Micros attempt_timeout(const Table& table, unsigned attempts_before);
-
 }  // namespace karmad

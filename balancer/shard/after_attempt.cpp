@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "balancer/core/long_work.hpp"
-#include "balancer/rules/retry_target.hpp"
+#include "balancer/rules/standings.hpp"
 #include "balancer/rules/zones.hpp"
 #include "balancer/shard/attempt_chains.hpp"
 

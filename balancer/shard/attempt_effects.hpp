@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "agent/health/error_body.hpp"
 #include "agent/health/error_hint.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/mirror_set.hpp"

@@ -38,8 +38,8 @@ std::string forwarded_for(const Query& query) {
 Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
   if (shard_query.parsed.options.agent_query_timeout)
     return *shard_query.parsed.options.agent_query_timeout;
-  if (!shard_query.parsed.read) return shard_query.table.query_timeout;
-  return attempt_timeout(shard_query.table, attempts_before);
+  if (!shard_query.parsed.read) return shard_query.table.timeouts.query;
+  return shard_query.table.timeouts.of_search(attempts_before);
 }
 
 /// Nothing if the trace is not used.
@@ -103,7 +103,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .looks_first = !query.record.crashes.empty(),
           .connect_timeout = send.connect_timeout,
-          .first_byte_timeout = shard_query.table.first_byte_timeout,
+          .first_byte_timeout = shard_query.table.timeouts.first_byte,
           .query_timeout = query_timeout(shard_query, send.number),
           .note_first_byte = query.record.wants_trace || query.record.wants_explanation,
           .deadline = query.resources.deadline,

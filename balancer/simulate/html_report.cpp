@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "balancer/simulate/html_text.hpp"
 #include "balancer/simulate/report_charts.hpp"
 #include "html_report_parts.hpp"
 

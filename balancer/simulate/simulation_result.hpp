@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// Latencies of simulated requests. Exact to 3.2 % (the buckets of latency_histogram.hpp).
+/// Latencies of simulated requests. Exact to 3.2 % (the buckets of agent/stats/histogram.hpp).
 struct SimulatedLatency {
   Micros p50{};
   Micros p90{};

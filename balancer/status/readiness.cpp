@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-bool live(const Agent& agent, const InstanceSettings& settings) {
+bool live(const Agent& agent, const HealthSettings& settings) {
   const auto& counters = agent.counters;
   const bool known = counters.answered.load(std::memory_order_relaxed) ||
                      settings.ha_ping_interval.value == Micros{0};

@@ -15,6 +15,6 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
                                        const Table* only = nullptr);
 
 /// Has answered at least once (if it is pinged) and is not dead (HA-022).
-bool live(const Agent& agent, const InstanceSettings& settings);
+bool live(const Agent& agent, const HealthSettings& settings);
 
 }  // namespace karmad

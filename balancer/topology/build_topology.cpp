@@ -78,17 +78,17 @@ class Builder {
     table->name = from.name;
     if (const auto* kind = dialect_of(from, environment_.dialects, problems_))
       table->dialect = *kind;
-    table->connect_timeout = from.agent_connect_timeout.value;
-    table->query_timeout = from.agent_query_timeout.value;
+    table->timeouts.connect = from.agent_connect_timeout.value;
+    table->timeouts.query = from.agent_query_timeout.value;
     if (from.agent_retry_count) table->retry_count = from.agent_retry_count->value;
     table->preference = rules_.read_preference(from);
     table->retry_rules = rules_.retries(from);
     if (from.agent_first_byte_timeout)
-      table->first_byte_timeout = from.agent_first_byte_timeout->value;
-    if (from.search_timeouts) table->search_timeouts = from.search_timeouts->value;
-    table->hedge = rules_.hedge(from.hedge);
-    if (from.hedge_step) table->hedge_step = from.hedge_step->value;
-    table->hedge_max = from.hedge_max.value;
+      table->timeouts.first_byte = from.agent_first_byte_timeout->value;
+    if (from.search_timeouts) table->timeouts.searches = from.search_timeouts->value;
+    table->hedging.after = rules_.hedge(from.hedge);
+    if (from.hedge_step) table->hedging.step = from.hedge_step->value;
+    table->hedging.max = from.hedge_max.value;
     table->updates = updates(from);
     table->shard_by = from.shard_by.value;
     table->consistency = from.consistency.value;
@@ -303,7 +303,10 @@ class Builder {
     const auto limit = parse_slot_limit(text.value);
     if (!limit) return problem(text.at, limit.error());
     if (limit->limits() && topology_.settings.admission.value != AdmissionMode::off)
-      add_limit(topology_.slots.try_emplace(&agent, slot_rules(topology_.settings)).first->second,
+      add_limit(topology_.slots
+                    .try_emplace(&agent,
+                                 slot_rules(topology_.settings, topology_.settings.admission.value))
+                    .first->second,
                 *limit);
   }
 

@@ -48,9 +48,9 @@ std::expected<SlotLimit, std::string> parse_slot_limit(std::string_view text) {
       "max_in_flight is unlimited, auto or a number up to {}, not {}", kMost, in_quotes(text)));
 }
 
-AgentSlotRules slot_rules(const InstanceSettings& settings) {
+AgentSlotRules slot_rules(const AgentLimitSettings& settings, AdmissionMode admission) {
   AgentSlotRules rules;
-  rules.enforced = settings.admission.value == AdmissionMode::enforce;
+  rules.enforced = admission == AdmissionMode::enforce;
   rules.measured = {.least = settings.max_in_flight_min.value,
                     .most = settings.max_in_flight_max.value,
                     .initial = settings.max_in_flight_initial.value,

@@ -27,7 +27,7 @@ struct SlotLimit {
 std::expected<SlotLimit, std::string> parse_slot_limit(std::string_view text);
 
 /// The bounds of `auto`, without a limit yet.
-AgentSlotRules slot_rules(const InstanceSettings& settings);
+AgentSlotRules slot_rules(const AgentLimitSettings& settings, AdmissionMode admission);
 
 /// Combines limits: the strictest one counts for the agent.
 void add_limit(AgentSlotRules& rules, const SlotLimit& limit);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/stats/duration_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 #include "agent/stats/stats_writer.hpp"
 
 namespace karmad {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -96,20 +97,37 @@ struct Blackhole {
   std::size_t line = 0;  ///< number of its `agent_blackhole` line in the table
 };
 
+/// How long one attempt may take.
+struct AttemptTimeouts {
+  Micros connect{};
+  Micros query{};
+  std::optional<Micros> first_byte;
+  std::vector<Micros> searches;  ///< of attempt 1, 2, …; empty: `query` for all
+
+  /// Of a search after so many attempts: the last entry of `searches` counts for all later ones
+  /// (CO-044).
+  Micros of_search(unsigned attempts_before) const {
+    if (searches.empty()) return query;
+    return searches[std::min<std::size_t>(attempts_before, searches.size() - 1)];
+  }
+};
+
+/// When the searches of a table are hedged, and how often.
+struct TableHedging {
+  HedgeSetting after;          ///< of `hedge`
+  std::optional<Micros> step;  ///< between hedges; unset: as long as until the first
+  unsigned max{};
+};
+
 struct Table {
   std::string name;
   DialectKind dialect;
   std::string route;
   std::shared_ptr<Dialect> routed;  ///< parses requests to its route; null: it has none
-  Micros connect_timeout{};
-  Micros query_timeout{};
+  AttemptTimeouts timeouts;
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
   RetryRules retry_rules;
-  std::optional<Micros> first_byte_timeout;
-  std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; empty: query_timeout for all
-  HedgeSetting hedge;
-  std::optional<Micros> hedge_step;
-  unsigned hedge_max{};
+  TableHedging hedging;
   PartialResults partial_results{};
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};

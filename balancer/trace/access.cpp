@@ -31,4 +31,148 @@ bool is_notable(const Trace& trace, TimePoint now, const Access& access, Micros 
          now - trace.began >= slow;
 }
 
+namespace {
+
+constexpr std::size_t kTextWord = 200;
+constexpr std::size_t kTextPath = 2048;
+constexpr std::size_t kAttemptTexts = 32 << 10;  // bytes of all attempts
+
+/// A text as it is if it is a plain word, else as a string of JSON.
+void add_plain(JsonLine& out, std::string_view text, std::size_t most = kTextWord) {
+  text = text.substr(0, most);
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
+  if (plain) {
+    out.add(text);
+  } else {
+    out.add_ascii(text, most);
+  }
+}
+
+/// Nothing for an empty text; `name` is ` name=`.
+void add_named(JsonLine& out, std::string_view name, std::string_view text) {
+  if (text.empty()) return;
+  out.add(name);
+  add_plain(out, text);
+}
+
+void add_second(JsonLine& out, std::chrono::sys_seconds time) {
+  const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  out.add_digits<4>(static_cast<unsigned>(static_cast<int>(date.year())));
+  out.add('-');
+  out.add_digits<2>(static_cast<unsigned>(date.month()));
+  out.add('-');
+  out.add_digits<2>(static_cast<unsigned>(date.day()));
+  out.add('T');
+  out.add_digits<2>(number(clock.hours()));
+  out.add(':');
+  out.add_digits<2>(number(clock.minutes()));
+  out.add(':');
+  out.add_digits<2>(number(clock.seconds()));
+  out.add('.');
+}
+
+/// Writes ` [1 10.0.0.2:9308 retry 0.420..1.180 ms answered]`.
+void add_attempt_text(JsonLine& out, const TracedAttempt& attempt) {
+  out.add(" [");
+  out.add_number(attempt.start.shard);
+  out.add(' ');
+  add_plain(out, attempt.start.mirror);
+  out.add(' ');
+  out.add(trace_name(attempt.start.reason));
+  out.add(' ');
+  add_millis(out, attempt.started);
+  const auto add_time = [&out](std::string_view name, const std::optional<Micros>& time) {
+    if (!time) return;
+    out.add(name);
+    add_millis(out, *time);
+  };
+  add_time(" connected=", attempt.connected);
+  add_time(" first_byte=", attempt.first_byte);
+  add_time(" end=", attempt.ended);
+  out.add(' ');
+  add_plain(out, name(attempt.outcome));
+  add_named(out, ": ", attempt.error);
+  out.add(']');
+}
+
+void add_attempt_texts(JsonLine& out, const Trace& trace) {
+  const auto end = out.size() + kAttemptTexts;
+  std::size_t shown = 0;
+  for (const auto& attempt : trace.attempts()) {
+    if (out.size() >= end) break;
+    add_attempt_text(out, attempt);
+    ++shown;
+  }
+  if (const auto left_out = trace.started() - shown; left_out > 0) {
+    out.add(" left_out=");
+    out.add_number(left_out);
+  }
+}
+
+}  // namespace
+
+void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
+  thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
+  thread_local std::string text;
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  if (second != known) {
+    text.clear();
+    JsonLine line(text);
+    add_second(line, known = second);
+  }
+  out.add(std::string_view(text));
+  out.add_digits<6>(static_cast<unsigned>(std::chrono::floor<Micros>(time - second).count()));
+  out.add('Z');
+}
+
+void add_millis(JsonLine& out, Micros value) {
+  const auto us = static_cast<std::uint64_t>(std::max<Micros::rep>(value.count(), 0));
+  out.add_number(us / 1000);
+  out.add('.');
+  out.add_digits<3>(static_cast<unsigned>(us % 1000));
+}
+
+void append_access_text(std::string& text, const Trace& trace, TimePoint now,
+                        const Access& access) {
+  JsonLine out(text);
+  const auto add_word = [&out](std::string_view word, std::size_t most = kTextWord) {
+    out.add(' ');
+    add_plain(out, word.empty() ? "-" : word, most);
+  };
+  const auto add_time = [&out](std::string_view name, Micros time) {
+    out.add(name);
+    add_millis(out, time);
+  };
+  add_date(out, access.time);
+  add_word(trace.client);
+  add_word(access.method);
+  add_word(access.path, kTextPath);
+  out.add(' ');
+  out.add_number(access.status);
+  add_word(end_of(trace, access));
+  add_time(" ", std::chrono::duration_cast<Micros>(now - trace.began));
+  out.add(" ms in=");
+  out.add_number(access.bytes_in);
+  out.add(" out=");
+  out.add_number(access.bytes_out);
+  add_named(out, " request_id=", trace.request_id);
+  add_named(out, " trace_id=", trace.trace_id);
+  add_named(out, " operation=", trace.operation);
+  add_named(out, " table=", trace.table);
+  if (trace.queued > Micros{0}) add_time(" queued=", trace.queued);
+  if (const auto connect = longest_connect(trace)) add_time(" connect=", *connect);
+  if (const auto first = first_reply_byte(trace)) add_time(" first_byte=", *first);
+  if (trace.merge) add_time(" merge=", *trace.merge);
+  if (trace.retried()) out.add(" retried");
+  if (trace.hedged()) out.add(" hedged");
+  add_named(out, " broken_off=", access.broken_off);
+  add_named(out, " reason=", access.reason);
+  add_attempt_texts(out, trace);
+}
+
 }  // namespace karmad

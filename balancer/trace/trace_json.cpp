@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/trace/access_text.hpp"
+#include "balancer/trace/access.hpp"
 #include "balancer/trace/request_identity.hpp"
 
 namespace karmad {

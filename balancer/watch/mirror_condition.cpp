@@ -14,15 +14,15 @@ double ms(Micros time) {
 }
 
 /// A frozen mirror accepts attempts and ends none; their timeouts may be far away.
-bool is_silent(const MirrorSigns& signs) {
-  const auto& work = signs.last_second;
-  return work.attempts >= kFewAttempts && signs.in_flight >= kFewAttempts && work.queries == 0 &&
-         work.failures == 0 && signs.peers_mean && *signs.peers_mean < kSilence / 4;
+bool is_silent(const WorkSigns& work) {
+  const auto& last = work.last_second;
+  return last.attempts >= kFewAttempts && work.in_flight >= kFewAttempts && last.queries == 0 &&
+         last.failures == 0 && work.peers_mean && *work.peers_mean < kSilence / 4;
 }
 
-bool has_share(const MirrorSigns& signs) {
+bool has_share(const ShareSigns& signs) {
   constexpr std::uint64_t kFew = 20;
-  return signs.attempts_of_set >= kFew && signs.mirrors > 1;
+  return signs.attempts >= kFew && signs.mirrors > 1;
 }
 
 /// One search may just take long.
@@ -31,41 +31,41 @@ bool is_mute(const MirrorSigns& signs) {
 }
 
 /// It gets less than half of an equal share of the attempts, if they are enough to say that.
-bool is_avoided(const MirrorSigns& signs) {
-  return has_share(signs) && signs.share * static_cast<double>(signs.mirrors) < 0.5;
+bool is_avoided(const ShareSigns& signs) {
+  return has_share(signs) && signs.part * static_cast<double>(signs.mirrors) < 0.5;
 }
 
 bool is_failing(const MirrorSigns& signs) {
-  if (signs.failures.lasts() && !signs.silent && is_avoided(signs)) return true;
-  return signs.unreachable || is_mute(signs) || signs.failures.goes_on() || is_silent(signs) ||
+  if (signs.failures.lasts() && !signs.silent && is_avoided(signs.share)) return true;
+  return signs.unreachable || is_mute(signs) || signs.failures.goes_on() || is_silent(signs.work) ||
          signs.errors_in_a_row > 1;
 }
 
 /// With what its trouble does to the traffic of the mirror, if there is traffic.
-std::string with_share(std::string_view reason, const MirrorSigns& signs) {
+std::string with_share(std::string_view reason, const ShareSigns& signs) {
   const auto equal = 1 / static_cast<double>(signs.mirrors);
   if (!has_share(signs)) return std::string(reason);
   if (!is_avoided(signs))
     return fmt::format("{}; gets {:.0f} % of the attempts, an equal share is {:.0f} %", reason,
-                       signs.share * 100, equal * 100);
+                       signs.part * 100, equal * 100);
   return fmt::format("avoided by {} ({:.0f} % of the attempts, an equal share is {:.0f} %): {}",
-                     signs.strategy, signs.share * 100, equal * 100, reason);
+                     signs.strategy, signs.part * 100, equal * 100, reason);
 }
 
 /// Whether the network explains at least half of the time that the peers do not need. Kept
 /// connections say nothing; then a ping can at least acquit the network.
-std::string cause_of_slowness(const MirrorSigns& signs) {
-  const auto half = (signs.slowness->mean - signs.slowness->peers_mean) / 2;
-  if (const auto connect = signs.recent.mean_connect())
+std::string cause_of_slowness(const WorkSigns& work) {
+  const auto half = (work.slowness->mean - work.slowness->peers_mean) / 2;
+  if (const auto connect = work.recent.mean_connect())
     return fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
                        *connect < half ? "the server itself" : "the network or its accept queue");
-  if (signs.ping && *signs.ping < half)
-    return fmt::format("; a ping takes {:.1f} ms, so the server itself is slow", ms(*signs.ping));
+  if (work.ping && *work.ping < half)
+    return fmt::format("; a ping takes {:.1f} ms, so the server itself is slow", ms(*work.ping));
   return {};
 }
 
 std::string why_slow(const MirrorSigns& signs) {
-  const auto& found = *signs.slowness;
+  const auto& found = *signs.work.slowness;
   const bool past = found.age > kPast;
   auto reason = fmt::format(
       "its last {} searches {} {:.1f} ms on average, those of the other mirrors {:.1f} ms",
@@ -75,18 +75,19 @@ std::string why_slow(const MirrorSigns& signs) {
         fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*found.p95), ms(*found.peers_p95));
   if (past)
     reason += fmt::format("; the last one was {} s ago", found.age / std::chrono::seconds(1));
-  return with_share(reason + (past ? std::string() : cause_of_slowness(signs)), signs);
+  return with_share(reason + (past ? std::string() : cause_of_slowness(signs.work)), signs.share);
 }
 
 std::string why_failing(const MirrorSigns& signs) {
   const auto error = signs.last_error.empty() ? "no reply" : signs.last_error;
   const auto& failures = signs.failures;
-  const auto& recent = signs.recent;
-  if (is_silent(signs) && signs.errors_in_a_row <= 1 && !signs.unreachable)
+  const auto& recent = signs.work.recent;
+  if (is_silent(signs.work) && signs.errors_in_a_row <= 1 && !signs.unreachable)
     return with_share(
-        fmt::format("no reply for a second, {} attempts are in flight", signs.in_flight), signs);
+        fmt::format("no reply for a second, {} attempts are in flight", signs.work.in_flight),
+        signs.share);
   const auto with_error = [&](std::string_view what) {
-    return with_share(fmt::format("{}: {}", what, error), signs);
+    return with_share(fmt::format("{}: {}", what, error), signs.share);
   };
   if (failures.in_a_row() > 1 || failures.lasts())
     return with_error(fmt::format("the last {0} of {0} searches failed", failures.in_a_row()));
@@ -98,7 +99,7 @@ std::string why_failing(const MirrorSigns& signs) {
   if (failures.goes_on())
     return with_error(
         fmt::format("searches failed, only the last {} were answered", failures.answers()));
-  return with_share(error, signs);
+  return with_share(error, signs.share);
 }
 
 }  // namespace
@@ -146,9 +147,9 @@ Diagnosis diagnose(const MirrorSigns& signs) {
   if (signs.service == ServiceState::maint)
     return {maint, "taken out by the operator: gets no requests and no pings"};
   if (signs.service == ServiceState::drain)
-    return {drain,
-            fmt::format("taken out by the operator: gets no new searches, {} in flight{}",
-                        signs.in_flight, signs.down ? "; " + why_failing(signs) : std::string())};
+    return {drain, fmt::format("taken out by the operator: gets no new searches, {} in flight{}",
+                               signs.work.in_flight,
+                               signs.down ? "; " + why_failing(signs) : std::string())};
   if (signs.unresolved) return {unresolved, *signs.unresolved};
   if (signs.down) return {dead, why_failing(signs), signs.unreachable};
   if (signs.tripped) return {breaker_open, why_failing(signs)};
@@ -161,10 +162,10 @@ Diagnosis diagnose(const MirrorSigns& signs) {
   if (is_failing(signs)) return {failing, why_failing(signs), false};
   if (signs.lags) return {lagging, signs.unsuitable};
   if (!signs.unsuitable.empty()) return {unsuitable, signs.unsuitable};
-  if (signs.slowness) return {slow, why_slow(signs), false};
+  if (signs.work.slowness) return {slow, why_slow(signs), false};
   if (signs.full)
-    return {full,
-            fmt::format("has {} attempts in flight, the most that are allowed", signs.in_flight)};
+    return {full, fmt::format("has {} attempts in flight, the most that are allowed",
+                              signs.work.in_flight)};
   if (signs.started < 1)
     return {starting, fmt::format("slow start, has {:.0f} % of its weight", signs.started * 100)};
   return {ready, {}};

@@ -174,6 +174,24 @@ constexpr bool is_trouble(MirrorCondition condition) {
   return condition == MirrorCondition::slow || condition >= MirrorCondition::lagging;
 }
 
+/// The searches of a mirror and their times, beside those of the other mirrors.
+struct WorkSigns {
+  std::uint32_t in_flight = 0;
+  RecentWork recent;                 ///< WorkWindow::recent()
+  RecentWork last_second;            ///< WorkWindow::last_second()
+  std::optional<Slowness> slowness;  ///< nothing: it is not slow
+  std::optional<Micros> peers_mean;  ///< median of the mean times of the other mirrors
+  std::optional<Micros> ping;        ///< smoothed round trip of its pings
+};
+
+/// How many of the latest attempts of its set a mirror got.
+struct ShareSigns {
+  std::string strategy = {};   ///< of its set
+  double part = 0;             ///< 0 to 1
+  std::size_t mirrors = 1;     ///< size of its set
+  std::uint64_t attempts = 0;  ///< the latest ones of the set
+};
+
 /// What is known of a mirror at one moment.
 struct MirrorSigns {
   ServiceState service = ServiceState::ready;
@@ -193,16 +211,8 @@ struct MirrorSigns {
       unsuitable;     ///< why it is unsuitable for a search without read preference; else empty
   bool lags = false;  ///< it is unsuitable because it is too far behind
   bool full = false;
-  std::uint32_t in_flight = 0;
-  std::optional<Slowness> slowness;   ///< nothing: it is not slow
-  RecentWork recent;                  ///< WorkWindow::recent()
-  RecentWork last_second;             ///< WorkWindow::last_second()
-  std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
-  std::optional<Micros> ping;         ///< smoothed round trip of its pings
-  std::string strategy = {};          ///< of its set
-  double share = 0;                   ///< its part of the latest attempts of its set: 0 to 1
-  std::size_t mirrors = 1;            ///< size of its set
-  std::uint64_t attempts_of_set = 0;  ///< the latest ones
+  WorkSigns work;
+  ShareSigns share;
 };
 
 struct Diagnosis {

@@ -249,34 +249,35 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
       {.failed_in_a_row = place.set[mirror].signals.failures_in_a_row(),
        .answered_in_a_row = sample.shard.protection->standings.of(mirror).answers,
        .reached = reached});
-  MirrorSigns signs{.answered = read(counters.answered),
-                    .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
-                    .down = is_down(agent, place.topology.settings.dead_after.value),
-                    .silent = sample.silent.contains(mirror),
-                    .failures = watched.failures,
-                    .tripped = sample.tripped.contains(mirror),
-                    .ejected = why_ejected(sample.shard, mirror, now),
-                    .panic = is_in_panic(sample.shard),
-                    .started = place.set[mirror].signals.started(),
-                    .unreachable = unreachable,
-                    .errors_in_a_row = errors,
-                    .lags = is_lagging(sample.need, picture, mirror),
-                    .full = sample.full.contains(mirror),
-                    .in_flight = read(counters.in_flight),
-                    .slowness = sample.slowness_of(
-                        mirror, watched.track.current().condition == MirrorCondition::slow),
-                    .recent = watched.window.recent(),
-                    .last_second = watched.window.last_second(),
-                    .peers_mean = usual_time(sample.times_of(sample.peers_of(mirror))),
-                    .ping = picture.mirrors[mirror].rtt,
-                    .strategy = place.set.strategy_name(),
-                    .mirrors = place.set.size(),
-                    .attempts_of_set = sample.all_attempts};
+  MirrorSigns signs{
+      .answered = read(counters.answered),
+      .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
+      .down = is_down(agent, place.topology.settings.dead_after.value),
+      .silent = sample.silent.contains(mirror),
+      .failures = watched.failures,
+      .tripped = sample.tripped.contains(mirror),
+      .ejected = why_ejected(sample.shard, mirror, now),
+      .panic = is_in_panic(sample.shard),
+      .started = place.set[mirror].signals.started(),
+      .unreachable = unreachable,
+      .errors_in_a_row = errors,
+      .lags = is_lagging(sample.need, picture, mirror),
+      .full = sample.full.contains(mirror),
+      .work = {.in_flight = read(counters.in_flight),
+               .recent = watched.window.recent(),
+               .last_second = watched.window.last_second(),
+               .slowness = sample.slowness_of(
+                   mirror, watched.track.current().condition == MirrorCondition::slow),
+               .peers_mean = usual_time(sample.times_of(sample.peers_of(mirror))),
+               .ping = picture.mirrors[mirror].rtt},
+      .share = {.strategy = place.set.strategy_name(),
+                .mirrors = place.set.size(),
+                .attempts = sample.all_attempts}};
   const auto out = place.set.out_of_service();
   if (out.drained.contains(mirror)) signs.service = ServiceState::drain;
   if (out.maint.contains(mirror) && !agent.absent()) signs.service = ServiceState::maint;
   if (sample.all_attempts > 0)
-    signs.share =
+    signs.share.part =
         static_cast<double>(sample.attempts[mirror]) / static_cast<double>(sample.all_attempts);
   // A mirror of a later level of the preference is asked when the others fail.
   if (sample.need != nullptr && !sample.may_serve.contains(mirror))

@@ -12,7 +12,7 @@ namespace {
 constexpr int kClientLeft = 499;
 constexpr std::size_t kOther = kCountedCodes.size();
 
-bool is_success(std::size_t place) {
+bool has_succeeded(std::size_t place) {
   return place < kOther && kCountedCodes[place] < 400;
 }
 
@@ -64,7 +64,7 @@ void TableSuccess::observe(const TableTotals& totals, TimePoint now) {
     unsuccessful_[i] += step[i];
   }
   samples_[sampled_++ % kSamples] = totals.responses;
-  if (sum(step, is_success) != 0) unsuccessful_ = {};
+  if (sum(step, has_succeeded) != 0) unsuccessful_ = {};
   if (sum(step, counts) != 0) last_ = now;
   past_ = !last_ || now - *last_ > kPast;
 }

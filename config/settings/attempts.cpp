@@ -4,7 +4,7 @@
 
 namespace karmad {
 
-RetryCounts retry_counts(const InstanceSettings& searchd, const TableSettings& table,
+RetryCounts retry_counts(const RepeatSettings& searchd, const TableSettings& table,
                          const ShardSettings& shard) {
   const auto& per_mirror = table.agent_retry_count;
   const auto& steps = table.search_timeouts;
@@ -16,7 +16,7 @@ RetryCounts retry_counts(const InstanceSettings& searchd, const TableSettings& t
       .timeouts = steps ? static_cast<unsigned>(steps->value.size()) - 1 : 0};
 }
 
-Problems cut_off(const InstanceSettings& searchd, const TableSettings& table,
+Problems cut_off(const RepeatSettings& searchd, const TableSettings& table,
                  const ShardSettings& shard) {
   Problems cut;
   const auto& limit = table.max_attempts;

@@ -30,7 +30,7 @@ struct RetryCounts {
 };
 
 /// The same from the settings of a shard.
-RetryCounts retry_counts(const InstanceSettings& searchd, const TableSettings& table,
+RetryCounts retry_counts(const RepeatSettings& searchd, const TableSettings& table,
                          const ShardSettings& shard);
 
 /// Most attempts of one request at one shard, for any reason: `limit` if set, otherwise as many as
@@ -41,7 +41,7 @@ constexpr unsigned most_attempts(std::optional<unsigned> limit, const RetryCount
 }
 
 /// Reports the explicit counts that `max_attempts` makes unreachable, with their places.
-Problems cut_off(const InstanceSettings& searchd, const TableSettings& table,
+Problems cut_off(const RepeatSettings& searchd, const TableSettings& table,
                  const ShardSettings& shard);
 
 }  // namespace karmad

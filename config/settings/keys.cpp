@@ -417,9 +417,9 @@ constexpr std::array kSearchdKeys{
         "Longest wait of a request for a ticket; its deadline may end it earlier.",
         times(1ms, 1ms, 1h), "until its deadline"),
     key("ticket_queue_discipline", &I::ticket_queue_discipline,
-        "Which request gets the next ticket: the oldest (`fifo`); the oldest, but during lasting "
-        "overload the newest, while the oldest are refused (`lifo`); the oldest, while some are "
-        "refused periodically during overload (`codel`)."),
+        "Which request gets the next ticket. `fifo`: the oldest; `lifo`: the oldest, but during "
+        "lasting overload the newest, while the oldest are refused. `codel`: the oldest, while "
+        "some are refused periodically during overload."),
     key("ticket_queue_target", &I::ticket_queue_target,
         "Acceptable wait for a ticket; `lifo` and `codel` act on longer waits.",
         times(1ms, 1ms, 1h)),

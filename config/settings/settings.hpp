@@ -206,40 +206,68 @@ struct TableSettings : InheritedByTables {
   std::vector<ShardSettings> blackholes;
 };
 
-/// All settings of `searchd`; all defaults are defined here.
-struct InstanceSettings : InheritedByTables {
+/// Where clients connect, and where a successor asks for the listeners.
+struct ListenerSettings {
   std::vector<Listen> listen;  ///< never empty after reading: 127.0.0.1:9308 by default
+  Located<FileMode> listen_socket_mode{{0666}, {}};         ///< of unix sockets; so is the next
+  std::optional<Located<std::string>> listen_socket_owner;  ///< unset: the process's
+  Located<unsigned> listen_backlog{511, {}};
+  std::optional<Located<std::string>> takeover_socket;  ///< path of a unix socket; unset: none
+};
+
+/// What the operator may do and see, and where.
+struct AdminSettings {
   /// File with the token that admin calls need. Unset: none is needed.
   std::optional<Located<std::string>> admin_token_file;
   std::string admin_token;  ///< read from that file by the server; no key
-  /// File with the key that signs scroll tokens. Unset: a random one of this process.
-  std::optional<Located<std::string>> scroll_key_file;
-  std::string scroll_key;  ///< read from that file by the server; no key
   Located<bool> admin_on_query_port{false, {}};
   Located<StatusOnQueryPort> status_on_query_port{StatusOnQueryPort::yes, {}};
   Located<unsigned> max_admin_connections{64, {}};
+  Located<unsigned> max_event_streams{64, {}};  ///< 0: none
+  Located<unsigned> explain_requests{64, {}};   ///< 0: none
   /// File with what the operator changed at run time. Unset: it is lost at the end.
   std::optional<Located<std::string>> state_file;
-  Located<FileMode> listen_socket_mode{{0666}, {}};         ///< of unix sockets; so is the next
-  std::optional<Located<std::string>> listen_socket_owner;  ///< unset: the process's
-  Located<unsigned> workers{0, {}};                         ///< 0: one per usable core
+};
+
+/// How scroll tokens are signed.
+struct ScrollSettings {
+  /// File with the key that signs scroll tokens. Unset: a random one of this process.
+  std::optional<Located<std::string>> scroll_key_file;
+  std::string scroll_key;  ///< read from that file by the server; no key
+};
+
+/// Threads and memory of the process.
+struct ResourceSettings {
+  Located<unsigned> workers{0, {}};            ///< 0: one per usable core
+  Located<unsigned> long_work_threads{0, {}};  ///< 0: as many as workers
+  Located<unsigned> long_work_queue{1000, {}};
+  Located<std::size_t> long_work_size{256u << 10, {}};
+  Located<MemorySize> memory_limit;
+  Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
+};
+
+/// When a mirror counts as alive.
+struct HealthSettings {
+  Located<Micros> ha_ping_interval{1s, {}};       ///< 0: no pings
+  std::optional<Located<Micros>> ping_timeout;    ///< unset: the interval, at least 500 ms (SD-007)
+  Located<unsigned> dead_after{3, {}};            ///< errors in a row that are tolerated (HA-022)
+  Located<bool> interrupt_unreachable{true, {}};  ///< SD-008
+};
+
+/// How a mirror is chosen, and how long a query waits for a suitable one.
+struct SelectionSettings {
   Located<Micros> ha_period_karma{60s, {}};
-  Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
-  std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
-  Located<Micros> local_threshold{15ms, {}};    ///< width of the latency window (SS-010)
-  Located<Micros> selection_timeout{30s, {}};   ///< 0: do not wait (SS-013, SS-015)
-  Located<unsigned> max_waiting_selections{1024, {}};  ///< 0: none may wait (SS-113)
-  Located<unsigned> max_event_streams{64, {}};         ///< 0: none
-  Located<unsigned> explain_requests{64, {}};          ///< 0: none
-  Located<LogLevel> selection_log_level{LogLevel::info, {}};
-  Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{false, {}};
-  Located<unsigned> dead_after{3, {}};  ///< errors in a row that are tolerated (HA-022)
+  Located<Micros> local_threshold{15ms, {}};  ///< width of the latency window (SS-010)
+  Located<bool> tags_in_flat{false, {}};
+  Located<Micros> selection_timeout{30s, {}};          ///< 0: do not wait (SS-013, SS-015)
+  Located<unsigned> max_waiting_selections{1024, {}};  ///< 0: none may wait (SS-113)
+  Located<LogLevel> selection_log_level{LogLevel::info, {}};
+};
 
+/// Which attempts are repeated, how often and when.
+struct RepeatSettings {
   Located<Micros> agent_retry_delay{500ms, {}};
-  Located<Micros> request_timeout{10s, {}};
-  Located<unsigned> max_hops{3, {}};
-
   Located<bool> retry_reads{true, {}};               ///< BP-006
   Located<bool> retry_writes{true, {}};              ///< BP-006
   Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
@@ -252,36 +280,57 @@ struct InstanceSettings : InheritedByTables {
   Located<Micros> unavailable_for{5min, {}};         ///< CO-033
   Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
   Located<unsigned> retry_budget_min{3, {}};
-  Located<bool> interrupt_unreachable{true, {}};      ///< SD-008
+};
+
+/// When hedging stops for all tables.
+struct HedgeSettings {
   Located<bool> hedge_disabled{false, {}};            ///< switches hedging off for all (CO-085)
   Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
-  Located<unsigned> breaker_reads{10, {}};            ///< failures that are tolerated
-  Located<unsigned> breaker_writes{5, {}};            ///< likewise
+};
+
+/// When the breaker of a shard avoids a mirror.
+struct BreakerSettings {
+  Located<unsigned> breaker_reads{10, {}};  ///< failures that are tolerated
+  Located<unsigned> breaker_writes{5, {}};  ///< likewise
   Located<Micros> breaker_window{5min, {}};
+};
+
+/// When a mirror is ejected from its set.
+struct OutlierSettings {
   Located<unsigned> outlier_failures{5, {}};          ///< in a row
   Located<unsigned> outlier_failure_percent{50, {}};  ///< of at least 20 attempts
   Located<double> outlier_latency_factor{3, {}};
   Located<Micros> outlier_time{10s, {}};  ///< of the first ejection
   Located<Micros> outlier_longest_time{5min, {}};
   Located<unsigned> outlier_most_percent{50, {}};  ///< of the mirrors of a set
-  Located<unsigned> outlier_panic_percent{50,
-                                          {}};  ///< fewer usable mirrors: ejections do not count
+  /// Of the mirrors of a set; if fewer are usable, ejections do not count.
+  Located<unsigned> outlier_panic_percent{50, {}};
+};
+
+/// Connections to one agent, and attempts in flight at it.
+struct AgentLimitSettings {
   Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: unlimited
   Located<unsigned> agent_max_connecting{2, {}};     ///< connects in progress; 0: unlimited
-  Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`; so are the next four
+  std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
+  Located<unsigned> max_in_flight_min{4, {}};  ///< of `auto`; so are the next four
   Located<unsigned> max_in_flight_max{200, {}};
   Located<unsigned> max_in_flight_initial{20, {}};
   Located<unsigned> max_in_flight_slack{4, {}};
   Located<unsigned> max_in_flight_smoothing{20, {}};  ///< percent
   Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per slot; 0: none
-  std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
+};
+
+/// How names of hosts are resolved.
+struct NameSettings {
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
   Located<Micros> dns_refresh{30s, {}};  ///< 0: only after failed connects and at a reload
   Located<DnsServers> dns_servers;       ///< empty: those of the system
   Located<Micros> dns_timeout{2s, {}};   ///< of the first try; doubled for each further one
   Located<unsigned> dns_tries{2, {}};    ///< per name server
-  Located<Collation> collation{Collation::libc_ci, {}};
+};
 
+/// How many requests are worked on at once, and how the others wait.
+struct TicketSettings {
   Located<AdmissionMode> admission{AdmissionMode::enforce, {}};
   Located<unsigned> ingress_tickets{1'000'000, {}};  ///< 0: no request that needs one (AC-060)
   Located<TicketCount> search_tickets;
@@ -291,10 +340,15 @@ struct InstanceSettings : InheritedByTables {
   Located<QueueOrder> ticket_queue_discipline{QueueOrder::lifo, {}};
   Located<Micros> ticket_queue_target{20ms, {}};
   Located<Micros> ticket_queue_interval{200ms, {}};
-  Located<bool> low_priority{false, {}};                            ///< AC-007
-  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is admitted
-  Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
-  Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
+  Located<bool> low_priority{false, {}};                           ///< AC-007
+  Located<unsigned> low_priority_tickets{4, {}};                   ///< 0: none is admitted
+  Located<TicketResize> ticket_resize{TicketResize::gradual, {}};  ///< AC-012
+  Located<Micros> ticket_delinquent_after{30ms, {}};               ///< AC-015
+  Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
+};
+
+/// How the number of tickets is found by probing.
+struct ProbingSettings {
   Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores
   Located<unsigned> throughput_probing_min_concurrency{4, {}};      ///< per pool
   Located<unsigned> throughput_probing_max_concurrency{128, {}};    ///< per pool
@@ -304,18 +358,12 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> throughput_probing_evidence{100, {}};  ///< 0: one measurement decides
   Located<double> throughput_probing_evidence_step{0.2, {}};
   Located<double> throughput_probing_evidence_gain{0.15, {}};
-  Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
   Located<Micros> throughput_probing_concurrency_adjustment_interval{100ms, {}};
+};
 
-  Located<Micros> client_timeout{300s, {}};
-  Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
-  Located<Micros> network_timeout{5s, {}};
-  Located<std::size_t> max_packet_size{128u << 20, {}};
-  Located<std::size_t> reply_buffer_size{1u << 20, {}};
-  Located<std::size_t> max_header_size{16u << 10, {}};
-  Located<unsigned> max_header_count{100, {}};
-  Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
-  Located<Rate> ingress_connection_rate;     ///< AC-041
+/// How many connections and requests are admitted in a time.
+struct RateSettings {
+  Located<Rate> ingress_connection_rate;  ///< AC-041
   Located<Micros> ingress_connection_burst{1s, {}};
   Located<unsigned> ingress_connection_queue{0, {}};
   Located<AddressRanges> ingress_connection_bypass;
@@ -326,17 +374,37 @@ struct InstanceSettings : InheritedByTables {
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
-  Located<unsigned> long_work_threads{0, {}};  ///< 0: as many as workers
-  Located<unsigned> long_work_queue{1000, {}};
-  Located<std::size_t> long_work_size{256u << 10, {}};
+};
+
+/// What one request may contain and how long it may take.
+struct RequestSettings {
+  Located<Micros> request_timeout{10s, {}};
+  Located<unsigned> max_hops{3, {}};
+  Located<std::size_t> max_packet_size{128u << 20, {}};
+  Located<std::size_t> reply_buffer_size{1u << 20, {}};
+  Located<std::size_t> max_header_size{16u << 10, {}};
+  Located<unsigned> max_header_count{100, {}};
   Located<unsigned> max_json_depth{128, {}};
-  Located<MemorySize> memory_limit;
-  Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
-  Located<unsigned> listen_backlog{511, {}};
+  Located<Collation> collation{Collation::libc_ci, {}};
+};
+
+/// How many connections of clients there are, and how long one may be idle or slow.
+struct ConnectionSettings {
+  Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<Micros> client_timeout{300s, {}};
+  Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
+  Located<Micros> network_timeout{5s, {}};
+};
+
+/// How the process ends.
+struct ShutdownSettings {
   Located<Micros> drain_delay{0s, {}};
   Located<Micros> shutdown_timeout{60s, {}};
   Located<Micros> shutdown_linger{1s, {}};
-  std::optional<Located<std::string>> takeover_socket;  ///< path of a unix socket; unset: none
+};
+
+/// What is logged, and where.
+struct LogSettings {
   Located<LogLevel> log_level{LogLevel::info, {}};
   Located<LogFormat> log_format{LogFormat::text, {}};
   Located<RequestIds> request_id{RequestIds::make, {}};
@@ -346,6 +414,29 @@ struct InstanceSettings : InheritedByTables {
   Located<double> access_log_sample{1, {}};
   Located<Micros> access_log_slow{1s, {}};
 };
+
+/// All settings of `searchd`: the defaults of tables, and a part for each thing that reads them.
+/// All defaults are defined here. A function takes the part that it needs.
+struct InstanceSettings : InheritedByTables,
+                          ListenerSettings,
+                          AdminSettings,
+                          ScrollSettings,
+                          ResourceSettings,
+                          HealthSettings,
+                          SelectionSettings,
+                          RepeatSettings,
+                          HedgeSettings,
+                          BreakerSettings,
+                          OutlierSettings,
+                          AgentLimitSettings,
+                          NameSettings,
+                          TicketSettings,
+                          ProbingSettings,
+                          RateSettings,
+                          RequestSettings,
+                          ConnectionSettings,
+                          ShutdownSettings,
+                          LogSettings {};
 
 /// The duration of slow start with strategies that react at once, if `slow_start` is not set.
 inline constexpr Micros kSlowStart = 10s;

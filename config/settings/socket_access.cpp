@@ -68,7 +68,7 @@ std::expected<void, Unfit> read_owner(std::string_view owner, SocketAccess& acce
   return {};
 }
 
-SocketAccess socket_access(const InstanceSettings& settings, bool admin) {
+SocketAccess socket_access(const ListenerSettings& settings, bool admin) {
   const auto& mode = settings.listen_socket_mode;
   SocketAccess access{
       .mode = admin && mode.at.line == 0 ? kOnlyOwner : mode.value, .user = {}, .group = {}};

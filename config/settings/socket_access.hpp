@@ -22,6 +22,6 @@ std::expected<void, Unfit> read_owner(std::string_view owner, SocketAccess& acce
 
 /// The access to a unix socket of these settings, whose owner was checked. One for the operator is
 /// for its owner alone if no mode is configured.
-SocketAccess socket_access(const InstanceSettings& settings, bool admin);
+SocketAccess socket_access(const ListenerSettings& settings, bool admin);
 
 }  // namespace karmad

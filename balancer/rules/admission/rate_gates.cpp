@@ -8,7 +8,7 @@ BucketRule rule_of(const Rate& rate, Micros burst) {
   return BucketRule::of(rate.count / seconds(rate.per), seconds(burst));
 }
 
-void RateGates::adopt(const InstanceSettings& settings, TimePoint now) {
+void RateGates::adopt(const RateSettings& settings, TimePoint now) {
   connections.change(
       rule_of(settings.ingress_connection_rate.value, settings.ingress_connection_burst.value),
       settings.ingress_connection_queue.value, now);

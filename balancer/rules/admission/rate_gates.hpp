@@ -52,7 +52,7 @@ struct RateGates {
   }
 
   /// Applies these settings. One thread at a time.
-  void adopt(const InstanceSettings& settings, TimePoint now);
+  void adopt(const RateSettings& settings, TimePoint now);
 
  private:
   Rate client_rate_;

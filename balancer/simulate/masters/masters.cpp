@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balancer/simulate/scenario/random_streams.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/load.hpp"

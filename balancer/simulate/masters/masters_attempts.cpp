@@ -1,5 +1,5 @@
 // Attempts of simulated requests.
-#include "agent/health/error_body.hpp"
+#include "agent/health/error_hint.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/attempt_effects.hpp"
 #include "balancer/simulate/masters/masters.hpp"
@@ -52,8 +52,9 @@ void Masters::send(std::uint32_t index, const action::Send& send) {
   auto& set = *request.set;
   const auto mirror = send.pick.mirror;
   // A reply is complete when it begins, so the first byte has the same time.
-  auto timeout = attempt_timeout(set.table, send.number);
-  if (set.table.first_byte_timeout) timeout = std::min(timeout, *set.table.first_byte_timeout);
+  const auto& timeouts = set.table.timeouts;
+  auto timeout = timeouts.of_search(send.number);
+  if (timeouts.first_byte) timeout = std::min(timeout, *timeouts.first_byte);
   const auto number = attempts_.take();
   auto& attempt = attempts_[number].attempt.emplace(*this, number, send, index,
                                                     set.use_slot(mirror), timeout, world_.now);

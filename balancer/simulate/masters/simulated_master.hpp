@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/ping_schedule.hpp"
+#include "agent/mirrors/ping.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "balancer/simulate/scenario/random_streams.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {

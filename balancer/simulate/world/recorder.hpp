@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/stats/latency_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 #include "strategies/time.hpp"

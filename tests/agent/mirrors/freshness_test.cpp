@@ -1,4 +1,4 @@
-#include "agent/health/freshness.hpp"
+#include "agent/health/state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/mirrors/ping_schedule.hpp"
+#include "agent/mirrors/ping.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/stats/duration_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 
 #include <gtest/gtest.h>
 

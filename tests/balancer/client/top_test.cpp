@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "balancer/client/explain.hpp"
+#include "balancer/client/commands.hpp"
 #include "balancer/client/http_get.hpp"
 #include "balancer/client/top_view.hpp"
 #include "balancer/trace/plain_text.hpp"

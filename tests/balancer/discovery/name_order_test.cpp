@@ -1,4 +1,4 @@
-#include "balancer/name_finder.hpp"
+#include "balancer/mirror_finder.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "balancer/pipeline/handle.hpp"
+#include "balancer/pipeline/handles.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad::testing {

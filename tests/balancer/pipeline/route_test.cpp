@@ -1,4 +1,4 @@
-#include "balancer/pipeline/route.hpp"
+#include "balancer/pipeline/handles.hpp"
 
 #include <fmt/format.h>
 

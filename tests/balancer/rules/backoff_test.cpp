@@ -1,4 +1,4 @@
-#include "balancer/rules/backoff.hpp"
+#include "balancer/rules/retry_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "balancer/rules/crashing_requests.hpp"
+#include "balancer/rules/seen_requests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/rules/answered_queries.hpp"
+#include "balancer/rules/seen_requests.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "balancer/rules/hedge_load.hpp"
+#include "balancer/rules/hedge_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "balancer/rules/retry_target.hpp"
-
 namespace karmad {
 namespace {
 

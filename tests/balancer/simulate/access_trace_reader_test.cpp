@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "balancer/simulate/replay/access_line.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {

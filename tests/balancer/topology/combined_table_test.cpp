@@ -36,7 +36,7 @@ TEST(CombinedTable, HasTheSettingsOfTheFirstButTheStrictestPartialResults) {
   const auto combined = topology->combined("_all", kManticore);
   ASSERT_TRUE(combined) << combined.error().reason;
   EXPECT_EQ((*combined)->name, "one,two");
-  EXPECT_EQ((*combined)->query_timeout, std::chrono::seconds(7));
+  EXPECT_EQ((*combined)->timeouts.query, std::chrono::seconds(7));
   EXPECT_EQ((*combined)->partial_results, PartialResults::deny);
 }
 

@@ -60,8 +60,8 @@ TEST(Topology, TheMostParticularSettingWins) {  // HA-026
       table("two", " agent = a:1|b:1:x"));
   ASSERT_TRUE(topology);
   const auto& one = *topology->find("one");
-  EXPECT_EQ(one.query_timeout, std::chrono::seconds(3));
-  EXPECT_EQ(one.connect_timeout, std::chrono::seconds(2));
+  EXPECT_EQ(one.timeouts.query, std::chrono::seconds(3));
+  EXPECT_EQ(one.timeouts.connect, std::chrono::seconds(2));
   EXPECT_EQ(one.retry_count, 5u);
   EXPECT_EQ(one.partial_results, PartialResults::allow);
   EXPECT_EQ(one.shards[0]->mirrors->strategy_name(), "noerrors");
@@ -69,7 +69,7 @@ TEST(Topology, TheMostParticularSettingWins) {  // HA-026
   EXPECT_EQ(one.shards[1]->mirrors->strategy_name(), "roundrobin");
   EXPECT_FALSE(one.shards[1]->retry_count);
   const auto& two = *topology->find("two");
-  EXPECT_EQ(two.query_timeout, std::chrono::seconds(1));
+  EXPECT_EQ(two.timeouts.query, std::chrono::seconds(1));
   EXPECT_EQ(two.retry_count, 4u);
   EXPECT_EQ(two.partial_results, PartialResults::deny);
   EXPECT_EQ(two.shards[0]->mirrors->strategy_name(), "nodeads");

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "balancer/trace/access_text.hpp"
-
 namespace karmad {
 namespace {
 

@@ -1,4 +1,3 @@
-#include "balancer/trace/line_output.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -14,22 +14,19 @@ using enum MirrorCondition;
 
 MirrorSigns well() {
   return {.answered = true,
-          .recent = {.attempts = 100,
-                     .queries = 100,
-                     .query_time = 100 * 8ms,
-                     .connects = 1,
-                     .connect_time = 200us},
-          .peers_mean = 8ms,
-          .strategy = "adaptive",
-          .share = 1.0 / 3,
-          .mirrors = 3,
-          .attempts_of_set = 300};
+          .work = {.recent = {.attempts = 100,
+                              .queries = 100,
+                              .query_time = 100 * 8ms,
+                              .connects = 1,
+                              .connect_time = 200us},
+                   .peers_mean = 8ms},
+          .share = {.strategy = "adaptive", .part = 1.0 / 3, .mirrors = 3, .attempts = 300}};
 }
 
 /// A mirror that is slow beside peers that take 8 ms.
 MirrorSigns taking(Micros mean) {
   auto signs = well();
-  signs.slowness = {.answers = 40, .mean = mean, .peers_mean = 8ms};
+  signs.work.slowness = {.answers = 40, .mean = mean, .peers_mean = 8ms};
   return signs;
 }
 
@@ -85,7 +82,7 @@ TEST(MirrorCondition, IsTheWorstOfItsSigns) {
   };
   signs.full = true;
   expect(full);
-  signs.slowness = taking(412ms).slowness;
+  signs.work.slowness = taking(412ms).work.slowness;
   expect(slow);
   signs.unsuitable = "is a replica, only the primary is wanted";
   expect(unsuitable);
@@ -107,23 +104,23 @@ TEST(MirrorCondition, SaysWithNumbersWhyAMirrorIsSlow) {
             "its last 40 searches take 412.0 ms on average, those of the other mirrors 8.0 ms; "
             "connecting takes 0.2 ms, so the server itself is slow; gets 33 % of the attempts, an "
             "equal share is 33 %");
-  signs.share = 0.03;
+  signs.share.part = 0.03;
   EXPECT_TRUE(diagnose(signs).reason.starts_with(
       "avoided by adaptive (3 % of the attempts, an equal share is 33 %): its last 40 searches"))
       << diagnose(signs).reason;
-  signs.slowness->p95 = 700ms;
+  signs.work.slowness->p95 = 700ms;
   EXPECT_FALSE(diagnose(signs).reason.contains("p95"));
-  signs.slowness->peers_p95 = 12ms;
+  signs.work.slowness->peers_p95 = 12ms;
   EXPECT_TRUE(diagnose(signs).reason.contains("; p95 700.0 ms, others 12.0 ms; connecting"));
-  signs.recent.connect_time = 300ms;
+  signs.work.recent.connect_time = 300ms;
   EXPECT_TRUE(diagnose(signs).reason.contains("so the network or its accept queue is slow"));
 }
 
 TEST(MirrorCondition, TellsPastSlownessInThePastTenseWithoutACause) {
   auto signs = taking(412ms);
-  signs.slowness->age = 10s;
+  signs.work.slowness->age = 10s;
   EXPECT_TRUE(diagnose(signs).reason.contains(" take 412.0 ms"));
-  signs.slowness->age = 14s;
+  signs.work.slowness->age = 14s;
   EXPECT_TRUE(diagnose(signs).reason.starts_with(
       "its last 40 searches took 412.0 ms on average, those of the other mirrors 8.0 ms; the last "
       "one was 14 s ago; gets 33 %"))
@@ -132,21 +129,21 @@ TEST(MirrorCondition, TellsPastSlownessInThePastTenseWithoutACause) {
 
 TEST(MirrorCondition, BlamesTheNetworkOnlyIfItExplainsHalfOfTheDifference) {
   auto signs = taking(28ms);  // 20 ms more than its peers
-  signs.recent.connect_time = 9ms;
+  signs.work.recent.connect_time = 9ms;
   EXPECT_TRUE(diagnose(signs).reason.contains("so the server itself is slow"));
-  signs.recent.connect_time = 11ms;
+  signs.work.recent.connect_time = 11ms;
   EXPECT_TRUE(diagnose(signs).reason.contains("so the network or its accept queue is slow"));
 }
 
 TEST(MirrorCondition, UsesPingsForTheCauseIfAllConnectionsWereKept) {
   auto signs = taking(28ms);
-  signs.recent.connects = 0;
+  signs.work.recent.connects = 0;
   EXPECT_FALSE(diagnose(signs).reason.contains(", so "));
-  signs.ping = 200us;
+  signs.work.ping = 200us;
   EXPECT_TRUE(
       diagnose(signs).reason.contains("; a ping takes 0.2 ms, so the server itself is slow"))
       << diagnose(signs).reason;
-  signs.ping = 20ms;
+  signs.work.ping = 20ms;
   EXPECT_FALSE(diagnose(signs).reason.contains(", so ")) << "the ping may be slow as well";
 }
 
@@ -157,11 +154,11 @@ TEST(MirrorCondition, IsFailingWhileItsSearchesFailWhateverItsPingsSay) {
   EXPECT_EQ(diagnose(signs).condition, ready) << "two failures may be chance";
   signs.failures = after({true, true, false, false, false});
   EXPECT_EQ(diagnose(signs).condition, failing);
-  signs.share = 0.02;
+  signs.share.part = 0.02;
   EXPECT_EQ(diagnose(signs).reason,
             "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last 3 of 3 "
             "searches failed: unknown local table(s) 'products'");
-  signs.attempts_of_set = 5;
+  signs.share.attempts = 5;
   EXPECT_EQ(diagnose(signs).reason,
             "the last 3 of 3 searches failed: unknown local table(s) 'products'")
       << "five attempts show no share";
@@ -174,7 +171,7 @@ TEST(MirrorCondition, IsFailingIfItIsAvoidedForOneFailureThatNoAnswerRefutes) {
   for (int i = 0; i < 8; ++i)
     signs.failures.observe({.attempts = 3, .failures = 1, .queries = 2}, {},
                            {.failed_in_a_row = 1});
-  signs.share = 0.02;
+  signs.share.part = 0.02;
   EXPECT_EQ(diagnose(signs).condition, ready) << "not yet for five seconds";
   signs.failures.observe({.attempts = 3, .failures = 1, .queries = 2}, {}, {.failed_in_a_row = 1});
   EXPECT_EQ(diagnose(signs).condition, failing);
@@ -184,9 +181,9 @@ TEST(MirrorCondition, IsFailingIfItIsAvoidedForOneFailureThatNoAnswerRefutes) {
   signs.silent = true;
   EXPECT_EQ(diagnose(signs).condition, ready) << "one search that takes long";
   signs.silent = false;
-  signs.share = 0.2;
+  signs.share.part = 0.2;
   EXPECT_EQ(diagnose(signs).condition, ready) << "it is asked";
-  signs.share = 0.02;
+  signs.share.part = 0.02;
   signs.failures.observe({.attempts = 4, .failures = 1, .queries = 3}, {}, {});
   EXPECT_EQ(diagnose(signs).condition, ready);
 }
@@ -195,12 +192,12 @@ TEST(MirrorCondition, SaysHowManyOfItsSearchesFailed) {
   auto signs = well();
   signs.last_error = "status 500";
   signs.failures = after({true, true, true, false, true, false, true});
-  signs.recent = {.attempts = 5, .failures = 2, .queries = 3};
+  signs.work.recent = {.attempts = 5, .failures = 2, .queries = 3};
   EXPECT_EQ(diagnose(signs).condition, failing);
   EXPECT_TRUE(
       diagnose(signs).reason.starts_with("2 of the last 5 searches failed: status 500; gets 33 %"))
       << diagnose(signs).reason;
-  signs.recent = {.attempts = 5, .queries = 5};
+  signs.work.recent = {.attempts = 5, .queries = 5};
   EXPECT_TRUE(diagnose(signs).reason.starts_with(
       "searches failed, only the last 1 were answered: status 500"))
       << diagnose(signs).reason;
@@ -208,19 +205,19 @@ TEST(MirrorCondition, SaysHowManyOfItsSearchesFailed) {
 
 TEST(MirrorCondition, IsFailingAfterASecondWithoutReplyWhileItsPeersAreQuick) {
   auto signs = well();
-  signs.in_flight = 12;
-  signs.last_second = {.attempts = 12};
+  signs.work.in_flight = 12;
+  signs.work.last_second = {.attempts = 12};
   EXPECT_EQ(diagnose(signs).condition, failing);
   EXPECT_TRUE(
       diagnose(signs).reason.starts_with("no reply for a second, 12 attempts are in flight"))
       << diagnose(signs).reason;
-  signs.last_second.queries = 1;
+  signs.work.last_second.queries = 1;
   EXPECT_EQ(diagnose(signs).condition, ready);
-  signs.last_second.queries = 0;
-  signs.peers_mean = 300ms;
+  signs.work.last_second.queries = 0;
+  signs.work.peers_mean = 300ms;
   EXPECT_NE(diagnose(signs).condition, failing) << "all mirrors need long";
-  signs.peers_mean = 3ms;
-  signs.in_flight = 2;
+  signs.work.peers_mean = 3ms;
+  signs.work.in_flight = 2;
   EXPECT_EQ(diagnose(signs).condition, ready) << "two attempts say too little";
 }
 

@@ -1,4 +1,4 @@
-#include "agent/transport/loop/long_work_queue.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/transport/loop/loop_delay.hpp"
+#include "agent/transport/loop/ticks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/stats/latency_histogram.hpp"
+#include "agent/stats/histogram.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,11 @@ std::optional<Micros> quantile(std::span<const std::uint64_t, kLatencyBuckets> c
   std::size_t bucket = 0;
   while ((seen += counts[bucket]) < rank) ++bucket;
   return latency_of_bucket(bucket);
+}
+
+void OwnedDurations::add_to(Durations& durations) const {
+  for (std::size_t i = 0; i < counts_.size(); ++i) durations.counts[i] += counts_[i].get();
+  durations.sum += Micros{sum_.get()};
 }
 
 }  // namespace karmad

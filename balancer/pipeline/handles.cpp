@@ -1,4 +1,4 @@
-#include "balancer/pipeline/user_handles.hpp"
+#include "balancer/pipeline/handles.hpp"
 
 #include "balancer/core/query.hpp"
 

@@ -1,4 +1,4 @@
-#include "balancer/core/attempt_results.hpp"
+#include "balancer/core/counters.hpp"
 
 #include "config/text/enum_names.hpp"
 

@@ -1,8 +1,9 @@
-#include "balancer/rules/answered_queries.hpp"
+#include "balancer/rules/seen_requests.hpp"
 
 #include <algorithm>
 
 namespace karmad {
+
 namespace {
 
 constexpr unsigned kTimeBits = 24;
@@ -55,6 +56,31 @@ bool AnsweredQueries::contains(std::size_t fingerprint, TimePoint now) const {
   return std::ranges::any_of(cells_, [&](const Cell& cell) {
     const auto value = cell.recent[at].get();
     return (value & ~kTimeMask) == wanted && ((seconds(now) - value) & kTimeMask) < kForgotten;
+  });
+}
+
+void CrashingRequests::take_over(const CrashingRequests& before) {
+  const std::scoped_lock lock(mutex_, before.mutex_);
+  entries_ = before.entries_;
+  any_ = before.any_.load();
+}
+
+void CrashingRequests::add(std::size_t fingerprint, TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.added && entry.fingerprint == fingerprint;
+  });
+  if (found == entries_.end())  // std::nullopt sorts as the oldest
+    found = std::ranges::min_element(entries_, {}, &Entry::added);
+  *found = {fingerprint, now};
+  any_ = true;
+}
+
+bool CrashingRequests::contains(std::size_t fingerprint, TimePoint now) const {
+  if (!any()) return false;
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return entry.added && entry.fingerprint == fingerprint && now - *entry.added < kRefused;
   });
 }
 

@@ -1,4 +1,4 @@
-#include "balancer/core/reload_counts.hpp"
+#include "balancer/core/process.hpp"
 
 namespace karmad {
 
