@@ -25,8 +25,8 @@ void record_input(const SelectionCriteria& criteria, PickSteps& steps) {
     steps.objections(criteria.objections);
 }
 
-/// Tried mirrors are excluded first. Only if no other mirror is suitable, the steps run again with
-/// all mirrors (SS-122).
+/// The steps of select() up to the choice. Avoided mirrors count only if no other one is suitable
+/// (SS-122).
 Narrowed narrow(const SelectionCriteria& criteria, const SetDescription& picture,
                 MirrorViews mirrors, const Strategy& strategy, PickSteps* steps) {
   if (steps != nullptr) record_input(criteria, *steps);

@@ -146,7 +146,9 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
       "updates sent to another mirror because the first reported that it is no longer the "
       "primary"}},
     {Count::retries_refused,
-     {"retries_refused", "retries not made because the retry budget was used up"}},
+     {"retries_refused",
+      "retries not made because the retry budget was used up, too many requests waited, or the "
+      "deadline came"}},
     {Count::retries_waited,
      {"retries_waited",
       "retries that waited for the first answer of a mirror whose state was unknown"}},

@@ -27,7 +27,7 @@ ResultSet rows_of_warnings(const ResultSet& meta) {
 ResultSet rows_of_session(Is what, const SelectMeta* meta) {
   if (what == Is::scroll) {
     auto token = text_rows({"scroll_token"});
-    token.add_row({meta != nullptr ? meta->scroll_token : std::string_view()});
+    if (meta != nullptr && !meta->scroll_token.empty()) token.add_row({meta->scroll_token});
     return token;
   }
   auto rows = meta != nullptr && meta->known() ? copy_of(meta->rows)
@@ -64,6 +64,7 @@ SelectMeta meta_of_failure(std::string_view reason) {
   meta.rows.add_row({"error", shortened_utf8(reason, kLongestReason)});
   meta.rows.add_row({"total", "0"});
   meta.rows.add_row({"total_found", "0"});
+  meta.rows.add_row({"total_relation", "eq"});
   meta.rows.add_row({"time", "0.000"});
   return meta;
 }

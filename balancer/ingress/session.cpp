@@ -44,28 +44,12 @@ struct HeadLease {
 
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address, bool admin)
-    : Stream(worker.loop, std::move(socket)),
-      worker_(worker),
-      settings_(worker.topology()),
-      client_(std::move(client)),
-      address_(address),
-      admin_(admin) {
-  open_count().fetch_add(1, std::memory_order_relaxed);
-  worker_.register_session(*this);
-}
-
-Session::~Session() {
-  open_count().fetch_sub(1, std::memory_order_relaxed);
-  worker_.unregister_session(*this);
-}
+    : ClientConnection(worker, std::move(socket), std::move(client), address,
+                       admin ? worker.connections.admin_open : worker.connections.open),
+      admin_(admin) {}
 
 void Session::start() {
   run(this);
-}
-
-void Session::drain() {
-  ending_ = true;
-  if (phase_ == Phase::idle) cancel();
 }
 
 void Session::end() {
@@ -99,29 +83,7 @@ void Session::unexpected() {
 
 void Session::watch_for_disconnect() {
   if (watch_) return;
-  watch_ = std::make_unique<DisconnectWatch>(
-      worker_.disconnect_watcher, worker_.loop, socket().native_handle(), this,
-      [](void* session) { static_cast<Session*>(session)->on_half_closed(); },
-      [](void* session) { static_cast<Session*>(session)->on_client_left(); });
-}
-
-/// Whether unread bytes have arrived.
-bool Session::has_bytes() {
-  char byte = 0;
-  return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-/// The client sends no more. It may wait for its answer or have left, which looks the same: after a
-/// while it is sent something (ask_whether_there()).
-void Session::on_half_closed() {
-  half_closed_ = true;
-  const auto wait = settings().half_close_wait.value;
-  if (is_endless_ || wait == Micros(0)) return on_client_left();
-  if (phase_ != Phase::answering) return;
-  due_ = Loop::now() + wait;
-  if (clock_.armed() && clock_at_ <= due_) return;
-  clock_at_ = due_;
-  worker_.loop.arm(clock_, due_);
+  watch_ = std::make_unique<Watch>(*this);
 }
 
 /// An interim response (RFC 9110 section 15.2), which a client that waits reads over. The peer of a
@@ -132,53 +94,12 @@ void Session::ask_whether_there() {
   ::send(socket().native_handle(), kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/// Ends the query, as its client has left.
-void Session::on_client_left() {
-  client_closed_ = true;
-  if (query_ == nullptr || query_->client.left || timed_out_) return;
-  if (!is_endless_) worker_.counters.add(Count::clients_left);
-  query_->client.left = true;
-  query_->stop();
-}
-
-/// Called when the clock expires: for this phase, or for an earlier one that has ended.
-void Session::on_clock() {
-  const auto now = Loop::now();
-  if (phase_ == Phase::answering) {  // the next phase arms it again
-    if (!half_closed_) return;
-    if (now >= due_) return ask_whether_there();
-  }
-  if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
-    patience_->progress(acknowledged(), now);
-    due_ = patience_->until();
-  }
-  if (now >= due_) return on_timeout();
-  clock_at_ = due_;
-  worker_.loop.arm(clock_, due_);
-}
-
-void Session::on_timeout() {
-  timed_out_ = true;
-  if (phase_ != Phase::idle && phase_ != Phase::lingering)
-    worker_.counters.add(Count::slow_clients);
+void Session::phase_timed_out() {
   if (phase_ == Phase::reading) {
     cancel();  // the reader answers 408
   } else {
     end();
   }
-}
-
-/// Starts a phase that may take `longest`. An armed clock that expires early enough stays armed,
-/// because most phases end long before their time. Only a long wait for the next request may count
-/// from the loop's cached time: other phases must not lose the time that the loop was busy.
-void Session::start_phase(Phase phase, Micros longest) {
-  constexpr Micros kLong = 10s;
-  const bool roughly = phase == Phase::idle && longest >= kLong;
-  phase_ = phase;
-  due_ = (roughly ? worker_.loop.coarse_now() : Loop::now()) + longest;
-  if (clock_.armed() && clock_at_ <= due_) return;
-  clock_at_ = due_;
-  worker_.loop.arm(clock_, due_);
 }
 
 /// Runs the session to its end. Besides the session, an idle connection needs only this frame.
@@ -197,11 +118,6 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   const bool lingers = self->worker_.retiring() && self->open() && !self->within_answer_;
   if (lingers) co_await self->linger();
   self->end();
-}
-
-/// Takes the current topology. A query keeps the one it started with.
-void Session::take_settings() {
-  if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
 }
 
 void Session::await_request() {
@@ -522,12 +438,9 @@ Answer Session::answer_for_memory(const Query& query) {
   return memory_refusal(worker_.limits.memory, why, query.request.parsed.read);
 }
 
-/// Called within a reservation of this or another request, so the consequences run later, from the
-/// event loop.
-void Session::memory_denied(MemoryDenial why) {
-  count_denial(worker_.counters, why);
-  asio::post(worker_.loop.io,
-             [self = boost::intrusive_ptr<Session>(this)] { self->end_for_memory(); });
+void Session::Memory::on_denied(MemoryDenial why) {
+  count_denial(session.worker_.counters, why);
+  session.end_soon_for_memory();
 }
 
 /// Cancels what the request waits for. If a part of the answer was sent, the connection is reset,
@@ -546,12 +459,6 @@ void Session::end_for_memory() {
     case Phase::lingering:
       return;
   }
-}
-
-void Session::reset() {
-  error_code ignored;
-  socket().set_option(asio::socket_base::linger(true, 0), ignored);
-  close();
 }
 
 }  // namespace karmad

@@ -20,35 +20,12 @@ constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refus
 
 }  // namespace
 
-/// Sends the part of an answer that the socket did not accept at once, in pieces. A slow client may
-/// continue, one that does not read is disconnected (ReaderPatience).
+/// Sends the rest of an answer, of which the socket took a part. Its head is in memory of the
+/// worker.
 Task<bool> Session::send_rest(Outgoing out) {
   const std::string head(out.head);
   out.head = head;
-  auto error = error_code(asio::error::would_block);
-  ReaderPatience patience(settings().network_timeout.value, acknowledged(), Loop::now());
-  patience_ = &patience;
-  struct Scope {
-    ReaderPatience*& place;
-    ~Scope() { place = nullptr; }
-  } scope{patience_};
-  while (error == asio::error::would_block) {
-    if (memory_ != nullptr && memory_->denied()) {
-      reset();
-      co_return false;
-    }
-    const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
-    start_phase(Phase::writing, std::chrono::duration_cast<Micros>(patience.until() - Loop::now()));
-    error = co_await write(piece);
-    if (error) break;
-    out.consume(piece.head.size() + piece.body.size());
-    if (worker_.loop.turn.over()) {
-      co_await worker_.loop.turn.next();
-      if (!open()) co_return false;
-    }
-    error = write_now(out);
-  }
-  co_return !error;
+  co_return co_await send_slowly(out, memory_);
 }
 
 /// Sends `out`; at first without waiting.

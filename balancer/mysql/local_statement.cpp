@@ -39,6 +39,26 @@ std::optional<MysqlLocalAnswer> select_locally(std::string_view statement,
   return result_set_of(*rows);
 }
 
+/// Whether a text is UNLOCK TABLES or LOCK TABLES … READ, as programs that make copies send them.
+bool is_read_lock(std::string_view text) {
+  const auto plain = without_executable_comments(text);
+  SqlTokens tokens(plain);
+  const auto verb = tokens.next();
+  const auto what = tokens.next();
+  if (!what.is_word("tables") && !what.is_word("table")) return false;
+  const auto ends = [](const SqlToken& token) {
+    return token.kind == TokenKind::end || token.is_sign(';');
+  };
+  auto token = tokens.next();
+  if (verb.is_word("unlock")) return ends(token);
+  bool reads = verb.is_word("lock") && !ends(token);
+  for (auto last = token; reads && !ends(token); last = token) {
+    token = tokens.next();
+    if (ends(token) || token.is_sign(',')) reads = last.is_word("read") || last.is_word("local");
+  }
+  return reads;
+}
+
 std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statement,
                                                        const MysqlConnectionFacts& facts) {
   switch (statement.is) {
@@ -66,6 +86,8 @@ std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
   const auto text = trimmed(statement.text);
   // A comment that only MySQL itself executes.
   if (text.starts_with("/*!") && text.find("*/") + 2 == text.size()) return SessionStatement{};
+  if (statement.kind == StatementKind::administration && is_read_lock(text))
+    return SessionStatement{};
   if (statement.kind == StatementKind::show && shows_variables(text))
     statement.kind = StatementKind::schema;  // its own come first
   if (statement.kind != StatementKind::select && statement.kind != StatementKind::session)

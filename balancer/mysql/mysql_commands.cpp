@@ -341,10 +341,8 @@ MysqlSession::RunningStatement::RunningStatement(MysqlSession& of, Query& passin
                                                  const Statement& is)
     : session(of), query(passing), text(is.sql.text) {
   session.running_ = this;
-  watch.emplace(
-      session.worker_.disconnect_watcher, session.worker_.loop, session.socket().native_handle(),
-      &session, [](void* with) { static_cast<MysqlSession*>(with)->on_half_closed(); },
-      [](void* with) { static_cast<MysqlSession*>(with)->on_client_left(); });
+  session.query_ = &query;
+  watch.emplace(session);
 }
 
 MysqlConnectionFacts MysqlSession::facts() const {

@@ -33,29 +33,13 @@ std::string mysql_refusal_bytes(std::string_view reason) {
 
 MysqlSession::MysqlSession(Worker& worker, Socket socket, std::string client,
                            std::optional<IpAddress> address, bool read_only)
-    : Stream(worker.loop, std::move(socket)),
-      worker_(worker),
-      settings_(worker.topology()),
-      client_(std::move(client)),
-      address_(address),
+    : ClientConnection(worker, std::move(socket), std::move(client), address,
+                       worker.connections.open),
       read_only_(read_only),
-      id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {
-  worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
-  worker_.register_session(*this);
-}
-
-MysqlSession::~MysqlSession() {
-  worker_.connections.open.fetch_sub(1, std::memory_order_relaxed);
-  worker_.unregister_session(*this);
-}
+      id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {}
 
 void MysqlSession::start() {
   run(this);
-}
-
-void MysqlSession::drain() {
-  ending_ = true;
-  if (phase_ == Phase::idle) cancel();
 }
 
 void MysqlSession::abandon() {
@@ -123,15 +107,6 @@ void MysqlSession::break_off() {
   reset();
 }
 
-/// The client sends no more. It may wait for its answer or have left, which looks the same: after a
-/// while it is sent something (ask_whether_there()).
-void MysqlSession::on_half_closed() {
-  half_closed_ = true;
-  const auto wait = settings().half_close_wait.value;
-  if (wait == Micros(0)) return on_client_left();
-  if (phase_ == Phase::answering) start_phase(Phase::answering, wait);
-}
-
 /// A byte of urgent data, which clients read over. The peer of a closed connection refuses it, and
 /// `watch` learns that. A unix socket tells the two ends apart itself.
 void MysqlSession::ask_whether_there() {
@@ -139,19 +114,9 @@ void MysqlSession::ask_whether_there() {
   ::send(socket().native_handle(), "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/// Ends the query, as its client has left.
-void MysqlSession::on_client_left() {
-  if (running_ == nullptr || running_->query.client.left) return;
-  worker_.counters.add(Count::clients_left);
-  running_->query.client.left = true;
-  running_->query.stop();
-}
-
-/// Called within a reservation of this or another command, so the consequences run later.
-void MysqlSession::memory_denied(MemoryDenial why) {
-  count_denial(worker_.counters, why);
-  asio::post(worker_.loop.io,
-             [self = boost::intrusive_ptr<MysqlSession>(this)] { self->end_for_memory(); });
+void MysqlSession::Memory::on_denied(MemoryDenial why) {
+  count_denial(session.worker_.counters, why);
+  session.end_soon_for_memory();
 }
 
 void MysqlSession::end_for_memory() {
@@ -161,39 +126,12 @@ void MysqlSession::end_for_memory() {
   if (running_ != nullptr) running_->query.stop();
 }
 
-/// Called when the clock expires: for this phase, or for an earlier one that has ended.
-void MysqlSession::on_clock() {
-  const auto now = Loop::now();
-  if (phase_ == Phase::answering) {  // the next phase arms it again
-    if (!half_closed_) return;
-    if (now >= due_) return ask_whether_there();
-  }
-  if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
-    patience_->progress(acknowledged(), now);
-    due_ = patience_->until();
-  }
-  if (now < due_) {
-    clock_at_ = due_;
-    return worker_.loop.arm(clock_, due_);
-  }
-  timed_out_ = true;
-  if (phase_ == Phase::reading || phase_ == Phase::writing)
-    worker_.counters.add(Count::slow_clients);
+void MysqlSession::phase_timed_out() {
   if (phase_ == Phase::writing) {
     break_off();
   } else {
     cancel();  // the reader says why the connection ends
   }
-}
-
-void MysqlSession::start_phase(Phase phase, Micros longest) {
-  const auto now = Loop::now();
-  if (phase == Phase::idle) idle_since_ = now;
-  phase_ = phase;
-  due_ = now + longest;
-  if (clock_.armed() && clock_at_ <= due_) return;
-  clock_at_ = due_;
-  worker_.loop.arm(clock_, due_);
 }
 
 /// The time without a command after which the connection ends.
@@ -202,15 +140,6 @@ Micros MysqlSession::longest_idle() const {
   const auto wanted = state_.variables.number("wait_timeout");
   const auto most = static_cast<std::uint64_t>(longest / std::chrono::seconds(1));
   return wanted && *wanted <= most ? Micros(std::chrono::seconds(*wanted)) : longest;
-}
-
-void MysqlSession::take_settings() {
-  if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
-}
-
-bool MysqlSession::has_bytes() {
-  char byte = 0;
-  return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /// Runs the session to its end.
@@ -318,6 +247,7 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
       co_return false;
     }
     if (in_.empty()) {
+      if (first == Phase::idle) idle_since_ = Loop::now();
       start_phase(first, first == Phase::idle ? longest_idle() : settings().network_timeout.value);
     } else if (phase_ != Phase::reading || in_.size() >= due) {
       due = in_.size() + kPerTimeout;
@@ -372,37 +302,16 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
   co_return !got.error && !timed_out_;
 }
 
-/// Sends `out` and empties it. A client that does not read is disconnected (ReaderPatience).
+/// Sends `out` and empties it.
 Task<bool> MysqlSession::send_all(std::string& out) {
   worker_.counters.add(Count::bytes_out, out.size());
   Outgoing left{{}, out};
-  auto error = write_now(left);
-  std::optional<ReaderPatience> patience;
-  if (error == asio::error::would_block)
-    patience.emplace(settings().network_timeout.value, acknowledged(), Loop::now());
-  patience_ = patience ? &*patience : nullptr;
-  while (error == asio::error::would_block) {
-    if (memory_.denied()) {
-      patience_ = nullptr;
-      break_off();
-      co_return false;
-    }
-    start_phase(Phase::writing,
-                std::chrono::duration_cast<Micros>(patience->until() - Loop::now()));
-    const Outgoing piece{{}, left.body.substr(0, kPerTimeout)};
-    error = co_await write(piece);
-    if (error) break;
-    left.consume(piece.body.size());
-    if (worker_.loop.turn.over()) {
-      co_await worker_.loop.turn.next();
-      if (!open()) break;
-    }
-    error = write_now(left);
-  }
+  const auto error = write_now(left);
+  bool sent = !error && open();
+  if (error == asio::error::would_block) sent = co_await send_slowly(left, &memory_);
   phase_ = Phase::answering;
-  patience_ = nullptr;
   out.clear();
-  co_return !error && open();
+  co_return sent;
 }
 
 Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, std::string text,

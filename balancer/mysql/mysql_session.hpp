@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -10,12 +9,9 @@
 #include <string_view>
 
 #include "agent/transport/http/wire_protocol.hpp"
-#include "agent/transport/stream.hpp"
-#include "balancer/core/disconnect_watcher.hpp"
+#include "balancer/core/client_connection.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/core/reader_patience.hpp"
-#include "balancer/core/sql_session.hpp"
 #include "balancer/mysql/local_statement.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/packets.hpp"
@@ -32,22 +28,19 @@ std::string mysql_refusal_bytes(std::string_view reason);
 /// other. A statement passes the same pipeline as a request to `/sql?mode=raw` with the statement
 /// as its body, and counts as one. While idle it needs memory only for itself, its prepared
 /// statements and a small coroutine frame. Docs: docs/mysql.md.
-class MysqlSession final : public Stream, public Client {
+class MysqlSession final : public ClientConnection {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number. `read_only`:
   /// refuses statements that change data.
   MysqlSession(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address,
                bool read_only);
-  ~MysqlSession() override;
 
   void start();
-  void drain() override;
   void abandon() override;
   KillOutcome kill(const Kill& kill) override;
   void list(ProcessList& list) override;
 
  private:
-  enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   /// What became of a command or a statement.
   enum class CommandOutcome : std::uint8_t {
     answered,
@@ -55,11 +48,6 @@ class MysqlSession final : public Stream, public Client {
     broken   ///< the connection has to end
   };
 
-  struct Clock final : Deadline {
-    explicit Clock(MysqlSession& of) : session(of) {}
-    void expired() override { session.on_clock(); }
-    MysqlSession& session;
-  };
   /// A statement to be answered.
   struct Statement {
     StatementText sql;
@@ -74,19 +62,22 @@ class MysqlSession final : public Stream, public Client {
     RunningStatement(MysqlSession& of, Query& passing, const Statement& is);
     RunningStatement(const RunningStatement&) = delete;
     RunningStatement& operator=(const RunningStatement&) = delete;
-    ~RunningStatement() { session.running_ = nullptr; }
+    ~RunningStatement() {
+      session.running_ = nullptr;
+      session.query_ = nullptr;
+    }
 
     MysqlSession& session;
     Query& query;
     const std::string_view text;
     bool killed = false;
-    std::optional<DisconnectWatch> watch;
+    std::optional<Watch> watch;
   };
 
   /// The memory of the current command and of the prepared statements.
   struct Memory final : MemoryHolder {
     explicit Memory(MysqlSession& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
-    void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+    void on_denied(MemoryDenial why) override;
     bool idle() const override { return session.phase_ == Phase::idle; }
     void release_command() {
       command.release();
@@ -150,48 +141,27 @@ class MysqlSession final : public Stream, public Client {
   Task<CommandOutcome> end_unanswered();
   void reset_session();
 
-  void memory_denied(MemoryDenial why);
-  void end_for_memory();
-  void break_off();
-  void on_half_closed();
-  void ask_whether_there();
-  void on_client_left();
-  void on_clock();
-  void start_phase(Phase phase, Micros longest);
+  void end_for_memory() override;
+  void break_off() override;
+  void ask_whether_there() override;
+  void phase_timed_out() override;
   Micros longest_idle() const;
-  void take_settings();
-  bool has_bytes();
   std::string host_and_port();
-  const InstanceSettings& settings() const { return settings_->settings; }
 
-  Worker& worker_;
-  std::shared_ptr<const Topology> settings_;  ///< topology of the current command
-  const std::string client_;
-  const std::optional<IpAddress> address_;
   const bool read_only_;
   const std::uint32_t id_;
   std::uint32_t capabilities_ = 0;
   std::string user_;
   MysqlSessionState state_;
-  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
   std::map<std::uint32_t, MysqlPrepared> prepared_;
   std::size_t prepared_size_ = 0;
   std::uint32_t next_prepared_ = 1;
   std::string in_;  ///< received bytes of the current command and behind it
   MysqlFraming framing_;
   std::uint8_t sequence_ = 0;  ///< number of the next packet to the client
-  Clock clock_{*this};
   TimePoint idle_since_ = Loop::now();
-  TimePoint due_{};
-  TimePoint clock_at_{};
-  ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read
   RunningStatement* running_ = nullptr;
   Memory memory_{*this};
-  Phase phase_ = Phase::idle;
-  std::uint64_t low_admissions_ = 0;
-  bool half_closed_ = false;  ///< the client has closed its sending side
-  bool timed_out_ = false;
-  bool ending_ = false;
   bool killed_ = false;            ///< the connection
   bool final_error_sent_ = false;  ///< the error that ends the connection
 };

@@ -47,7 +47,7 @@ Candidates MirrorChoice::failing_levels(Candidates possible) const {
 /// has (CO-077). They are avoided but not excluded: this knowledge is as old as the last ping or
 /// answer, and a mirror reports itself when it is behind.
 Candidates MirrorChoice::too_old() const {
-  auto old = line_.behind;
+  auto old = chain_.behind;
   if (!rules_.reads()) return old;
   const auto& marks = moment_.protection.behind;
   if (rules_.quorum) old = old | marks.behind_others(view_, moment_.now);
@@ -91,13 +91,13 @@ bool MirrorChoice::all_out_of_service() const {
 }
 
 Candidates MirrorChoice::excluded() const {
-  auto excluded = line_.excluded | taken_out();
+  auto excluded = chain_.excluded | taken_out();
   if (rules_.only) {
     Candidates only;
     only.insert(*rules_.only);
     excluded = excluded | (all() - only);
   }
-  for (const auto& [mirror, at] : line_.marked_unreachable)
+  for (const auto& [mirror, at] : chain_.marked_unreachable)
     if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
   return excluded;
 }
@@ -106,8 +106,8 @@ Candidates MirrorChoice::excluded() const {
 void MirrorChoice::object(Candidates possible, AvoidReasons& all) const {
   using enum AvoidReason;
   const auto& protection = moment_.protection;
-  all[tried] = line_.avoided;
-  all[not_preferred] = line_.among.empty() ? Candidates{} : possible - line_.among;
+  all[tried] = chain_.avoided;
+  all[not_preferred] = chain_.among.empty() ? Candidates{} : possible - chain_.among;
   all[refuses_connects] = unreachable();
   if (protection.standings.any_silent()) all[silent] = protection.standings.silent();
   all[ping_unanswered] = view_.unreachable;
@@ -118,9 +118,9 @@ void MirrorChoice::object(Candidates possible, AvoidReasons& all) const {
   if (protection.breaker) all[breaker_open] = protection.breaker->tripped(moment_.now);
   if (protection.outliers) all[ejected] = protection.outliers->ejected();
   all[starting] = moment_.mirrors.at_starting_limit();
-  all[zone_left] = line_.left_zones;
+  all[zone_left] = chain_.left_zones;
   // The primary is asked last if a mirror was behind in this query (CO-077).
-  if (!line_.behind.empty() && view_.primary) all[primary_last].insert(*view_.primary);
+  if (!chain_.behind.empty() && view_.primary) all[primary_last].insert(*view_.primary);
 }
 
 SelectionCriteria MirrorChoice::criteria() const {
@@ -130,7 +130,7 @@ SelectionCriteria MirrorChoice::criteria() const {
   SelectionCriteria asked{.need = rules_.needed(),
                           .excluded = never,
                           .window = rules_.window,
-                          .takes_turn = line_.tried.empty() && line_.among.empty(),
+                          .takes_turn = chain_.tried.empty() && chain_.among.empty(),
                           .now = moment_.now};
   auto& against = asked.objections;
   object(possible, against);
@@ -205,19 +205,19 @@ Candidates MirrorChoice::suitable() const {
 }
 
 PreferenceLevels MirrorChoice::untried_levels() const {
-  return levels(all() - line_.tried - excluded() - moment_.mirrors.full());
+  return levels(all() - chain_.tried - excluded() - moment_.mirrors.full());
 }
 
 bool MirrorChoice::has_up_to_date() const {
   const auto suitable = suiting(all() - excluded() - moment_.mirrors.full());
-  return !(suitable - line_.tried - too_old()).empty();
+  return !(suitable - chain_.tried - too_old()).empty();
 }
 
 bool MirrorChoice::has_other_zone(std::optional<std::size_t> last) const {
   const auto& picture = view_.picture;
   if (!last || zone_of(picture, *last).empty()) return false;
   const auto asked = criteria_now();
-  auto others = all() - line_.tried - line_.left_zones - asked.excluded - asked.avoided;
+  auto others = all() - chain_.tried - chain_.left_zones - asked.excluded - asked.avoided;
   others = (others - zone_mates(picture, *last)).where([&](std::size_t i) {
     return !zone_of(picture, i).empty();
   });

@@ -9,26 +9,27 @@
 
 namespace karmad {
 
-/// What one line of attempts has learned about the mirrors (bits by position), for its next choice.
+/// What one chain of attempts has learned about the mirrors (bits by position), for its next
+/// choice.
 struct ChainLearned {
   Candidates tried;
-  Candidates avoided;           ///< used only if no other mirror is suitable
-  Candidates left_zones;        ///< in zones the line has left: avoided, but preferred to `avoided`
-  Candidates excluded;          ///< never used
-  Candidates behind;            ///< reported that they lack data the client has seen
-  Candidates among;             ///< preferred as long as one is suitable; empty: any
+  Candidates avoided;     ///< used only if no other mirror is suitable
+  Candidates left_zones;  ///< in zones the chain has left: avoided, but preferred to `avoided`
+  Candidates excluded;    ///< never used
+  Candidates behind;      ///< reported that they lack data the client has seen
+  Candidates among;       ///< preferred as long as one is suitable; empty: any
   ToldGenerations generations;  ///< from error answers
   /// Mirrors this request found to be removed, with the time; until a later ping says otherwise.
   std::vector<std::pair<std::size_t, TimePoint>> marked_unreachable;
 };
 
-/// Chooses the mirror for the next attempt of a line, by its rules, by what the line has learned,
+/// Chooses the mirror for the next attempt of a chain, by its rules, by what the chain has learned,
 /// and by the current state of the mirrors. Holds references only. Allocates only in choose(), if
 /// `among` restricts.
 class MirrorChoice {
  public:
-  MirrorChoice(const ShardRules& rules, const ChainLearned& line, const ShardInputs& moment)
-      : rules_(rules), line_(line), moment_(moment), view_(moment.mirrors.view()) {}
+  MirrorChoice(const ShardRules& rules, const ChainLearned& chain, const ShardInputs& moment)
+      : rules_(rules), chain_(chain), moment_(moment), view_(moment.mirrors.view()) {}
 
   /// The criteria of the next attempt, including mirrors that are full now …
   SelectionCriteria criteria() const;
@@ -41,7 +42,7 @@ class MirrorChoice {
   /// slot.
   std::optional<Pick> probe() const;
 
-  /// The mirrors with a free slot that this line has not tried, in the order of the preference …
+  /// The mirrors with a free slot that this chain has not tried, in the order of the preference …
   PreferenceLevels untried_levels() const;
   /// … and all of them.
   Candidates untried() const { return untried_levels().all(); }
@@ -71,7 +72,7 @@ class MirrorChoice {
   std::optional<std::size_t> unasked() const;
 
   const ShardRules& rules_;
-  const ChainLearned& line_;
+  const ChainLearned& chain_;
   const ShardInputs& moment_;
   const SetView& view_;
 };

@@ -59,15 +59,6 @@ class ShardMirrors {
   virtual std::uint64_t longest_queue() const = 0;
   virtual HedgeConditions hedge_conditions() const = 0;
 
-  // For the log of selections (SS-171 … SS-175).
-  virtual void selection_started() {}
-  virtual void selection_waits(Micros /*remaining*/) {}
-  virtual void selection_failed(std::string_view /*why*/) {}
-
-  /// For explanations and traces: a retry is not made. `criteria` exclude the mirrors that it could
-  /// have asked.
-  virtual void retry_refused(const SelectionCriteria& /*criteria*/, std::string_view /*why*/) {}
-
  protected:
   ~ShardMirrors() = default;
 };

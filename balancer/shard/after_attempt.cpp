@@ -28,10 +28,10 @@ std::optional<Count> counted_as(AttemptReason reason) {
 }
 
 /// Among the mirrors that reported to be behind, the newest one; if equal, `asked`.
-std::size_t newest_behind(const ChainLearned& line, const SetView& view, std::size_t asked) {
+std::size_t newest_behind(const ChainLearned& chain, const SetView& view, std::size_t asked) {
   auto newest = asked;
-  for (const auto mirror : line.behind)
-    if (line.generations.known(mirror, view) > line.generations.known(newest, view))
+  for (const auto mirror : chain.behind)
+    if (chain.generations.known(mirror, view) > chain.generations.known(newest, view))
       newest = mirror;
   return newest;
 }
@@ -63,35 +63,35 @@ bool is_out_of_reach(Outcome outcome) {
 
 }  // namespace
 
-void AttemptChains::attempt_ended(Line& line, AttemptReport& report) {
-  learn(line, report);
-  auto next = after_attempt(line, report);
-  if (line.end.answered()) return end_line(line);
-  apply(line, next, report);
+void AttemptChains::attempt_ended(AttemptChain& chain, AttemptReport& report) {
+  learn(chain, report);
+  auto next = after_attempt(chain, report);
+  if (chain.end.answered()) return end_chain(chain);
+  apply(chain, next, report);
   if (report.outcome == Outcome::client_mistake && !next.is_retry()) {
-    if (report.hint.kind == ErrorHint::Kind::none) return end_line(line);
-    line.end.outcome = Outcome::agent_error;  // it shows the mirror's state
+    if (report.hint.kind == ErrorHint::Kind::none) return end_chain(chain);
+    chain.end.outcome = Outcome::agent_error;  // it shows the mirror's state
   }
-  add_failed(line, std::move(report.why));
+  add_failed(chain, std::move(report.why));
   if (report.crashed) {
-    line.end.crashed = main_.end.crashed = true;
-    end_line(line);
+    chain.end.crashed = main_.end.crashed = true;
+    end_chain(chain);
     return break_off_all();
   }
   // The shard has moved, and a reload has replaced the configuration meanwhile: the whole query is
   // planned again, once (CO-051, CO-052).
   const auto kind = report.hint.kind;
   const bool moved = kind == ErrorHint::Kind::moved || kind == ErrorHint::Kind::migrating;
-  if (moved && report.replaced && (next.is_retry() || (!line.retries && rules_.reads()))) {
-    line.end.plan_again = main_.end.plan_again = true;
-    end_line(line);
+  if (moved && report.replaced && (next.is_retry() || (!chain.retries && rules_.reads()))) {
+    chain.end.plan_again = main_.end.plan_again = true;
+    end_chain(chain);
     return break_off_all();
   }
-  if (!next.is_retry() || over_ || line.cancelled) {
+  if (!next.is_retry() || over_ || chain.cancelled) {
     return_token(next);
-    return end_line(line);
+    return end_chain(chain);
   }
-  retry(line, next);
+  retry(chain, next);
 }
 
 /// BP-025: a retry that is not made costs no token.
@@ -118,62 +118,62 @@ void AttemptChains::reply_rejected(std::string why) {
 }
 
 /// Records what the attempt shows about its mirror, for this request and for the shard.
-void AttemptChains::learn(Line& line, const AttemptReport& report) {
+void AttemptChains::learn(AttemptChain& chain, const AttemptReport& report) {
   auto& protection = moment_->protection;
-  const auto mirror = *line.end.mirror;
-  if (line.selection_left) *line.selection_left -= report.connecting;
-  if (report.marked_unreachable) line.memory.marked_unreachable.emplace_back(mirror, now());
-  line.memory.among = {};
+  const auto mirror = *chain.end.mirror;
+  if (chain.selection_left) *chain.selection_left -= report.connecting;
+  if (report.marked_unreachable) chain.memory.marked_unreachable.emplace_back(mirror, now());
+  chain.memory.among = {};
   if (!report.undecided) protection.standings.ended(mirror, report.outcome, report.silent);
   if (protection.breaker && !report.undecided && !report.passed_on)
     protection.breaker->ended(mirror, rules_.need->operation, report.outcome, now());
-  line.under_way.reset();
+  chain.under_way.reset();
   if (protection.standings.take_change()) actions_.emplace_back(action::NotifyWaiters{});
-  line.generation = report.generation;
-  line.end.outcome = report.outcome;
-  line.end.status = report.status;
-  line.end.timed_out = report.out_of_time || report.outcome == Outcome::query_timeout ||
-                       report.outcome == Outcome::connect_timeout ||
-                       report.outcome == Outcome::unreachable;
-  if (report.sent && !line.end.answered() && report.outcome != Outcome::client_mistake &&
+  chain.generation = report.generation;
+  chain.end.outcome = report.outcome;
+  chain.end.status = report.status;
+  chain.end.timed_out = report.out_of_time || report.outcome == Outcome::query_timeout ||
+                        report.outcome == Outcome::connect_timeout ||
+                        report.outcome == Outcome::unreachable;
+  if (report.sent && !chain.end.answered() && report.outcome != Outcome::client_mistake &&
       report.outcome != Outcome::agent_error)
-    line.end.in_doubt = true;
-  if (report.no_helper) line.end.refused = too_much_long_work();
+    chain.end.in_doubt = true;
+  if (report.no_helper) chain.end.refused = too_much_long_work();
 }
 
-/// Applies the retry rules. A line without retries is only judged (CO-083), which sets marks.
-Decision AttemptChains::after_attempt(Line& line, const AttemptReport& report) {
+/// Applies the retry rules. A chain without retries is only judged (CO-083), which sets marks.
+Decision AttemptChains::after_attempt(AttemptChain& chain, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
-  const bool answered = line.end.answered();
+  const bool answered = chain.end.answered();
   // A retry that shows only that mirrors agree is paid for, like one that fails.
-  if (line.retry_permit &&
+  if (chain.retry_permit &&
       (answered || (report.outcome == Outcome::client_mistake && !report.agreed)))
-    line.retry_permit->succeeded();
-  if (line.retry_permit) {
-    line.retry_permit.reset();
+    chain.retry_permit->succeeded();
+  if (chain.retry_permit) {
+    chain.retry_permit.reset();
     auto& standings = moment_->protection.standings;
     standings.retry_ended();
     if (standings.take_change()) actions_.emplace_back(action::NotifyWaiters{});
   }
   if (answered)
-    return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
-                        : Decision{.final = Final::answered};
-  line.end.hint = report.hint;
-  line.end.sub_status = report.hint.sub_status;
-  if (!line.retries) {
+    return chain.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
+                         : Decision{.final = Final::answered};
+  chain.end.hint = report.hint;
+  chain.end.sub_status = report.hint.sub_status;
+  if (!chain.retries) {
     const auto alone = leave_alone(*rules_.retry, report.hint);
     return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
   }
-  return decide(line, retries_, report, report.hint, tokens, *moment_);
+  return decide(chain, retries_, report, report.hint, tokens, *moment_);
 }
 
-Decision AttemptChains::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
-                               const ErrorHint& hint, TokenBucket* tokens,
-                               const ShardInputs& moment) const {
+Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
+                               const AttemptReport& report, const ErrorHint& hint,
+                               TokenBucket* tokens, const ShardInputs& moment) const {
   // Other mirrors have the update: a retry at a dead one would only delay the answer.
   if (rules_.only && !report.sent && is_out_of_reach(report.outcome))
     return {.final = Final::not_retryable};
-  const MirrorChoice choice(rules_, line.memory, moment);
+  const MirrorChoice choice(rules_, chain.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();
   const auto untried = choice.untried();
@@ -183,9 +183,9 @@ Decision AttemptChains::decide(const Line& line, RetryLoop& retries, const Attem
   // (docs/decisions/041-search-timeouts.md). Otherwise a timeout causes no retry, unless the mirror
   // turns out to be unreachable.
   const bool timed_out = report.outcome == Outcome::query_timeout && rules_.reads();
-  const bool next_step = timed_out && line.attempts < rules_.retry->timeout_steps;
+  const bool next_step = timed_out && chain.attempts < rules_.retry->timeout_steps;
   const bool once_more = timed_out && !report.unreachable && rules_.retry->timeout_steps == 0 &&
-                         !line.after_timeout && !(untried - standings_in(moment).failing).empty();
+                         !chain.after_timeout && !(untried - standings_in(moment).failing).empty();
   const auto outcome = next_step || once_more ? Outcome::closed_early
                        : report.unreachable   ? Outcome::unreachable
                                               : report.outcome;
@@ -195,9 +195,9 @@ Decision AttemptChains::decide(const Line& line, RetryLoop& retries, const Attem
        .status = report.status,
        .sent = report.sent,
        .nothing_done = report.nothing_done,
-       .tried = fresh_left ? std::min(line.memory.tried.size(), mirrors - 1) : mirrors,
+       .tried = fresh_left ? std::min(chain.memory.tried.size(), mirrors - 1) : mirrors,
        .set = picture.kind,
-       .other_zone = choice.has_other_zone(line.end.mirror),
+       .other_zone = choice.has_other_zone(chain.end.mirror),
        .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
        .hopeful_left =
            hint.overload && !((untried - in_race()) & standings_in(moment).hopeful()).empty(),
@@ -209,34 +209,34 @@ Decision AttemptChains::decide(const Line& line, RetryLoop& retries, const Attem
 }
 
 /// Applies a decision to the mirror that was asked, whether or not a retry follows.
-void AttemptChains::apply(Line& line, const Decision& next, const AttemptReport& report) {
-  const auto asked = *line.end.mirror;
+void AttemptChains::apply(AttemptChain& chain, const Decision& next, const AttemptReport& report) {
+  const auto asked = *chain.end.mirror;
   const auto& view = moment_->mirrors.view();
   auto& unavailable = moment_->protection.unavailable;
-  line.end.status_override = next.status;
-  if (report.hint.kind == ErrorHint::Kind::generation_low) note_behind(line, report);
+  chain.end.status_override = next.status;
+  if (report.hint.kind == ErrorHint::Kind::generation_low) note_behind(chain, report);
   if (next.unavailable > Micros{0}) unavailable.mark(asked, now(), next.unavailable);
   if (next.retry_after > Micros{0}) unavailable.mark_paused(asked, now(), next.retry_after);
   if (next.is_retry() && rules_.subject.follow_up) {  // only this mirror holds the cursor
     Candidates same;
     same.insert(asked);
-    line.memory.excluded = Candidates::first(view.picture.mirrors.size()) - same;
+    chain.memory.excluded = Candidates::first(view.picture.mirrors.size()) - same;
   }
   if (next.refresh) actions_.emplace_back(action::CheckMirrors{});
-  if (next.is_retry() && next.avoid) line.memory.avoided.insert(asked);
+  if (next.is_retry() && next.avoid) chain.memory.avoided.insert(asked);
   if (next.leave_zone)
-    line.memory.left_zones = line.memory.left_zones | zone_mates(view.picture, asked);
+    chain.memory.left_zones = chain.memory.left_zones | zone_mates(view.picture, asked);
   if (next.prefer == Decision::Prefer::newest_behind)
-    line.upcoming.wanted = newest_behind(line.memory, view, asked);
-  if (next.prefer == Decision::Prefer::primary) line.upcoming.wanted = view.primary;
+    chain.upcoming.wanted = newest_behind(chain.memory, view, asked);
+  if (next.prefer == Decision::Prefer::primary) chain.upcoming.wanted = view.primary;
 }
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all
 /// requests of this shard that need as much (CO-034).
-void AttemptChains::note_behind(Line& line, const AttemptReport& report) {
-  const auto asked = *line.end.mirror;
-  line.memory.behind.insert(asked);
-  line.memory.generations.add(asked, report.generation);
+void AttemptChains::note_behind(AttemptChain& chain, const AttemptReport& report) {
+  const auto asked = *chain.end.mirror;
+  chain.memory.behind.insert(asked);
+  chain.memory.generations.add(asked, report.generation);
   if (!rules_.min_generation) return;
   const auto wanted = *rules_.min_generation;
   const bool told = report.generation && *report.generation < wanted;
@@ -244,25 +244,25 @@ void AttemptChains::note_behind(Line& line, const AttemptReport& report) {
                                   now() + rules_.retry->behind_mark);
 }
 
-void AttemptChains::add_failed(const Line& line, std::string why) {
-  const auto place = std::ranges::upper_bound(failed_, line.order, {}, &FailedAttempt::line);
-  failed_.insert(place, {line.order, *line.end.mirror, std::move(why)});
+void AttemptChains::add_failed(const AttemptChain& chain, std::string why) {
+  const auto place = std::ranges::upper_bound(failed_, chain.order, {}, &FailedAttempt::chain);
+  failed_.insert(place, {chain.order, *chain.end.mirror, std::move(why)});
 }
 
 /// Asks the retry budget. The retry counts from now on, since queued retries are future load.
-void AttemptChains::retry(Line& line, const Decision& next) {
-  line.upcoming.decision = next;
-  line.retry_permit.reset();
-  line.memory.among = {};
-  line.after_timeout = line.after_timeout || next.paid;
-  if (next.avoid && next.pause == Micros{0} && !line.upcoming.wanted) return ask_elsewhere(line);
-  if (acquire_retry_permit(line, RetryBudget::For::other))
-    return on_budget_decision(line, true, {});
-  if (line.upcoming.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
-  return_token(line.upcoming.decision);
-  line.upcoming.decision.pause = {};  // it is meant for the mirror that was asked
-  line.memory.avoided.insert(*line.end.mirror);
-  ask_elsewhere(line);
+void AttemptChains::retry(AttemptChain& chain, const Decision& next) {
+  chain.upcoming.decision = next;
+  chain.retry_permit.reset();
+  chain.memory.among = {};
+  chain.after_timeout = chain.after_timeout || next.paid;
+  if (next.avoid && next.pause == Micros{0} && !chain.upcoming.wanted) return ask_elsewhere(chain);
+  if (acquire_retry_permit(chain, RetryBudget::For::other))
+    return on_budget_decision(chain, true, {});
+  if (chain.upcoming.wanted || !has_proven(chain)) return refuse_retry(chain, kUsedUp);
+  return_token(chain.upcoming.decision);
+  chain.upcoming.decision.pause = {};  // it is meant for the mirror that was asked
+  chain.memory.avoided.insert(*chain.end.mirror);
+  ask_elsewhere(chain);
 }
 
 Candidates AttemptChains::in_race() const {
@@ -272,118 +272,126 @@ Candidates AttemptChains::in_race() const {
 }
 
 /// Whether the request may ask a mirror that works and that it has not tried.
-bool AttemptChains::has_proven(const Line& line) const {
+bool AttemptChains::has_proven(const AttemptChain& chain) const {
   if (!rules_.reads() || rules_.subject.follow_up) return false;
-  return !(choice(line).untried() & standings_in(*moment_).proven).empty();
+  return !(choice(chain).untried() & standings_in(*moment_).proven).empty();
 }
 
-bool AttemptChains::acquire_retry_permit(Line& line, RetryBudget::For what) {
+bool AttemptChains::acquire_retry_permit(AttemptChain& chain, RetryBudget::For what) {
   auto& budget = moment_->protection.budget;
-  line.borrows = line.borrows || budget.may_borrow();
-  if (auto taken = budget.take(what, line.borrows)) line.retry_permit.emplace(*std::move(taken));
-  return line.retry_permit.has_value();
+  chain.borrows = chain.borrows || budget.may_borrow();
+  if (auto taken = budget.take(what, chain.borrows)) chain.retry_permit.emplace(*std::move(taken));
+  return chain.retry_permit.has_value();
+}
+
+void AttemptChains::retry_elsewhere(AttemptChain& chain) {
+  chain.upcoming.decision = {.final = Final::no, .reason = chain.upcoming.reason};
+  ask_elsewhere(chain);
 }
 
 /// Retries at once, at any untried mirror (docs/decisions/012).
-void AttemptChains::ask_elsewhere(Line& line) {
+void AttemptChains::ask_elsewhere(AttemptChain& chain) {
   const auto& budget = moment_->protection.budget;
   using On = RetryTarget::On;
   for (;;) {
-    line.memory.among = {};
-    const auto choice = this->choice(line);
+    chain.memory.among = {};
+    const auto choice = this->choice(chain);
     const auto untried = choice.untried_levels();
     if (untried.size() == 0)
-      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::other), kUsedUp);
+      return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::other),
+                                kUsedUp);
     const auto avoided = choice.criteria_now().avoided;
     const auto target = retry_target(untried, avoided, standings_in(*moment_), budget.saved() > 0);
     const auto by_itself = untried.first_of(untried.all() - avoided);
-    if (target.among != by_itself) line.memory.among = target.among;
-    if (line.upcoming.decision.paid)
-      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::untried),
+    if (target.among != by_itself) chain.memory.among = target.among;
+    if (chain.upcoming.decision.paid)
+      return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::untried),
                                 kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
-      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::proven),
+      return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::proven),
                                 kSwitchedOff);
-    const bool broke = budget.saved() == 0 && !line.borrows;
-    if (target.on == On::budget && (broke ? !repayment_to_come(line) : budget.can_start_another()))
-      return on_budget_decision(line, acquire_retry_permit(line, RetryBudget::For::untried),
+    const bool broke = budget.saved() == 0 && !chain.borrows;
+    if (target.on == On::budget && (broke ? !repayment_to_come(chain) : budget.can_start_another()))
+      return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::untried),
                                 kNoneWorks);
-    if (!wait_for_health(line)) return;
+    if (!wait_for_health(chain)) return;
   }
 }
 
 /// Two faults in a short time: the mirrors that failed first may work again. The retries that the
 /// budget could pay for will show it, and return what they took.
-bool AttemptChains::repayment_to_come(Line& line) {
+bool AttemptChains::repayment_to_come(AttemptChain& chain) {
   const auto& budget = moment_->protection.budget;
-  if (!line.wait.losses_before) line.wait.losses_before = budget.losses();
-  return budget.may_be_repaid(*line.wait.losses_before);
+  if (!chain.losses_before) chain.losses_before = budget.losses();
+  return budget.may_be_repaid(*chain.losses_before);
 }
 
 /// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
 /// check again at once, because that may have happened before this wait was registered.
-bool AttemptChains::wait_for_health(Line& line) {
-  if (!line.wait.health_wait) {
-    line.wait.health_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
-    if (line.wait.health_wait->before() < rules_.max_waiting_selections) {
+bool AttemptChains::wait_for_health(AttemptChain& chain) {
+  auto* const waits = std::get_if<chain_state::WaitsForHealth>(&chain.state);
+  if (waits == nullptr) {
+    const auto& begun = chain.state.emplace<chain_state::WaitsForHealth>(
+        moment_->protection.standings, *rules_.waiting_selections);
+    if (begun.counted.before() < rules_.max_waiting_selections) {
       count(Count::retries_waited);
       return true;
     }
-    refuse_retry(line, "retry refused: too many requests wait already (max_waiting_selections)");
+    refuse_retry(chain, "retry refused: too many requests wait already (max_waiting_selections)");
     return false;
   }
   if (now() >= rules_.deadline) {
-    refuse_retry(line, "retry refused: the deadline came before it was known which mirrors work");
+    refuse_retry(chain, "retry refused: the deadline came before it was known which mirrors work");
     return false;
   }
-  line.state = State::waits_for_health;
-  line.wait.until = std::min(rules_.deadline, now() + kRecheck);
+  waits->until = std::min(rules_.deadline, now() + kRecheck);
   return false;
 }
 
-void AttemptChains::on_budget_decision(Line& line, bool may, std::string_view why_not) {
-  line.wait.health_wait.reset();
-  line.wait.losses_before.reset();
-  if (!may) return refuse_retry(line, why_not);
+void AttemptChains::on_budget_decision(AttemptChain& chain, bool may, std::string_view why_not) {
+  if (chain.is<chain_state::WaitsForHealth>()) chain.state = chain_state::Asks{};
+  chain.losses_before.reset();
+  if (!may) return refuse_retry(chain, why_not);
   if (over_) {
-    return_token(line.upcoming.decision);
-    return end_line(line);
+    return_token(chain.upcoming.decision);
+    return end_chain(chain);
   }
-  continue_retry(line);
+  continue_retry(chain);
 }
 
-/// Ends the line, and says which mirrors it has not asked.
-void AttemptChains::refuse_retry(Line& line, std::string_view why) {
-  return_token(line.upcoming.decision);
+/// Ends the chain, and says which mirrors it has not asked.
+void AttemptChains::refuse_retry(AttemptChain& chain, std::string_view why) {
+  return_token(chain.upcoming.decision);
   count(Count::retries_refused);
-  line.memory.among = {};
-  const auto choice = this->choice(line);
+  chain.memory.among = {};
+  const auto choice = this->choice(chain);
   auto criteria = choice.criteria_now();
-  criteria.objections[AvoidReason::tried] = line.memory.tried;
+  criteria.objections[AvoidReason::tried] = chain.memory.tried;
   criteria.objections[AvoidReason::unpaid] = choice.untried();
-  criteria.excluded = criteria.excluded | line.memory.tried | choice.untried();
-  moment_->mirrors.retry_refused(criteria, why);
-  end_line(line);
+  criteria.excluded = criteria.excluded | chain.memory.tried | choice.untried();
+  log({.what = action::Log::What::retry_refused,
+       .why = std::string(why),
+       .excluded = std::make_shared<const SelectionCriteria>(criteria)});
+  end_chain(chain);
 }
 
-void AttemptChains::continue_retry(Line& line) {
-  line.upcoming.reason = line.upcoming.decision.reason;
-  line.upcoming.pause = line.upcoming.decision.pause;
-  if (line.upcoming.pause == Micros{0}) return make_retry(line);
-  line.state = State::pauses;
-  line.wait.until = now() + line.upcoming.pause;
+void AttemptChains::continue_retry(AttemptChain& chain) {
+  chain.upcoming.reason = chain.upcoming.decision.reason;
+  chain.upcoming.pause = chain.upcoming.decision.pause;
+  if (chain.upcoming.pause == Micros{0}) return make_retry(chain);
+  chain.state = chain_state::Pauses{now() + chain.upcoming.pause};
 }
 
-void AttemptChains::make_retry(Line& line) {
+void AttemptChains::make_retry(AttemptChain& chain) {
   count(Count::retries);
   if (std::exchange(rejected_, false)) {
-    line.memory.avoided = line.memory.tried;
-    line.state = State::ended;
+    chain.memory.avoided = chain.memory.tried;
+    chain.state = chain_state::Ended{};
     restarts_ = true;
     return;
   }
-  if (const auto as = counted_as(line.upcoming.decision.reason)) count(*as);
-  select(line);
+  if (const auto as = counted_as(chain.upcoming.decision.reason)) count(*as);
+  select(chain);
 }
 
 }  // namespace karmad

@@ -13,91 +13,94 @@ AttemptChains::AttemptChains(const ShardRules& rules)
   main_.retries = main_.waits = true;
 }
 
-/// Starts the next attempt of a line, or waits for a mirror, or ends the line.
-void AttemptChains::select(Line& line) {
-  line.state = State::asks;
-  if (over_) return end_line(line);
-  if (const auto pick = select_now(line)) return send(line, *pick);
-  if (line.waits && !line.end.refused) return wait_for_slot(line);
-  if (rules_.needed() != nullptr && !line.end.refused)
-    moment_->mirrors.selection_failed("no other mirror is suitable at once");
-  end_line(line);
+AttemptChain& AttemptChains::add(std::unique_ptr<AttemptChain> chain) {
+  const auto slot = chain->slot;
+  if (slot > others_.size()) others_.emplace_back();
+  return *(others_[slot - 1] = std::move(chain));
 }
 
-std::optional<Pick> AttemptChains::select_now(Line& line) {
+void AttemptChains::select(AttemptChain& chain) {
+  chain.state = chain_state::Asks{};
+  if (over_) return end_chain(chain);
+  if (const auto pick = select_now(chain)) return send(chain, *pick);
+  if (chain.waits && !chain.end.refused) return wait_for_slot(chain);
+  if (rules_.needed() != nullptr && !chain.end.refused)
+    log_failure("no other mirror is suitable at once");
+  end_chain(chain);
+}
+
+std::optional<Pick> AttemptChains::select_now(AttemptChain& chain) {
   auto& mirrors = moment_->mirrors;
   const auto longest = rules_.selection_timeout;
-  if (!line.selection_left && longest > Micros{0}) line.selection_left = longest;
-  if (const auto wanted = std::exchange(line.upcoming.wanted, std::nullopt);
+  if (!chain.selection_left && longest > Micros{0}) chain.selection_left = longest;
+  if (const auto wanted = std::exchange(chain.upcoming.wanted, std::nullopt);
       wanted && mirrors.try_take_slot(*wanted)) {
     Candidates only;
     only.insert(*wanted);
     return Pick{.mirror = *wanted, .suitable = only, .acceptable = only};
   }
   if (const auto* need = rules_.needed(); need != nullptr) {
-    mirrors.selection_started();
-    line.end.refused = refusal_of(*need, rules_.any_takes_updates, mirrors.view());
-    if (line.end.refused) {
-      mirrors.selection_failed(line.end.refused->reason);
+    log({.what = action::Log::What::selection_started});
+    chain.end.refused = refusal_of(*need, rules_.any_takes_updates, mirrors.view());
+    if (chain.end.refused) {
+      log_failure(chain.end.refused->reason);
       return std::nullopt;
     }
   }
-  const auto choice = this->choice(line);
-  const bool may_probe = !rules_.subject.follow_up && line.memory.among.empty();
-  if (line.upcoming.reason == AttemptReason::initial && may_probe)
+  const auto choice = this->choice(chain);
+  const bool may_probe = !rules_.subject.follow_up && chain.memory.among.empty();
+  if (chain.upcoming.reason == AttemptReason::initial && may_probe)
     if (auto probed = choice.probe()) return probed;
   return choice.choose(choice.criteria_now());
 }
 
 /// Sends the attempt; the slot of the pick is taken.
-void AttemptChains::send(Line& line, const Pick& pick) {
+void AttemptChains::send(AttemptChain& chain, const Pick& pick) {
   const auto mirror = pick.mirror;
-  actions_.emplace_back(action::Send{.slot = line.slot,
+  actions_.emplace_back(action::Send{.slot = chain.slot,
                                      .pick = pick,
-                                     .connect_timeout = time_to_connect(line, mirror),
-                                     .reason = line.upcoming.reason,
-                                     .pause = line.upcoming.pause,
-                                     .number = line.attempts});
-  line.state = State::asks;
-  line.memory.tried.insert(mirror);
-  line.end.mirror = mirror;
-  line.end.slot = line.slot;
-  line.under_way.emplace(moment_->protection.standings, mirror);
-  ++line.attempts;
+                                     .connect_timeout = time_to_connect(chain, mirror),
+                                     .reason = chain.upcoming.reason,
+                                     .pause = chain.upcoming.pause,
+                                     .number = chain.attempts});
+  leave_wait(chain);
+  chain.state = chain_state::Asks{};
+  chain.memory.tried.insert(mirror);
+  chain.end.mirror = mirror;
+  chain.end.slot = chain.slot;
+  chain.under_way.emplace(moment_->protection.standings, mirror);
+  ++chain.attempts;
 }
 
-/// Limits connecting to what the line's earlier waits and connects have left (SS-111). Keeps half
+/// Limits connecting to what the chain's earlier waits and connects have left (SS-111). Keeps half
 /// of it for a further mirror if there is one; a minimum is always left.
-Micros AttemptChains::time_to_connect(const Line& line, std::size_t mirror) const {
+Micros AttemptChains::time_to_connect(const AttemptChain& chain, std::size_t mirror) const {
   const auto longest = rules_.connect_timeout;
-  if (!line.selection_left || *line.selection_left / 2 >= longest) return longest;
+  if (!chain.selection_left || *chain.selection_left / 2 >= longest) return longest;
   Candidates chosen;
   chosen.insert(mirror);
-  const bool others = line.retries && !(choice(line).untried() - chosen).empty();
-  const auto left = others ? *line.selection_left / 2 : *line.selection_left;
+  const bool others = chain.retries && !(choice(chain).untried() - chosen).empty();
+  const auto left = others ? *chain.selection_left / 2 : *chain.selection_left;
   return std::min(longest, std::max(left, Deadlines::kTick));
 }
 
-void AttemptChains::end_line(Line& line) {
-  end_slot_wait(line);
-  line.wait.selection_wait.reset();
-  line.wait.health_wait.reset();
-  line.retry_permit.reset();
-  line.state = State::ended;
+void AttemptChains::end_chain(AttemptChain& chain) {
+  leave_wait(chain);
+  chain.retry_permit.reset();
+  chain.state = chain_state::Ended{};
 }
 
 /// An attempt in progress ends when its end is reported; a wait ends at once.
-void AttemptChains::break_off(Line& line, bool lost_race) {
-  if (line.ended() || line.cancelled) return;
-  line.cancelled = line.state == State::asks;
-  if (!line.cancelled) {
+void AttemptChains::break_off(AttemptChain& chain, bool lost_race) {
+  if (chain.ended() || chain.cancelled) return;
+  chain.cancelled = chain.is<chain_state::Asks>();
+  if (!chain.cancelled) {
     const bool selects =
-        line.state == State::waits_for_mirror || line.state == State::waits_for_slot;
-    if (selects && rules_.needed() != nullptr)
-      moment_->mirrors.selection_failed("the query is over");
-    return end_line(line);
+        chain.is<chain_state::WaitsForMirror>() || chain.is<chain_state::WaitsForSlot>();
+    if (selects && rules_.needed() != nullptr) log_failure("the query is over");
+    return end_chain(chain);
   }
-  actions_.emplace_back(action::Cancel{line.slot, lost_race});
+  actions_.emplace_back(action::Cancel{chain.slot, lost_race});
 }
 
 void AttemptChains::break_off_all() {
@@ -111,12 +114,26 @@ bool AttemptChains::all_ended() const {
          std::ranges::all_of(others_, [](const auto& other) { return other->ended(); });
 }
 
-/// Makes the line's end and reply those of the request.
-void AttemptChains::take_over(const Line& line) {
-  const bool timed_out = main_.end.timed_out || line.end.timed_out;
-  const bool plan_again = main_.end.plan_again || line.end.plan_again;
+void AttemptChains::pass_permit_to(AttemptChain& chain) {
+  if (!main_.retry_permit) return;
+  chain.retry_permit.emplace(*std::move(main_.retry_permit));
+  main_.retry_permit.reset();
+}
+
+void AttemptChains::learn_from(const AttemptChain& chain) {
+  auto& memory = main_.memory;
+  memory.tried = memory.tried | chain.memory.tried;
+  memory.behind = memory.behind | chain.memory.behind;
+  for (const auto& mark : chain.memory.marked_unreachable)
+    if (!std::ranges::count(memory.marked_unreachable, mark))
+      memory.marked_unreachable.push_back(mark);
+}
+
+void AttemptChains::take_over(const AttemptChain& chain) {
+  const bool timed_out = main_.end.timed_out || chain.end.timed_out;
+  const bool plan_again = main_.end.plan_again || chain.end.plan_again;
   const auto selection_left = main_.end.selection_left;
-  main_.end = line.end;
+  main_.end = chain.end;
   main_.end.timed_out = timed_out;
   main_.end.plan_again = plan_again;
   main_.end.selection_left = selection_left;
@@ -127,171 +144,171 @@ void AttemptChains::take_over(const Line& line) {
 
 /// Called after news, or when the time of a wait has come.
 void AttemptChains::proceed_waits(bool news) {
-  const auto proceed_line = [&](Line& line) {
-    const bool due = now() >= line.wait.until;
-    switch (line.state) {
-      case State::waits_for_mirror:
-        if (news || due) select_again(line);
-        break;
-      case State::waits_for_slot:
-        if (news || due) select_for_slot(line);
-        break;
-      case State::waits_for_health:
-        if (news || due) ask_elsewhere(line);
-        break;
-      case State::pauses:
-        if (due) make_retry(line);
-        break;
-      default:
-        break;
-    }
-  };
-  proceed_line(main_);
-  for (std::size_t i = 0; i < others_.size(); ++i) proceed_line(*others_[i]);
+  const auto proceed_chain =
+      [&](AttemptChain& chain) {  // each step may replace the state that it was in
+        const auto is_due = [&](TimePoint until) { return now() >= until; };
+        if (const auto* mirror = std::get_if<chain_state::WaitsForMirror>(&chain.state)) {
+          if (news || is_due(mirror->until)) select_again(chain);
+        } else if (chain.is<chain_state::WaitsForSlot>()) {
+          if (news || is_due(rules_.deadline)) select_for_slot(chain);
+        } else if (const auto* health = std::get_if<chain_state::WaitsForHealth>(&chain.state)) {
+          if (news || is_due(health->until)) ask_elsewhere(chain);
+        } else if (const auto* pause = std::get_if<chain_state::Pauses>(&chain.state)) {
+          if (is_due(pause->until)) make_retry(chain);
+        }
+      };
+  proceed_chain(main_);
+  for (std::size_t i = 0; i < others_.size(); ++i) proceed_chain(*others_[i]);
 }
 
 /// If all suitable mirrors are full, waits for a slot.
-void AttemptChains::wait_for_slot(Line& line) {
-  const auto full = choice(line).all_full();
-  if (full.empty()) return wait_for_mirror(line);
+void AttemptChains::wait_for_slot(AttemptChain& chain) {
+  const auto full = choice(chain).all_full();
+  if (full.empty()) return wait_for_mirror(chain);
   auto& queue = moment_->mirrors.wait_queue();
   const auto most = moment_->mirrors.longest_queue();
-  line.wait.slot_wait.emplace(queue.waiting);
-  line.wait.slot_wait_began = now();
-  if (line.wait.slot_wait->before() >= most) {
-    line.wait.slot_wait.reset();
-    return refuse_slot(line, all_mirrors_full(most));
-  }
+  Waiting counted(queue.waiting);
+  if (counted.before() >= most) return refuse_slot(chain, all_mirrors_full(most));
   count(Count::slots_waited);
   queue.waited.fetch_add(1, std::memory_order_relaxed);
-  line.wait.slots = full;
-  line.wait.until = rules_.deadline;
-  line.state = State::waits_for_slot;
-  if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
+  auto for_mirror = leave_wait(chain);
+  chain.state = chain_state::WaitsForSlot{.counted = std::move(counted),
+                                          .for_mirror = std::move(for_mirror),
+                                          .since = now(),
+                                          .slots = full};
+  if (now() >= rules_.deadline) refuse_slot(chain, no_slot_in_time());
 }
 
-void AttemptChains::refuse_slot(Line& line, Refusal refusal) {
-  end_slot_wait(line);
+void AttemptChains::refuse_slot(AttemptChain& chain, Refusal refusal) {
   count(Count::slots_refused);
   moment_->mirrors.wait_queue().refused.fetch_add(1, std::memory_order_relaxed);
-  line.end.refused = std::move(refusal);
-  give_up_selection(line);
+  chain.end.refused = std::move(refusal);
+  give_up_selection(chain);
 }
 
-void AttemptChains::select_for_slot(Line& line) {
-  line.wait.slots = choice(line).suitable_if_free();
-  if (line.wait.slots.empty()) {
-    end_slot_wait(line);
-    return wait_for_mirror(line);
-  }
-  if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
+void AttemptChains::select_for_slot(AttemptChain& chain) {
+  auto& slots = std::get<chain_state::WaitsForSlot>(chain.state).slots;
+  slots = choice(chain).suitable_if_free();
+  if (slots.empty()) return wait_for_mirror(chain);
+  if (now() >= rules_.deadline) refuse_slot(chain, no_slot_in_time());
 }
 
 void AttemptChains::slot_freed(std::size_t mirror) {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
-    auto& line = this->line(slot);
-    if (line.state != State::waits_for_slot) continue;
-    line.wait.slots = choice(line).suitable_if_free();
-    if (!line.wait.slots.contains(mirror)) return select_for_slot(line);
-    const auto from = line.wait.slots;
-    end_slot_wait(line);
-    line.wait.selection_wait.reset();
-    return send(line, {.mirror = mirror, .suitable = from, .acceptable = from});
+    auto& chain = this->chain(slot);
+    if (!chain.is<chain_state::WaitsForSlot>()) continue;
+    const auto from = choice(chain).suitable_if_free();
+    if (!from.contains(mirror)) return select_for_slot(chain);
+    return send(chain, {.mirror = mirror, .suitable = from, .acceptable = from});
   }
 }
 
-/// Ends the wait and counts its duration.
-void AttemptChains::end_slot_wait(Line& line) {
-  if (!line.wait.slot_wait) return;
-  const auto waited = std::chrono::duration_cast<Micros>(now() - line.wait.slot_wait_began).count();
-  const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
-  moment_->counters.add(Count::slots_wait_us, micros);
-  moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
-  line.wait.slot_wait.reset();
-  line.state = State::asks;
+/// The chain waits no more for a slot, whose duration is counted, or for a mirror: that wait is
+/// returned, for a chain that goes on with it.
+std::optional<Waiting> AttemptChains::leave_wait(AttemptChain& chain) {
+  std::optional<Waiting> for_mirror;
+  if (auto* const mirror = std::get_if<chain_state::WaitsForMirror>(&chain.state)) {
+    for_mirror = std::move(mirror->counted);
+  } else if (auto* const slot = std::get_if<chain_state::WaitsForSlot>(&chain.state)) {
+    const auto waited = std::chrono::duration_cast<Micros>(now() - slot->since).count();
+    const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
+    moment_->counters.add(Count::slots_wait_us, micros);
+    moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
+    for_mirror = std::move(slot->for_mirror);
+    chain.state = chain_state::Asks{};
+  }
+  return for_mirror;
 }
 
-TimePoint AttemptChains::selection_end(const Line& line) const {
-  return std::min(rules_.deadline, now() + line.selection_left.value_or(Micros{0}));
+TimePoint AttemptChains::selection_end(const AttemptChain& chain) const {
+  return std::min(rules_.deadline, now() + chain.selection_left.value_or(Micros{0}));
 }
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
-void AttemptChains::wait_for_mirror(Line& line) {
+void AttemptChains::wait_for_mirror(AttemptChain& chain) {
+  auto counted = leave_wait(chain);
   if (auto why = moment_->mirrors.absent()) {
-    line.end.refused = no_mirror_found(*std::move(why));
-    return give_up_selection(line);
+    chain.end.refused = no_mirror_found(*std::move(why));
+    return give_up_selection(chain);
   }
-  if (choice(line).all_out_of_service()) {
-    line.end.refused = all_out_of_service();
-    return give_up_selection(line);
+  if (choice(chain).all_out_of_service()) {
+    chain.end.refused = all_out_of_service();
+    return give_up_selection(chain);
   }
-  if (line.wait.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
+  if (counted) return wait_for_change(chain, *std::move(counted));
   auto& mirrors = moment_->mirrors;
-  if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
-  line.wait.selection_wait.emplace(*rules_.waiting_selections);
-  if (line.wait.selection_wait->before() >= rules_.max_waiting_selections) {
-    line.end.refused = too_many_waiting(rules_.max_waiting_selections);
+  if (selection_end(chain) <= now() || !mirrors.pinged()) return give_up_selection(chain);
+  counted.emplace(*rules_.waiting_selections);
+  if (counted->before() >= rules_.max_waiting_selections) {
+    chain.end.refused = too_many_waiting(rules_.max_waiting_selections);
     count(Count::selections_refused);
-    return give_up_selection(line);
+    return give_up_selection(chain);
   }
   count(Count::selections_waited);
-  mirrors.selection_waits(std::chrono::duration_cast<Micros>(selection_end(line) - now()));
-  wait_for_change(line);
+  log({.what = action::Log::What::selection_waits,
+       .remaining = std::chrono::duration_cast<Micros>(selection_end(chain) - now())});
+  wait_for_change(chain, *std::move(counted));
 }
 
-void AttemptChains::wait_for_change(Line& line) {
-  const auto end = selection_end(line);
-  if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
+void AttemptChains::wait_for_change(AttemptChain& chain, Waiting counted) {
+  const auto end = selection_end(chain);
+  if (end <= now() || moment_->mirrors.closed()) return give_up_selection(chain);
   actions_.emplace_back(action::CheckMirrors{});
-  line.state = State::waits_for_mirror;
-  line.wait.since = now();
-  line.wait.until = std::min(end, now() + kRecheck);
+  chain.state = chain_state::WaitsForMirror{
+      .counted = std::move(counted), .since = now(), .until = std::min(end, now() + kRecheck)};
 }
 
-void AttemptChains::select_again(Line& line) {
-  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.wait.since);
+void AttemptChains::select_again(AttemptChain& chain) {
+  const auto since = std::get<chain_state::WaitsForMirror>(chain.state).since;
+  *chain.selection_left -= std::chrono::duration_cast<Micros>(now() - since);
   if (const auto* need = rules_.needed())
-    line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
-  if (line.end.refused) return give_up_selection(line);
-  const auto choice = this->choice(line);
-  if (const auto pick = choice.choose(choice.criteria_now())) {
-    line.wait.selection_wait.reset();
-    return send(line, *pick);
-  }
-  wait_for_slot(line);
+    chain.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
+  if (chain.end.refused) return give_up_selection(chain);
+  const auto choice = this->choice(chain);
+  if (const auto pick = choice.choose(choice.criteria_now())) return send(chain, *pick);
+  wait_for_slot(chain);
 }
 
-/// No suitable mirror in time: sets the refusal and ends the line.
-void AttemptChains::give_up_selection(Line& line) {
+/// No suitable mirror in time: sets the refusal and ends the chain.
+void AttemptChains::give_up_selection(AttemptChain& chain) {
   auto& mirrors = moment_->mirrors;
-  auto& refused = line.end.refused;
+  auto& refused = chain.end.refused;
   if (!refused && mirrors.closed()) {
     refused = configuration_changed();
     // What waits here can be sent: the query goes on with the mirrors of the new configuration, and
     // waits for them as long as it would have waited for these.
-    const bool has_time = !line.selection_left || selection_end(line) > now();
+    const bool has_time = !chain.selection_left || selection_end(chain) > now();
     if (has_time && now() < rules_.deadline) {
-      line.end.plan_again = main_.end.plan_again = true;
-      main_.end.selection_left = line.selection_left;
+      chain.end.plan_again = main_.end.plan_again = true;
+      main_.end.selection_left = chain.selection_left;
     }
   }
   if (!refused) {
     refused = nothing_suitable(*rules_.need, mirrors);
     count(Count::selections_failed);
   }
-  mirrors.selection_failed(refused->reason);
+  log_failure(refused->reason);
   // Earlier failures are more informative than the lack of a further mirror (BP-063).
-  if (line.attempts > 0) refused.reset();
-  end_line(line);
+  if (chain.attempts > 0) refused.reset();
+  end_chain(chain);
 }
 
-/// Adds the earliest of all waits of the lines.
+/// Adds the earliest of all waits of the chains.
 void AttemptChains::add_waits(action::Wait& wait) const {
-  const auto add = [&](const Line& line) {
-    if (line.ended() || line.state == State::asks) return;
-    wait.end_by(line.wait.until);
-    wait.news = wait.news || line.state != State::pauses;
-    if (line.state == State::waits_for_slot) wait.slots = line.wait.slots;
+  const auto add = [&](const AttemptChain& chain) {
+    if (const auto* mirror = std::get_if<chain_state::WaitsForMirror>(&chain.state)) {
+      wait.end_by(mirror->until);
+    } else if (const auto* slot = std::get_if<chain_state::WaitsForSlot>(&chain.state)) {
+      wait.end_by(rules_.deadline);
+      wait.slots = slot->slots;
+    } else if (const auto* health = std::get_if<chain_state::WaitsForHealth>(&chain.state)) {
+      wait.end_by(health->until);
+    } else {
+      if (const auto* pause = std::get_if<chain_state::Pauses>(&chain.state))
+        wait.end_by(pause->until);
+      return;
+    }
+    wait.news = true;
   };
   add(main_);
   for (const auto& other : others_) add(*other);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "balancer/selection/mirror_choice.hpp"
@@ -13,19 +15,26 @@
 
 namespace karmad {
 
-/// Increments a counter of waiting requests while it lives.
+/// Increments a counter of waiting requests while it lives, or what it was moved to.
 class Waiting {
  public:
   explicit Waiting(std::atomic<std::uint32_t>& count)
-      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
+      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(&count) {}
+  Waiting(Waiting&& other) noexcept
+      : before_(other.before_), count_(std::exchange(other.count_, nullptr)) {}
+  Waiting& operator=(Waiting&& other) noexcept {
+    std::swap(before_, other.before_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~Waiting() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
   std::uint32_t before() const { return before_; }
 
  private:
   std::uint32_t before_;
-  std::atomic<std::uint32_t>& count_;
+  std::atomic<std::uint32_t>* count_;
 };
 
 /// A wait for news of the mirrors' standings; registered while it lives.
@@ -45,7 +54,7 @@ class HealthWait {
   Waiting waiting_;
 };
 
-/// What is decided of the next attempt of a line.
+/// What is decided of the next attempt of a chain.
 struct NextAttempt {
   AttemptReason reason = AttemptReason::initial;
   std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
@@ -53,37 +62,46 @@ struct NextAttempt {
   Decision decision;                  ///< that waits for consent
 };
 
-/// What a line waits for.
-struct ChainWait {
-  TimePoint until{};  ///< checked again then, even without news
+/// The states of a chain, each with what lives only in it.
+namespace chain_state {
+struct Ended {};
+struct Asks {};  ///< an attempt is in progress
+struct WaitsForMirror {
+  Waiting counted;
   TimePoint since{};
-  Candidates slots;
-  std::optional<Waiting> selection_wait;
-  std::optional<Waiting> slot_wait;
-  TimePoint slot_wait_began{};
-  std::optional<HealthWait> health_wait;
-  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
+  TimePoint until{};  ///< checked again then, even without news
 };
+struct WaitsForSlot {
+  Waiting counted;
+  std::optional<Waiting> for_mirror;  ///< it waited for a mirror before
+  TimePoint since{};
+  Candidates slots;  ///< at any of these mirrors
+};
+/// An attempt of another request will show which mirrors work.
+struct WaitsForHealth {
+  WaitsForHealth(SetHealth& standings, std::atomic<std::uint32_t>& waiting)
+      : counted(standings, waiting) {}
+  HealthWait counted;
+  TimePoint until{};
+};
+struct Pauses {
+  TimePoint until{};
+};
+}  // namespace chain_state
+using ChainState =
+    std::variant<chain_state::Ended, chain_state::Asks, chain_state::WaitsForMirror,
+                 chain_state::WaitsForSlot, chain_state::WaitsForHealth, chain_state::Pauses>;
 
 /// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
 /// one mirror of a quorum read.
 struct AttemptChain {
-  enum class State : std::uint8_t {
-    ended,
-    asks,  ///< an attempt is in progress
-    waits_for_mirror,
-    waits_for_slot,
-    waits_for_health,  ///< an attempt of another request will show which mirrors work
-    pauses,
-  };
-
   AttemptChain() {}  // NOLINT: with `= default` it would be filled with zeros first
   AttemptChain(const AttemptChain&) = delete;
   AttemptChain& operator=(const AttemptChain&) = delete;
 
   std::size_t slot = 0;
-  std::size_t order = 0;  ///< order in which lines started
-  State state = State::ended;
+  std::size_t order = 0;  ///< order in which chains started
+  ChainState state;
   bool retries = false;        ///< false: makes one attempt
   bool waits = false;          ///< waits for a suitable mirror
   bool cancelled = false;      ///< its attempt is being cancelled
@@ -102,94 +120,136 @@ struct AttemptChain {
   unsigned attempts = 0;
 
   NextAttempt upcoming;
-  ChainWait wait;  ///< while it waits or pauses
+  std::optional<std::uint64_t> losses_before;  ///< of the budget, when it could pay no more
 
-  bool ended() const { return state == State::ended; }
+  template <class State>
+  bool is() const {
+    return std::holds_alternative<State>(state);
+  }
+  bool ended() const { return is<chain_state::Ended>(); }
 };
 
-/// All lines of a shard request: selection, retries, pauses and waits. The derived class decides
-/// what they are for (one line, a race, a quorum). Slot 0 is the first line; its end becomes the
-/// request's.
+/// All chains of a shard request: selection, retries, pauses and waits. What they are for is
+/// decided by others: the request itself for one chain or a race, QuorumRead for a quorum. Slot 0
+/// is the first chain; its end becomes the request's.
 class AttemptChains {
- protected:
-  friend class QuorumRead;
-  using Line = AttemptChain;
-  using State = AttemptChain::State;
-
+ public:
   explicit AttemptChains(const ShardRules& rules);
   AttemptChains(const AttemptChains&) = delete;
   AttemptChains& operator=(const AttemptChains&) = delete;
+
+  // What a race or a quorum read may do. Only while an event is handled.
+
+  /// Adds a chain in its slot; the former one there has ended. Slots follow each other.
+  AttemptChain& add(std::unique_ptr<AttemptChain> chain);
+  /// Starts the next attempt of a chain, or waits for a mirror, or ends the chain.
+  void select(AttemptChain& chain);
+  /// The same as a retry at once at a mirror that the chain has not tried, if the budget allows it.
+  void retry_elsewhere(AttemptChain& chain);
+  /// Makes the chain's end and reply those of the request.
+  void take_over(const AttemptChain& chain);
+  /// Takes over what the chain has learned of mirrors.
+  void learn_from(const AttemptChain& chain);
+  /// A mirror that the request asks again only if no other is suitable.
+  void avoid(std::size_t mirror) { main_.memory.avoided.insert(mirror); }
+  /// A chain asked no mirror: the request's refusal is the chain's.
+  void take_refusal(const AttemptChain& chain) { main_.end.refused = chain.end.refused; }
+  /// Ends the request with a refusal in place of its last failure.
+  void refuse(Refusal why) {
+    main_.end.outcome = Outcome::cancelled;
+    main_.end.refused = std::move(why);
+  }
+  /// The first further attempt pays with what the retry of the whole request has paid.
+  void pass_permit_to(AttemptChain& chain);
+  /// Counts an attempt beside the first ones in `max_attempts`; false: there may be no more.
+  bool may_ask_another() { return retries_.may_hedge(); }
+  /// Has the mirrors pinged soon for their generations.
+  void check_generations() { actions_.emplace_back(action::CheckMirrors{.generations = true}); }
+  void count(Count what) const { moment_->counters.add(what); }
+
+  const AttemptChain& first() const { return main_; }
+  std::size_t further() const { return others_.size(); }  ///< number of slots after the first
+  AttemptChain& chain(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
+  const AttemptChain& chain(std::size_t slot) const {
+    return slot == 0 ? main_ : *others_[slot - 1];
+  }
+  MirrorChoice choice(const AttemptChain& chain) const { return {rules_, chain.memory, *moment_}; }
+  TimePoint now() const { return moment_->now; }
+  /// Cancelled, or the query must be planned again.
+  bool is_over() const { return over_; }
+  const ShardRules& rules() const { return rules_; }
+  const ShardInputs& moment() const { return *moment_; }
+  const std::vector<FailedAttempt>& failed() const { return failed_; }
+
+ protected:
   ~AttemptChains() = default;
 
-  // One line (attempt_chains.cpp)
-  void select(Line& line);
-  void end_line(Line& line);
-  void break_off(Line& line, bool lost_race = false);
+  // One chain (attempt_chains.cpp)
+  void end_chain(AttemptChain& chain);
+  void break_off(AttemptChain& chain, bool lost_race = false);
   void break_off_all();
-  void take_over(const Line& line);
   bool all_ended() const;
 
   // The consequences of an attempt (after_attempt.cpp)
-  void attempt_ended(Line& line, AttemptReport& report);
+  void attempt_ended(AttemptChain& chain, AttemptReport& report);
   void reply_rejected(std::string why);
-  Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
+  Decision decide(const AttemptChain& chain, RetryLoop& retries, const AttemptReport& report,
                   const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
-  bool acquire_retry_permit(Line& line, RetryBudget::For what);
+  bool acquire_retry_permit(AttemptChain& chain, RetryBudget::For what);
 
   // Waits
   void proceed_waits(bool news);
   void slot_freed(std::size_t mirror);
   void add_waits(action::Wait& wait) const;
 
-  Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
-  const Line& line(std::size_t slot) const { return slot == 0 ? main_ : *others_[slot - 1]; }
-  MirrorChoice choice(const Line& line) const { return {rules_, line.memory, *moment_}; }
-  TimePoint now() const { return moment_->now; }
-  void count(Count what) const { moment_->counters.add(what); }
-
   const ShardRules& rules_;
   const ShardInputs* moment_ = nullptr;  ///< of the current event
   RetryLoop retries_;
-  Line main_;
-  std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
+  AttemptChain main_;
+  std::vector<std::unique_ptr<AttemptChain>>
+      others_;  ///< slots from 1: hedges, or the mirrors of a quorum
   std::vector<FailedAttempt> failed_;
-  boost::container::small_vector<ShardAction, 2> actions_;
+  boost::container::small_vector<ShardAction, 3> actions_;
   bool over_ = false;      ///< cancelled, or the query must be planned again
   bool rejected_ = false;  ///< a retry is prepared because the merge rejected the reply …
   bool restarts_ = false;  ///< … and may be made
 
  private:
-  std::optional<Pick> select_now(Line& line);
-  void send(Line& line, const Pick& pick);
-  Micros time_to_connect(const Line& line, std::size_t mirror) const;
+  void log(action::Log what) { actions_.emplace_back(std::move(what)); }
+  void log_failure(std::string why) {
+    log({.what = action::Log::What::selection_failed, .why = std::move(why)});
+  }
+  std::optional<Pick> select_now(AttemptChain& chain);
+  void send(AttemptChain& chain, const Pick& pick);
+  Micros time_to_connect(const AttemptChain& chain, std::size_t mirror) const;
 
-  void learn(Line& line, const AttemptReport& report);
-  Decision after_attempt(Line& line, const AttemptReport& report);
-  void apply(Line& line, const Decision& next, const AttemptReport& report);
-  void note_behind(Line& line, const AttemptReport& report);
-  void add_failed(const Line& line, std::string why);
-  void retry(Line& line, const Decision& next);
-  bool has_proven(const Line& line) const;
-  void ask_elsewhere(Line& line);
-  bool repayment_to_come(Line& line);
-  bool wait_for_health(Line& line);
+  void learn(AttemptChain& chain, const AttemptReport& report);
+  Decision after_attempt(AttemptChain& chain, const AttemptReport& report);
+  void apply(AttemptChain& chain, const Decision& next, const AttemptReport& report);
+  void note_behind(AttemptChain& chain, const AttemptReport& report);
+  void add_failed(const AttemptChain& chain, std::string why);
+  void retry(AttemptChain& chain, const Decision& next);
+  bool has_proven(const AttemptChain& chain) const;
+  void ask_elsewhere(AttemptChain& chain);
+  bool repayment_to_come(AttemptChain& chain);
+  bool wait_for_health(AttemptChain& chain);
   void return_token(Decision& next);
   /// The mirrors that hedges or further readers have been sent to.
   Candidates in_race() const;
-  void on_budget_decision(Line& line, bool may, std::string_view why_not);
-  void refuse_retry(Line& line, std::string_view why);
-  void continue_retry(Line& line);
-  void make_retry(Line& line);
+  void on_budget_decision(AttemptChain& chain, bool may, std::string_view why_not);
+  void refuse_retry(AttemptChain& chain, std::string_view why);
+  void continue_retry(AttemptChain& chain);
+  void make_retry(AttemptChain& chain);
 
-  void wait_for_slot(Line& line);
-  void select_for_slot(Line& line);
-  void refuse_slot(Line& line, Refusal refusal);
-  void end_slot_wait(Line& line);
-  void wait_for_mirror(Line& line);
-  void select_again(Line& line);
-  void wait_for_change(Line& line);
-  TimePoint selection_end(const Line& line) const;
-  void give_up_selection(Line& line);
+  void wait_for_slot(AttemptChain& chain);
+  void select_for_slot(AttemptChain& chain);
+  void refuse_slot(AttemptChain& chain, Refusal refusal);
+  std::optional<Waiting> leave_wait(AttemptChain& chain);
+  void wait_for_mirror(AttemptChain& chain);
+  void select_again(AttemptChain& chain);
+  void wait_for_change(AttemptChain& chain, Waiting counted);
+  TimePoint selection_end(const AttemptChain& chain) const;
+  void give_up_selection(AttemptChain& chain);
 };
 
 }  // namespace karmad

@@ -11,21 +11,21 @@
 
 namespace karmad {
 
-QuorumRead::QuorumRead(AttemptChains& lines)
-    : lines_(lines),
+QuorumRead::QuorumRead(AttemptChains& chains)
+    : chains_(chains),
       needed_(read_quorum(mirrors())),
       plan_(mirrors() - (view().primary ? 1 : 0), view().primary.has_value()) {}
 
 bool QuorumRead::proceed() {
   for (;;) {
     take_in();
-    if (lines_.over_) {
+    if (chains_.is_over()) {
       if (running() > 0) return false;
       clear();
       return true;
     }
     if (phase_ == Phase::pauses) {
-      if (lines_.now() < until_) return false;
+      if (chains_.now() < until_) return false;
       enter(step_);
       continue;
     }
@@ -45,13 +45,13 @@ void QuorumRead::add_wait(action::Wait& wait) const {
 bool QuorumRead::take_step(const QuorumPlan::Step& step) {
   step_ = step;
   if (step.what == Do::answer || step.what == Do::fail) {
-    if (step.what == Do::answer) lines_.take_over(reader(*winner_));
+    if (step.what == Do::answer) chains_.take_over(reader(*winner_));
     if (step.what == Do::fail) fail();
     return true;
   }
   if (step.pause > Micros{0}) {
     phase_ = Phase::pauses;
-    until_ = lines_.now() + step.pause;
+    until_ = chains_.now() + step.pause;
   } else {
     enter(step);
   }
@@ -70,7 +70,7 @@ void QuorumRead::enter(const QuorumPlan::Step& step) {
       break;
     case Do::barrier:
       phase_ = Phase::barrier;
-      lines_.count(Count::quorum_barriers);
+      chains_.count(Count::quorum_barriers);
       barrier_step_ = 0;
       enter_barrier_step();
       break;
@@ -110,7 +110,7 @@ std::optional<QuorumPlan::Step> QuorumRead::next_step() {
 bool QuorumRead::start_another() {
   if (starts_no_more_reads()) return false;
   auto reader = make_reader();
-  const bool left = !lines_.choice(*reader).untried().empty();
+  const bool left = !chains_.choice(*reader).untried().empty();
   // If no mirror is suitable, the first reader waits for one.
   reader->waits = !left && reads_ == 0;
   if (!left && !reader->waits) return false;
@@ -124,7 +124,7 @@ bool QuorumRead::start_settling() {
   bool asked = false;
   // As if all mirrors were asked at once: included in what the request asks for, up to that number.
   while (agreeing < needed_ && can_settle() && start(make_settling_reader(), reads_ < mirrors())) {
-    lines_.count(Count::quorum_settling_reads);
+    chains_.count(Count::quorum_settling_reads);
     ++agreeing;
     asked = true;
   }
@@ -144,62 +144,54 @@ bool QuorumRead::start_primary() {
 }
 
 std::unique_ptr<AttemptChain> QuorumRead::make_reader() const {
-  const auto& main = lines_.main_;
-  auto line = std::make_unique<Line>();
-  line->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
-  line->memory.marked_unreachable = main.memory.marked_unreachable;
-  line->memory.avoided = main.memory.avoided;
-  line->memory.excluded = refusing_;
+  const auto& main = chains_.first();
+  auto chain = std::make_unique<AttemptChain>();
+  chain->upcoming.reason = reads_ == 0 ? main.upcoming.reason : AttemptReason::quorum;
+  chain->memory.marked_unreachable = main.memory.marked_unreachable;
+  chain->memory.avoided = main.memory.avoided;
+  chain->memory.excluded = refusing_;
   for (const auto slot : round_)
-    line->memory.excluded = line->memory.excluded | reader(slot).memory.tried;
-  return line;
+    chain->memory.excluded = chain->memory.excluded | reader(slot).memory.tried;
+  return chain;
 }
 
 /// A reader for a mirror not asked in this round, whose pings do not report its generation.
 std::unique_ptr<AttemptChain> QuorumRead::make_settling_reader() const {
-  auto line = make_reader();
+  auto chain = make_reader();
   for (std::size_t i = 0; i < mirrors(); ++i)
-    if (view().mirrors[i].description.generation) line->memory.excluded.insert(i);
-  return line;
+    if (view().mirrors[i].description.generation) chain->memory.excluded.insert(i);
+  return chain;
 }
 
 bool QuorumRead::can_settle() const {
-  return !lines_.choice(*make_settling_reader()).untried().empty();
+  return !chains_.choice(*make_settling_reader()).untried().empty();
 }
 
 /// The first reads of the quorum, and those that settle a disagreement, are part of the request.
 /// Others are retries, with the rules of an immediate retry at another mirror; they are chosen one
 /// after the other, because each excludes the mirrors of those before. All but the first reads
 /// count in `max_attempts`. False: no mirror is asked for this reader.
-bool QuorumRead::start(std::unique_ptr<Line> line, bool asked_for) {
-  if (!asked_for && (!lines_.rules_.retry->retry_reads || awaits_health())) return false;
-  if (reads_ >= needed_ && !lines_.retries_.may_hedge()) return false;
-  auto& others = lines_.others_;
-  line->slot = free_slot();
-  line->order = ++begun_;
-  if (auto& permit = lines_.main_.retry_permit; reads_ == 0 && permit) {
-    line->retry_permit.emplace(*std::move(permit));
-    permit.reset();
-  }
+bool QuorumRead::start(std::unique_ptr<AttemptChain> chain, bool asked_for) {
+  if (!asked_for && (!chains_.rules().retry->retry_reads || awaits_health())) return false;
+  if (reads_ >= needed_ && !chains_.may_ask_another()) return false;
+  chain->slot = free_slot();
+  chain->order = ++begun_;
+  if (reads_ == 0) chains_.pass_permit_to(*chain);
   ++reads_;
-  round_.push_back(line->slot);
-  if (line->slot > others.size()) others.emplace_back();
-  auto& place = others[line->slot - 1];
-  place = std::move(line);
-  if (asked_for) {
-    lines_.select(*place);
-  } else {
-    place->upcoming.decision = {.final = Final::no, .reason = place->upcoming.reason};
-    lines_.ask_elsewhere(*place);
-  }
-  return !place->ended();
+  round_.push_back(chain->slot);
+  auto& reader = chains_.add(std::move(chain));
+  if (asked_for)
+    chains_.select(reader);
+  else
+    chains_.retry_elsewhere(reader);
+  return !reader.ended();
 }
 
 /// A slot whose reply is no longer needed.
 std::size_t QuorumRead::free_slot() const {
-  for (std::size_t slot = 1; slot <= lines_.others_.size(); ++slot)
-    if (slot != lines_.main_.end.slot && !std::ranges::count(round_, slot)) return slot;
-  return lines_.others_.size() + 1;
+  for (std::size_t slot = 1; slot <= chains_.further(); ++slot)
+    if (slot != chains_.first().end.slot && !std::ranges::count(round_, slot)) return slot;
+  return chains_.further() + 1;
 }
 
 std::size_t QuorumRead::running() const {
@@ -208,9 +200,8 @@ std::size_t QuorumRead::running() const {
 }
 
 bool QuorumRead::awaits_health() const {
-  return std::ranges::any_of(round_, [&](std::size_t slot) {
-    return reader(slot).state == Line::State::waits_for_health;
-  });
+  return std::ranges::any_of(
+      round_, [&](std::size_t slot) { return reader(slot).is<chain_state::WaitsForHealth>(); });
 }
 
 /// Number of readers whose answers count.
@@ -220,7 +211,7 @@ std::size_t QuorumRead::counting() const {
 }
 
 /// Whether the reader ended with an answer that is not an error of the mirror.
-bool QuorumRead::counts(const Line& reader) {
+bool QuorumRead::counts(const AttemptChain& reader) {
   return reader.ended() && (reader.end.answered() || reader.end.outcome == Outcome::client_mistake);
 }
 
@@ -229,11 +220,11 @@ bool QuorumRead::starts_no_more_reads() const {
   bool slow = false;
   bool answered = false;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (!line.ended()) continue;
-    if (line.end.outcome == Outcome::client_mistake) return true;
-    slow = slow || line.end.outcome == Outcome::query_timeout;
-    answered = answered || line.end.answered();
+    const auto& chain = reader(slot);
+    if (!chain.ended()) continue;
+    if (chain.end.outcome == Outcome::client_mistake) return true;
+    slow = slow || chain.end.outcome == Outcome::query_timeout;
+    answered = answered || chain.end.answered();
   }
   return slow && !answered;
 }
@@ -241,51 +232,44 @@ bool QuorumRead::starts_no_more_reads() const {
 /// Records the results of ended readers before another mirror is asked.
 void QuorumRead::take_in() {
   for (const auto slot : round_) {
-    auto& line = reader(slot);
-    if (line.ended() && !std::exchange(line.taken_in, true)) take_in(line);
+    auto& chain = reader(slot);
+    if (chain.ended() && !std::exchange(chain.taken_in, true)) take_in(chain);
   }
 }
 
-void QuorumRead::take_in(Line& line) {
-  auto& main = lines_.main_;
-  if (!line.end.mirror) {
-    main.end.refused = line.end.refused;
-    return;
-  }
-  const auto mirror = *line.end.mirror;
-  if (line.order > 1) lines_.count(Count::quorum_reads);
-  main.memory.tried = main.memory.tried | line.memory.tried;
-  for (const auto& mark : line.memory.marked_unreachable)
-    if (!std::ranges::count(main.memory.marked_unreachable, mark))
-      main.memory.marked_unreachable.push_back(mark);
-  if (counts(line)) {
-    if (!line.generation) line.generation = view().mirrors[mirror].description.generation;
-    generations_[mirror] = std::max(generations_[mirror], line.generation);
+void QuorumRead::take_in(AttemptChain& chain) {
+  if (!chain.end.mirror) return chains_.take_refusal(chain);
+  const auto mirror = *chain.end.mirror;
+  if (chain.order > 1) chains_.count(Count::quorum_reads);
+  chains_.learn_from(chain);
+  if (counts(chain)) {
+    if (!chain.generation) chain.generation = view().mirrors[mirror].description.generation;
+    generations_[mirror] = std::max(generations_[mirror], chain.generation);
     only_busy_ = false;
     return;
   }
-  const bool overload = line.end.hint.overload;
-  main.memory.avoided.insert(mirror);
+  const bool overload = chain.end.hint.overload;
+  chains_.avoid(mirror);
   if (overload) refusing_.insert(mirror);
-  only_busy_ = only_busy_ && (overload || line.end.timed_out);
-  lines_.take_over(line);  // until another reader has a better answer
+  only_busy_ = only_busy_ && (overload || chain.end.timed_out);
+  chains_.take_over(chain);  // until another reader has a better answer
 }
 
 QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
   std::vector<QuorumAnswer> answers;
   std::vector<std::size_t> slots;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (!counts(line)) continue;
+    const auto& chain = reader(slot);
+    if (!counts(chain)) continue;
     slots.push_back(slot);
-    answers.push_back({line.generation, line.end.answered()});
+    answers.push_back({chain.generation, chain.end.answered()});
   }
   const bool refused = std::ranges::none_of(answers, &QuorumAnswer::succeeded);
   if (!answers.empty() && refused) {  // a client's mistake, with any generation
     winner_ = slots.front();
     return {.what = Do::answer};
   }
-  if (round_.empty() || lines_.main_.end.refused) return {.what = Do::fail};
+  if (round_.empty() || chains_.first().end.refused) return {.what = Do::fail};
   const auto verdict = judge(answers, needed_, std::span(generations_).first(mirrors()), fresh_);
   using Kind = QuorumVerdict::Kind;
   unknown_ = verdict.kind == Kind::unknown;
@@ -299,18 +283,18 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
 
 /// Later reads of this shard avoid these mirrors for a moment.
 void QuorumRead::mark_those_behind() const {
-  const auto until = lines_.now() + lines_.rules_.retry->behind_mark;
+  const auto until = chains_.now() + chains_.rules().retry->behind_mark;
   for (const auto slot : round_) {
-    const auto& line = reader(slot);
-    if (counts(line) && line.generation && *line.generation < selected_)
-      lines_.moment_->protection.behind.mark(*line.end.mirror, selected_, until);
+    const auto& chain = reader(slot);
+    if (counts(chain) && chain.generation && *chain.generation < selected_)
+      chains_.moment().protection.behind.mark(*chain.end.mirror, selected_, until);
   }
 }
 
 /// Pings until enough mirrors reach the selected generation, or the time has passed.
 std::optional<QuorumPlan::Step> QuorumRead::after_barrier() {
   while (!barrier_over_ && !has_reached()) {
-    if (lines_.now() < until_) return std::nullopt;
+    if (chains_.now() < until_) return std::nullopt;
     ++barrier_step_;
     enter_barrier_step();
   }
@@ -319,9 +303,9 @@ std::optional<QuorumPlan::Step> QuorumRead::after_barrier() {
 
 void QuorumRead::enter_barrier_step() {
   const auto pause = barrier_pause(barrier_step_, zones(view().picture) > 1);
-  until_ = lines_.now() + pause.value_or(Micros{0});
-  barrier_over_ = !pause || until_ >= lines_.rules_.deadline || no_mirror_serves();
-  if (!barrier_over_) lines_.actions_.emplace_back(action::CheckMirrors{.generations = true});
+  until_ = chains_.now() + pause.value_or(Micros{0});
+  barrier_over_ = !pause || until_ >= chains_.rules().deadline || no_mirror_serves();
+  if (!barrier_over_) chains_.check_generations();
 }
 
 Generation QuorumRead::known(std::size_t mirror) const {
@@ -338,7 +322,7 @@ bool QuorumRead::has_reached() const {
 }
 
 bool QuorumRead::no_mirror_serves() const {
-  return lines_.moment_->mirrors.pinged() &&
+  return chains_.moment().mirrors.pinged() &&
          std::ranges::all_of(view().picture.mirrors,
                              [](const auto& mirror) { return mirror.role == Role::unknown; });
 }
@@ -355,12 +339,11 @@ void QuorumRead::clear() {
 }
 
 void QuorumRead::fail() {
-  auto& end = lines_.main_.end;
+  const auto& end = chains_.first().end;
   // If mirrors did not disagree but were all too slow or too busy, that is reported.
   if (end.refused || (only_busy_ && end.mirror)) return;
-  end.outcome = Outcome::cancelled;
-  end.refused = not_met();
-  lines_.count(Count::quorum_failed);
+  chains_.refuse(not_met());
+  chains_.count(Count::quorum_failed);
 }
 
 Refusal QuorumRead::not_met() const {
@@ -370,13 +353,14 @@ Refusal QuorumRead::not_met() const {
     JsonLine details(refusal.details);
     details.add(R"("generations":{)");
     for (std::size_t i = 0; i < mirrors(); ++i) {
-      const auto name = lines_.moment_->mirrors.shown_name(i);
+      const auto name = chains_.moment().mirrors.shown_name(i);
       const auto generation = known(i);
-      const auto failed = std::ranges::find(lines_.failed_, i, &FailedAttempt::mirror);
+      const auto failed = std::ranges::find(chains_.failed(), i, &FailedAttempt::mirror);
       said.append(said.empty() ? "" : ", ").append(name).append(": ");
-      said += failed != lines_.failed_.end() ? lines_.moment_->mirrors.shown_error(i, failed->why)
-              : generation                   ? fmt::format("generation {}", *generation)
-                                             : "reports no generation";
+      said += failed != chains_.failed().end()
+                  ? chains_.moment().mirrors.shown_error(i, failed->why)
+              : generation ? fmt::format("generation {}", *generation)
+                           : "reports no generation";
       if (i > 0) details.add(',');
       details.add_quoted(name);
       details.add(':');

@@ -10,12 +10,12 @@
 namespace karmad {
 
 /// Extends a shard request to ask as many mirrors as must agree, concurrently, until they agree or
-/// cannot (CO-070 … CO-075). Each mirror is a line of one attempt. The winner's end becomes the
+/// cannot (CO-070 … CO-075). Each mirror is a chain of one attempt. The winner's end becomes the
 /// request's. Without a winner the request is refused, or overloaded if all mirrors reported
 /// overload. Owned by its request.
 class QuorumRead {
  public:
-  explicit QuorumRead(AttemptChains& lines);
+  explicit QuorumRead(AttemptChains& chains);
 
   /// Called after each event; performs the next steps. True: the request has ended.
   bool proceed();
@@ -25,31 +25,29 @@ class QuorumRead {
  private:
   enum class Phase : std::uint8_t { pauses, reads, settles, barrier, primary };
   using Do = QuorumPlan::Do;
-  using Line = AttemptChain;
-
   bool take_step(const QuorumPlan::Step& step);
   void enter(const QuorumPlan::Step& step);
   std::optional<QuorumPlan::Step> next_step();
   std::optional<QuorumPlan::Step> after_barrier();
   void enter_barrier_step();
 
-  // Readers: the lines of this round.
+  // Readers: the chains of this round.
   bool start_another();
   bool start_settling();
   bool start_primary();
-  std::unique_ptr<Line> make_reader() const;
-  std::unique_ptr<Line> make_settling_reader() const;
+  std::unique_ptr<AttemptChain> make_reader() const;
+  std::unique_ptr<AttemptChain> make_settling_reader() const;
   bool can_settle() const;
-  bool start(std::unique_ptr<Line> reader, bool asked_for);
+  bool start(std::unique_ptr<AttemptChain> reader, bool asked_for);
   std::size_t free_slot() const;
   bool starts_no_more_reads() const;
   std::size_t running() const;
   bool awaits_health() const;
   std::size_t counting() const;
-  static bool counts(const Line& reader);
+  static bool counts(const AttemptChain& reader);
 
   void take_in();
-  void take_in(Line& reader);
+  void take_in(AttemptChain& reader);
   QuorumPlan::Step after_read(bool may_settle);
   void mark_those_behind() const;
   Generation known(std::size_t mirror) const;
@@ -60,11 +58,11 @@ class QuorumRead {
   void fail();
   Refusal not_met() const;
 
-  const SetView& view() const { return lines_.moment_->mirrors.view(); }
+  const SetView& view() const { return chains_.moment().mirrors.view(); }
   std::size_t mirrors() const { return view().picture.mirrors.size(); }
-  Line& reader(std::size_t slot) const { return lines_.line(slot); }
+  AttemptChain& reader(std::size_t slot) const { return chains_.chain(slot); }
 
-  AttemptChains& lines_;
+  AttemptChains& chains_;
   const std::size_t needed_;
   QuorumPlan plan_;
   QuorumPlan::Step step_;
@@ -72,7 +70,7 @@ class QuorumRead {
   TimePoint until_{};  ///< end of a pause or of a barrier step
   unsigned barrier_step_ = 0;
   bool barrier_over_ = false;
-  std::size_t begun_ = 0;                                    ///< number of lines started
+  std::size_t begun_ = 0;                                    ///< number of chains started
   std::vector<std::size_t> round_;                           ///< slots asked in this round
   std::optional<std::size_t> winner_;                        ///< its slot
   std::array<Generation, Candidates::kMost> generations_{};  ///< of this query's answers

@@ -313,7 +313,7 @@ ExplainedChoice* ShardDriver::explain_unchosen(ExplainRecord& record,
 }
 
 /// Says why each other mirror is not asked: in the explanation by mirror, in the trace as text.
-void ShardDriver::retry_refused(const SelectionCriteria& criteria, std::string_view why) {
+void ShardDriver::tell_refused_retry(const SelectionCriteria& criteria, std::string_view why) {
   auto& query = place_.query;
   if (auto* const explained = explanation(query))
     if (auto* const choice = explain_unchosen(*explained, criteria)) choice->refused = why;
@@ -395,20 +395,21 @@ bool ShardDriver::try_take_slot(std::size_t mirror) {
   return slot.has_value();
 }
 
-void ShardDriver::selection_started() {
-  worker_.process.selection_log->started(
-      {place_.query, place_.shard_query.selection, place_.shard});
-}
-
-void ShardDriver::selection_waits(Micros remaining) {
-  worker_.process.selection_log->waiting({place_.query, place_.shard_query.selection, place_.shard},
-                                         remaining);
-}
-
-void ShardDriver::selection_failed(std::string_view why) {
-  explain_refusal(why);
-  worker_.process.selection_log->failed({place_.query, place_.shard_query.selection, place_.shard},
-                                        why);
+void ShardDriver::carry_out(const action::Log& log) {
+  using enum action::Log::What;
+  const SelectionLog::About about{place_.query, place_.shard_query.selection, place_.shard};
+  const auto& selections = *worker_.process.selection_log;
+  switch (log.what) {
+    case selection_started:
+      return selections.started(about);
+    case selection_waits:
+      return selections.waiting(about, log.remaining);
+    case selection_failed:
+      explain_refusal(log.why);
+      return selections.failed(about, log.why);
+    case retry_refused:
+      return tell_refused_retry(*log.excluded, log.why);
+  }
 }
 
 bool ShardDriver::would_repeat(std::size_t slot, const AttemptReport& report) {

@@ -84,6 +84,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
     check.generations ? set_.check_generations() : set_.check_now();
   }
   void carry_out(const action::Wait& wait) { wait_ = wait; }
+  void carry_out(const action::Log& log);
   void carry_out(const action::Finish&) { finish(); }
   void handle_waited_for();
   void begin_attempts();
@@ -100,6 +101,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   ExplainedChoice* explain_choice(ExplainRecord& record) const;
   ExplainedChoice* explain_unchosen(ExplainRecord& record, const SelectionCriteria& criteria);
   void explain_refusal(std::string_view why);
+  void tell_refused_retry(const SelectionCriteria& excluded, std::string_view why);
   void explain_attempt(Slot& slot, const action::Send& send);
   void explain_end(const Slot& slot, const AttemptReport& report) const;
   bool is_over() const { return place_.query.stopped || cancelled_; }
@@ -110,10 +112,6 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   // SetMirrors
   std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override;
   bool try_take_slot(std::size_t mirror) override;
-  void selection_started() override;
-  void selection_waits(Micros remaining) override;
-  void selection_failed(std::string_view why) override;
-  void retry_refused(const SelectionCriteria& criteria, std::string_view why) override;
 
   // AttemptOwner
   bool would_repeat(std::size_t slot, const AttemptReport& report) override;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,13 +100,27 @@ struct Wait {
 struct CheckMirrors {
   bool generations = false;
 };
+/// Something to tell, which changes nothing: for the log of selections (SS-171 … SS-175),
+/// explanations and traces.
+struct Log {
+  enum class What : std::uint8_t {
+    selection_started,  ///< one with requirements for a mirror
+    selection_waits,    ///< until a mirror is suitable, for `remaining` at most
+    selection_failed,   ///< `why` no mirror was found
+    retry_refused,      ///< `why` none of the mirrors that `excluded` excludes is asked
+  };
+  What what{};
+  Micros remaining{};
+  std::string why{};
+  std::shared_ptr<const SelectionCriteria> excluded{};
+};
 /// The request has ended with result().
 struct Finish {};
 }  // namespace action
 using ShardAction = std::variant<action::Send, action::Cancel, action::NotifyWaiters,
-                                 action::CheckMirrors, action::Wait, action::Finish>;
+                                 action::CheckMirrors, action::Wait, action::Log, action::Finish>;
 
-/// The result of a shard request, or of one line of attempts.
+/// The result of a shard request, or of one chain of attempts.
 struct ShardResult {
   ShardResult() {}  // NOLINT: with `= default` it would be filled with zeros first
 
@@ -132,7 +148,7 @@ struct ShardResult {
 
 /// An attempt without an answer: the mirror and the reason.
 struct FailedAttempt {
-  std::size_t line = 0;  ///< in order of start
+  std::size_t chain = 0;  ///< in order of start
   std::size_t mirror = 0;
   std::string why;
 };

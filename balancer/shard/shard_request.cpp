@@ -47,7 +47,7 @@ void ShardRequest::on(const event::Rejected& rejected) {
   reply_rejected(std::string(rejected.why));
 }
 
-/// Starts one line, a race, or a quorum read.
+/// Starts one chain, a race, or a quorum read.
 void ShardRequest::begin() {
   others_.clear();
   hedging_.reset();
@@ -94,7 +94,7 @@ void ShardRequest::decide_hedging() {
                           .measured = conditions.measured});
 }
 
-/// Asks further mirrors when they are due, and ends the other lines after a final answer.
+/// Asks further mirrors when they are due, and ends the other chains after a final answer.
 void ShardRequest::run_race() {
   report_to_race();
   while (!over_ && !race_->is_over()) {
@@ -105,21 +105,21 @@ void ShardRequest::run_race() {
   }
   const auto winner = race_->winner();
   for (std::size_t slot = 0; slot <= others_.size(); ++slot)
-    break_off(line(slot), winner && slot < *winner);
+    break_off(chain(slot), winner && slot < *winner);
 }
 
-/// Reports ends of lines to the race, but not those caused by the end of the request.
+/// Reports ends of chains to the race, but not those caused by the end of the request.
 void ShardRequest::report_to_race() {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
-    auto& line = this->line(slot);
-    if (!line.ended() || over_ || std::exchange(line.taken_in, true)) continue;
-    race_->ended(slot, race_end(line.end.outcome, line.end.status, line.end.sub_status), now());
+    auto& chain = this->chain(slot);
+    if (!chain.ended() || over_ || std::exchange(chain.taken_in, true)) continue;
+    race_->ended(slot, race_end(chain.end.outcome, chain.end.status, chain.end.sub_status), now());
   }
 }
 
 /// Asks the next mirror, if one is free and the budget allows it.
 void ShardRequest::hedge() {
-  auto own = std::make_unique<Line>();
+  auto own = std::make_unique<AttemptChain>();
   own->slot = own->order = others_.size() + 1;
   own->upcoming.reason = AttemptReason::hedge;
   own->memory.marked_unreachable = main_.memory.marked_unreachable;
@@ -130,23 +130,17 @@ void ShardRequest::hedge() {
   auto permit = moment_->protection.budget.take_hedge(hedge_after(rules_.hedging.setting));
   if (!permit) return race_->postpone(now());
   own->retry_permit.emplace(*std::move(permit));
-  if (!retries_.may_hedge()) return race_->no_more();
+  if (!may_ask_another()) return race_->no_more();
   count(Count::hedges);
   race_->sent(now());
-  others_.push_back(std::move(own));
-  select(*others_.back());
+  select(add(std::move(own)));
 }
 
-/// Takes over what the hedges learned, and the end of the line whose answer counts.
+/// Takes over what the hedges learned, and the end of the chain whose answer counts.
 void ShardRequest::take_winner() {
   const auto winner = race_->winner().value_or(0);
-  auto& memory = main_.memory;
   for (const auto& other : others_) {
-    memory.tried = memory.tried | other->memory.tried;
-    memory.behind = memory.behind | other->memory.behind;
-    memory.marked_unreachable.insert(memory.marked_unreachable.end(),
-                                     other->memory.marked_unreachable.begin(),
-                                     other->memory.marked_unreachable.end());
+    learn_from(*other);
     if (other->slot != winner || !other->end.mirror) continue;
     take_over(*other);
     if (main_.end.answered()) count(Count::hedges_won);
@@ -155,16 +149,16 @@ void ShardRequest::take_winner() {
 
 bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
                                 const ShardInputs& moment) const {
-  const auto& line = this->line(slot);
-  if (!line.retries) return true;  // a quorum read or a race continues with the others
-  const bool waits = line.waits && rules_.needed() != nullptr;
+  const auto& chain = this->chain(slot);
+  if (!chain.retries) return true;  // a quorum read or a race continues with the others
+  const bool waits = chain.waits && rules_.needed() != nullptr;
   if (!waits && untried(slot, moment).empty()) return false;
   auto retries = retries_;
-  return decide(line, retries, report, {}, nullptr, moment).is_retry();
+  return decide(chain, retries, report, {}, nullptr, moment).is_retry();
 }
 
 Candidates ShardRequest::untried(std::size_t slot, const ShardInputs& moment) const {
-  return MirrorChoice(rules_, line(slot).memory, moment).untried();
+  return MirrorChoice(rules_, chain(slot).memory, moment).untried();
 }
 
 }  // namespace karmad

@@ -29,8 +29,7 @@ class ShardRequest : private AttemptChains {
 
   /// The result, once it has finished.
   const ShardResult& result() const { return main_.end; }
-  /// Attempts without an answer.
-  const std::vector<FailedAttempt>& failed() const { return failed_; }
+  using AttemptChains::failed;  ///< attempts without an answer
   /// When other mirrors are asked besides the first; nothing: it is not hedged.
   const std::optional<HedgeRules>& hedging() const { return hedging_; }
 
@@ -41,7 +40,7 @@ class ShardRequest : private AttemptChains {
 
  private:
   void on(const event::Started&);
-  void on(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
+  void on(const event::AttemptEnded& ended) { attempt_ended(chain(ended.slot), ended.report); }
   void on(const event::TimePassed&) { proceed_waits(false); }
   void on(const event::SetChanged&) { proceed_waits(true); }
   void on(const event::SlotFreed& freed) { slot_freed(freed.mirror); }

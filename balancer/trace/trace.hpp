@@ -83,7 +83,7 @@ class Trace {
   /// Most attempts recorded; further ones are only counted.
   static constexpr std::size_t kKept = 64;
 
-  Trace() = default;
+  Trace() {}  // NOLINT: with `= default` all of it would be filled with zeros first
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 

@@ -204,8 +204,19 @@ ResultSet stored_queries(const SqlServer& server, const Select& select) {
     for (const auto& [id, query] : found->second)
       rows.push_back(
           {fmt::to_string(id), query.text.empty() ? query.json : query.text, query.tags, ""});
-  if (!select.groups()) return with_ids(text_rows({"id", "query", "tags", "filters"}, rows));
-  return with_ids(text_rows({select.items[0].name}, {{fmt::to_string(rows.size())}}));
+  if (select.groups())
+    return with_ids(text_rows({select.items[0].name}, {{fmt::to_string(rows.size())}}));
+  std::vector<std::string> columns{"id", "query", "tags", "filters"};
+  for (const auto& item : select.items) {  // behind `*`: WEIGHT() and the id
+    if (item.of_all || item.name == "id") continue;
+    columns.push_back(item.name);
+    for (auto& row : rows)
+      row.push_back(item.expression.kind == Expression::Kind::function ? "1" : row[0]);
+  }
+  const auto own = columns.size();
+  auto result = with_ids(text_rows(std::move(columns), rows));
+  for (std::size_t c = 4; c < own; ++c) make_numbers(result, c);
+  return result;
 }
 
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {

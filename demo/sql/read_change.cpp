@@ -41,17 +41,28 @@ class ChangeReader {
     return name;
   }
 
-  /// A value, a list of them in brackets, or NULL.
-  std::vector<Literal> read_value() {
+  /// A value, or a list of them in brackets.
+  std::pair<bool, std::vector<Literal>> read_value() {
     std::vector<Literal> out;
-    if (cursor_.take_word("null")) return out;
-    if (!cursor_.take_sign("(")) return {cursor_.take_literal()};
+    const bool is_list = cursor_.take_sign("(");
+    if (!is_list) return {is_list, {cursor_.take_literal()}};
     while (!cursor_.at_sign(")") && !cursor_.at_end()) {
       out.push_back(cursor_.take_literal());
       if (!cursor_.take_sign(",")) break;
     }
     cursor_.expect_sign(")");
-    return out;
+    return {is_list, std::move(out)};
+  }
+
+  /// What is wrong with a value in the row; empty: nothing.
+  static std::string_view mistake_in(const std::string& name, bool is_list, const Literal* value) {
+    const auto column = column_named(name);
+    if (!column || column->type == Type::vector) return {};
+    const bool text = value != nullptr && std::holds_alternative<std::string>(*value);
+    if (column->type == Type::text && (is_list || !text)) return "string expected";
+    if (column->is_multi() && !is_list) return "non-MVA value specified for a MVA column";
+    if (!column->is_multi() && is_list) return "MVA value specified for a non-MVA column";
+    return {};
   }
 
   void read_rows(RowChange::Kind kind) {
@@ -78,8 +89,12 @@ class ChangeReader {
     cursor_.expect_sign("(");
     std::size_t given = 0;
     do {
-      auto values = read_value();
+      auto [is_list, values] = read_value();
       const auto column = given++ < columns.size() ? columns[given - 1] : std::string();
+      if (const auto why = mistake_in(column, is_list, values.empty() ? nullptr : values.data());
+          !why.empty() && !cursor_.complaint())
+        cursor_.complaint().say(
+            500, fmt::format("row {}, column {}: {}", out_.changes.size() + 1, given, why));
       if (column != "id") {
         out.given.push_back({column, std::move(values)});
         continue;
@@ -109,7 +124,12 @@ class ChangeReader {
     do {
       auto column = cursor_.take_name();
       cursor_.expect_sign("=");
-      change.given.push_back({std::move(column), read_value()});
+      auto [is_list, values] = read_value();
+      if (const auto known = column_named(column);
+          known && known->type != Type::vector && known->is_multi() != is_list)
+        cursor_.complaint().say(
+            500, fmt::format("table {}: attribute '{}' MVA flag mismatch", change.table, column));
+      change.given.push_back({std::move(column), std::move(values)});
     } while (cursor_.take_sign(","));
     out_.changes.push_back(std::move(change));
     read_where();
@@ -117,12 +137,7 @@ class ChangeReader {
 
   void read_where() {
     cursor_.expect_word("where");
-    out_.select.where = read_expression(cursor_, {out_.select.table,
-                                                  {},
-                                                  &out_.select.match,
-                                                  nullptr,
-                                                  nullptr,
-                                                  SqlScope::QuotedIds::refused});
+    out_.select.where = read_expression(cursor_, {out_.select.table, {}, &out_.select.match});
     // OPTION name = value, … says nothing that matters here.
     if (!cursor_.take_word("option")) return;
     do {

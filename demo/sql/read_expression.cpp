@@ -100,15 +100,23 @@ class ExpressionReader {
     return left;
   }
 
-  /// What `left` is compared with. A text is a number for the id, in changes a mistake.
+  /// What `left` is compared with. A text is a mistake for a number.
   Expression value_for(const Expression& left) {
     auto value = sum();
-    const auto* text = std::get_if<std::string>(&value.literal);
-    const bool is_id = left.kind == Expression::Kind::column && left.column.is_id();
-    if (!is_id || value.kind != Expression::Kind::literal || text == nullptr) return value;
-    if (scope_.quoted_ids == SqlScope::QuotedIds::refused)
-      cursor_.complaint().say(500, "unsupported filter type 'string' on attribute 'id'");
-    return literal_expression(number_of<std::int64_t>(*text).value_or(0));
+    check_filter(left, value);
+    return value;
+  }
+
+  void check_filter(const Expression& left, const Expression& value) {
+    const auto& column = left.column;
+    const bool number = left.kind == Expression::Kind::column && column.member.empty() &&
+                        column.type != Type::text && column.type != Type::string &&
+                        column.type != Type::json && !column.is_multi();
+    if (number && value.kind == Expression::Kind::literal &&
+        std::holds_alternative<std::string>(value.literal) && !cursor_.complaint())
+      cursor_.complaint().say(
+          500, fmt::format("table {}: unsupported filter type 'string' on attribute '{}'",
+                           scope_.table, column.name));
   }
 
   Expression one_of(Expression left) {
@@ -116,6 +124,7 @@ class ExpressionReader {
     cursor_.expect_sign("(");
     do {
       arguments.push_back(literal_expression(cursor_.take_literal()));
+      check_filter(arguments.front(), arguments.back());
     } while (cursor_.take_sign(","));
     cursor_.expect_sign(")");
     return operation_of("in", std::move(arguments));

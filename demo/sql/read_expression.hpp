@@ -11,18 +11,14 @@ namespace karmad {
 
 /// What names in an expression may mean.
 struct SqlScope {
-  /// A text compared with the id.
-  enum class QuotedIds : std::uint8_t { converted, refused };
-
   std::string table;                    ///< for complaints; empty: there are no columns
   std::span<const SelectItem> aliases;  ///< they win over columns
   Query* match = nullptr;               ///< gets MATCH('…'); null: it is not allowed here
   const Expression* facet = nullptr;    ///< of FACET(); null: not allowed here
   std::vector<Knn>* knn = nullptr;      ///< gets KNN(…); null: it is not allowed here
-  QuotedIds quoted_ids = QuotedIds::converted;
-  std::string table_alias{};  ///< before the names of columns; empty: none
-  bool operands = false;      ///< keys of ORDER BY are no arithmetic
-  bool filters = false;       ///< WHERE and HAVING compare no computed values
+  std::string table_alias{};            ///< before the names of columns; empty: none
+  bool operands = false;                ///< keys of ORDER BY are no arithmetic
+  bool filters = false;                 ///< WHERE and HAVING compare no computed values
 };
 
 /// Reads an expression of comparisons, AND, OR and arithmetic.

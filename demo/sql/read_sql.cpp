@@ -194,10 +194,16 @@ class SelectReader {
     } while (cursor_.take_sign(","));
   }
 
-  std::vector<OrderKey> read_order(const SqlScope& names) {
+  /// Without a direction an only key is a mistake, of a facet it descends; the last of several is
+  /// left out, and another is a mistake.
+  std::vector<OrderKey> read_order(const SqlScope& names, bool of_facet = false) {
     std::vector<OrderKey> out;
+    bool has_direction = true;
     cursor_.expect_word("by");
     do {
+      if (!has_direction && !cursor_.complaint())
+        cursor_.complaint().say(500, fmt::format("table {}: invalid sorting order '{}'",
+                                                 out_.select.table, cursor_.peek().text));
       const auto begin = cursor_.begin();
       auto operands = names;
       operands.operands = is_strict();
@@ -205,10 +211,20 @@ class SelectReader {
       if (key.expression.type == CellType::multi)
         cursor_.complaint().say(
             500, fmt::format("table {}: order by MVA is undefined", out_.select.table));
-      if (!cursor_.take_word("asc")) key.descending = cursor_.take_word("desc");
+      has_direction = cursor_.take_word("asc");
+      if (!has_direction) has_direction = key.descending = cursor_.take_word("desc");
+      if (!has_direction) has_direction = key.expression.name == "rand";
       key.text = cursor_.text_from(begin);
       out.push_back(std::move(key));
     } while (cursor_.take_sign(","));
+    if (has_direction) return out;
+    if (out.size() > 1)
+      out.pop_back();
+    else if (of_facet && lower_case(out.back().text) != "facet()")
+      out.back().descending = true;
+    else if (!cursor_.complaint())
+      cursor_.complaint().say(500,
+                              fmt::format("table {}: no sort order defined", out_.select.table));
     return out;
   }
 
@@ -311,7 +327,7 @@ class SelectReader {
     add_counter(facet, {});
     show_single_values(facet, shown);
     if (cursor_.take_word("order"))
-      facet.order = read_order({main.table, facet.items, nullptr, &order_of_key(facet, 0)});
+      facet.order = read_order({main.table, facet.items, nullptr, &order_of_key(facet, 0)}, true);
     else
       facet.order.push_back({facet.items.back().expression, true});
     order_by_keys(facet);

@@ -177,22 +177,61 @@ TEST(SqlStatements, ChangesAreWhatTheyFind) {
   EXPECT_EQ(rows_of(engine, "select id from products where id=902"), "--\n");
 }
 
-TEST(SqlStatements, IdsInQuotesAreNumbersExceptInConditionsOfChanges) {
+TEST(SqlStatements, TextsForNumbersAreMistakesInConditions) {
   const Engine engine{Index{invent_corpus(20), {}}, {"products"}};
   const auto change = [&](std::string statement) {
     return post(engine, "/sql", std::move(statement), "mode=raw");
   };
   EXPECT_EQ(change("insert into products (id,title) values ('900','zork'), ('x','other')").status,
             200);
-  EXPECT_EQ(rows_of(engine, "select id from products where id='900'"), "{\"id\":900}\n--\n");
   for (const auto* refused :
-       {"update products set price=9 where id='900'", "delete from products where id='900'"}) {
+       {"update products set price=9 where id='900'", "delete from products where id='900'",
+        "select id from products where id='900'",
+        "select title from products where 1=1 and id in (7,'8')"}) {
     const auto answer = change(refused);
     EXPECT_EQ(answer.status, 500) << refused;
     EXPECT_TRUE(answer.body.contains("unsupported filter type 'string' on attribute 'id'"))
         << answer.body;
   }
+  EXPECT_TRUE(change("select id from products where rating < '3.5'")
+                  .body.contains("unsupported filter type 'string' on attribute 'rating'"));
+  EXPECT_EQ(change("select id from products where brand = '3.5' and meta.n = '7'").status, 200);
   EXPECT_EQ(rows_of(engine, "select id from products where id=900"), "{\"id\":900}\n--\n");
+}
+
+TEST(SqlStatements, WhatTheServerHasNotIsAMistake) {
+  const Engine engine{Index{invent_corpus(20), {}}, {"products"}};
+  const auto error = [&](std::string statement) {
+    const auto answer = post(engine, "/sql", std::move(statement), "mode=raw");
+    return answer.status == 200 ? std::string("answered") : answer.body;
+  };
+  const std::pair<const char*, const char*> cases[] = {
+      {"select id from products order by price", "table products: no sort order defined"},
+      {"select id from products order by price, rating desc", "invalid sorting order 'rating'"},
+      {"select id from products order by price desc, rating", "answered"},
+      {"select id from products order by rand()", "answered"},
+      {"select brand, id from products group by brand within group order by price",
+       "no sort order defined"},
+      {"select * from (select id, price from products order by id asc) order by price",
+       "no sort order defined"},
+      {"select id from products order by id asc facet brand order by brand", "answered"},
+      {"insert into products (id,price) values (901,null)", "P01: syntax error"},
+      {"insert into products (id,price) values (901,default)", "P01: syntax error"},
+      {"insert into products (id,tags) values (901,(1)),(902,'')",
+       "row 2, column 2: non-MVA value specified for a MVA column"},
+      {"insert into products (id,price,tags) values (901,(5),(1))",
+       "row 1, column 2: MVA value specified for a non-MVA column"},
+      {"replace into products (id,title) values (901,5)", "row 1, column 2: string expected"},
+      {"insert into products (id,tags,title) values (901,(),'')", "answered"},
+      {"update products set tags='' where id=901", "attribute 'tags' MVA flag mismatch"},
+      {"update products set price=(1,2) where id=901", "attribute 'price' MVA flag mismatch"},
+      {"update products set price=null where id=901", "P01: syntax error"},
+      {"update products set tags=(3), price=2 where id=901", "answered"}};
+  for (const auto& [statement, wanted] : cases)
+    EXPECT_TRUE(error(statement).contains(wanted)) << statement << "\n" << error(statement);
+  EXPECT_TRUE(
+      rows_of(engine, "select id from products order by id asc limit 1 facet price order by price")
+          .contains("price"));
 }
 
 TEST(SqlStatements, EscapesStandForCharacters) {

@@ -85,7 +85,7 @@ TEST_F(SqlScroll, PagesAreTheRowsOfOneStatement) {
 TEST_F(SqlScroll, OnAMysqlConnection) {
   ASSERT_TRUE(master_.ready());
   MysqlClient client(mysql_port_);
-  EXPECT_EQ(client.query("SHOW SCROLL").rows, Rows{""});
+  EXPECT_EQ(client.query("SHOW SCROLL").rows, Rows{});
   const auto all = client.query("SELECT id FROM t ORDER BY price DESC LIMIT 400").rows;
   Rows paged = client.query("SELECT id FROM t ORDER BY price DESC LIMIT 70 OPTION scroll=1").rows;
   for (int page = 1; page < 7; ++page) {
@@ -99,7 +99,57 @@ TEST_F(SqlScroll, OnAMysqlConnection) {
   }
   EXPECT_EQ(paged, all);
   EXPECT_EQ(client.query("SELECT id FROM t LIMIT 2").rows.size(), 2U);
-  EXPECT_EQ(client.query("SHOW SCROLL").rows, Rows{""}) << "that SELECT does not scroll";
+  EXPECT_EQ(client.query("SHOW SCROLL").rows, Rows{}) << "that SELECT does not scroll";
+}
+
+TEST_F(SqlScroll, TheFirstPageNeedsNoOption) {
+  ASSERT_TRUE(master_.ready());
+  MysqlClient client(mysql_port_);
+  for (const std::string table : {"t", "one"}) {
+    for (const std::string order : {"rating DESC, id DESC", "brand ASC, stock ASC, id ASC"}) {
+      const auto select =
+          fmt::format("SELECT id FROM {} WHERE price > 20 ORDER BY {}", table, order);
+      const auto all = client.query(select + " LIMIT 400").rows;
+      ASSERT_GT(all.size(), 2 * kPage);
+      Rows paged;
+      std::string option;
+      for (std::size_t page = 0; page < 10; ++page) {
+        const auto rows = client.query(fmt::format("{} LIMIT {}{}", select, kPage, option)).rows;
+        if (rows.empty()) break;
+        paged.insert(paged.end(), rows.begin(), rows.end());
+        const auto token = client.query("SHOW SCROLL").rows;
+        ASSERT_EQ(token.size(), 1U) << table << " " << order;
+        option = fmt::format(" OPTION scroll='{}'", token[0]);
+      }
+      EXPECT_EQ(paged, all) << table << " " << order;
+    }
+    for (const auto* without : {"ORDER BY price ASC LIMIT 9", "ORDER BY id ASC OPTION scroll=0",
+                                "GROUP BY brand ORDER BY id ASC LIMIT 2"}) {
+      EXPECT_FALSE(client.query(fmt::format("SELECT id FROM {} {}", table, without)).rows.empty());
+      EXPECT_EQ(client.query("SHOW SCROLL").rows, Rows{}) << table << " " << without;
+    }
+  }
+}
+
+TEST_F(SqlScroll, ATokenOfTheOnlyShardIsForThatShard) {
+  ASSERT_TRUE(master_.ready());
+  // {"order_by_str":"id ASC","order_by":[{"attr":"id","desc":false,"value":6,"type":"int"}]}
+  constexpr std::string_view token =
+      "eyJvcmRlcl9ieV9zdHIiOiJpZCBBU0MiLCJvcmRlcl9ieSI6W3siYXR0ciI6"
+      "ImlkIiwiZGVzYyI6ZmFsc2UsInZhbHVlIjo2LCJ0eXBlIjoiaW50In1dfQ==";
+  const auto next = [&](std::string_view table) {
+    return post(
+        master_.port(), "/sql?mode=raw",
+        fmt::format("SELECT id FROM {} ORDER BY id ASC LIMIT 3 OPTION scroll='{}'", table, token));
+  };
+  EXPECT_EQ(next("one").status, 200);
+  EXPECT_EQ(next("one").body, post(agents_[0].port(), "/sql?mode=raw",
+                                   fmt::format("SELECT id FROM products ORDER BY id ASC LIMIT 3 "
+                                               "OPTION scroll='{}'",
+                                               token))
+                                  .body);
+  EXPECT_EQ(next("t").status, 400);
+  EXPECT_TRUE(next("t").body.contains("not one of karmad's")) << next("t").body;
 }
 
 TEST_F(SqlScroll, ATokenIsTakenOnlyAsItWasGiven) {

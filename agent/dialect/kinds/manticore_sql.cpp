@@ -55,6 +55,12 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   });
 }
 
+/// Whether the pages are karmad's, by `scroll = 1` or a token. One of the only shard's own tokens,
+/// which it gives unasked, is for that shard.
+bool scrolls_here(const SqlSelect& select) {
+  return !select.scroll.empty() && !is_server_token(without_quotes(select.scroll));
+}
+
 /// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
 /// the plan writes; so is a SHOW, whose answer may name the table.
 Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
@@ -67,7 +73,8 @@ Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
   };
   std::visit(set_table, read);
   if (const auto* const select = std::get_if<SqlSelect>(&read)) {
-    parsed.planned = select->scrolls || select->table.empty() || !request.inspected_by.empty();
+    parsed.planned =
+        scrolls_here(*select) || select->table.empty() || !request.inspected_by.empty();
     parsed.options = select->options;
   } else if (const auto* const change = std::get_if<ChangeStatement>(&read)) {
     parsed.planned = parsed.read = false;
@@ -231,7 +238,7 @@ std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientReques
   const auto& select = std::get<SqlSelect>(*statement.read);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
   auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
-  if (plan || layout.shards > 1 || select.scrolls) return plan;
+  if (plan || layout.shards > 1 || scrolls_here(select)) return plan;
   return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
 }
 

@@ -348,7 +348,8 @@ std::optional<BadReply> merge_finite(const SelectPlan& plan, std::span<const Sha
   if (plan.rows.nearest != 0)
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
-  const auto scroll = next_scroll_token(plan, raw, replies, rows);
+  const bool shows_token = notes.meta != nullptr || plan.form == RowForm::hits;
+  const auto scroll = shows_token ? next_scroll_token(plan, raw, replies, rows) : std::string();
   if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
   if (notes.sets != nullptr) {
     *notes.sets = std::move(merged->sets);

@@ -141,6 +141,10 @@ std::string server_token(const std::vector<ScrollKey>& keys, std::string_view or
   return base64_of(text += '}');
 }
 
+bool is_server_token(std::string_view token) {
+  return bytes_of_base64(token).value_or("").starts_with(R"({"order_by_str")");
+}
+
 namespace {
 
 /// A token, base64 of JSON that ends with a code which only this key makes. Nothing: it would be
@@ -237,7 +241,9 @@ class ScrollBorder {
       position.skip = skip;
     };
     if (exact_ == page_.keys) return put(keys_of(page_.rows - 1), 0);
-    for (auto begin = page_.rows - 1; begin > 0; --begin) {
+    // Servers find nothing behind a real number of the first key.
+    const auto first = exact_ == 0 ? page_.rows : 1;
+    for (auto begin = page_.rows - 1; begin >= first; --begin) {
       if (!is_apart(begin - 1, begin)) continue;
       auto keys = keys_of(begin);
       const auto value = real_value(keys[exact_]);
@@ -341,8 +347,8 @@ std::string ScrollPages::next_token(const ScrolledPage& page,
 std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit) {
   if (pages.skip() + limit <= kMostScrolled) return std::nullopt;
   return ClientError{
-      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll; "
-                       "sort by whole numbers, texts or the id",
+      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll, "
+                       "or its first key is a real number; sort by whole numbers, texts or the id",
                        kMostScrolled)};
 }
 

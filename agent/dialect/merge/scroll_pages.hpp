@@ -44,6 +44,8 @@ inline constexpr std::size_t kLongestScrollToken = 64 << 10;
 /// The search server's own token for a position. `order`: the text of ORDER BY, which the server
 /// compares with that of the statement, letter case included; empty: that of a search in JSON.
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order = {});
+/// Whether a search server has made the token.
+bool is_server_token(std::string_view token);
 
 /// Where and how a query scrolls.
 struct ScrollPlace {

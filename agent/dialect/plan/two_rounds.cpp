@@ -6,6 +6,7 @@
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/request/document_ids.hpp"
+#include "agent/dialect/request/word_queries.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -208,6 +209,11 @@ std::expected<bool, BadReply> begin_next_round(Plan& plan, std::span<const Shard
 }
 
 bool begin_round_after(Plan& plan, std::string_view error) {
+  if (plan.elastic) {
+    auto equal = with_equality(plan.request.body, error);
+    if (equal) plan.request.body = plan.keep(*std::move(equal));
+    return equal.has_value();
+  }
   const auto* const given = std::exchange(plan.given, nullptr);
   if (given == nullptr || !contains_folded(error, "in multiple group-by")) return false;
   const auto& before = std::get<SelectPlan>(std::get<ReadStep>(plan.step));

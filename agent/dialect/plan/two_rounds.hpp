@@ -31,7 +31,9 @@ std::expected<bool, BadReply> begin_next_round(Plan& plan, std::span<const Shard
 
 /// Takes the error with which a shard has refused a round as the query's mistake. True: the query
 /// can be asked in another way, for which the plan has other requests now. So COUNT(DISTINCT …) is
-/// asked for again where an attribute turns out to have several values, which no plan can know.
+/// asked for again where an attribute turns out to have several values, and a `term` where it turns
+/// out to be about an attribute, which no plan can know. A plan has as few such rounds as the query
+/// has attributes.
 /// Any thread, while no shard is asked.
 bool begin_round_after(Plan& plan, std::string_view error);
 

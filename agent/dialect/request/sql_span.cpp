@@ -90,6 +90,8 @@ bool is_path(SqlSpan tokens) {
   if (tokens.size() == 1)
     return tokens[0].kind == SqlToken::Kind::word &&
            tokens[0].text.find('.') != std::string_view::npos;
+  if (tokens[0].text.ends_with('.'))  // meta.`color`
+    return tokens.size() == 2 && tokens[1].kind == SqlToken::Kind::name;
   for (std::size_t i = 1; i < tokens.size();) {
     if (tokens[i].is_sign('[')) {
       i = after_bracket(tokens, i);

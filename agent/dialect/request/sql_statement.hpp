@@ -71,7 +71,7 @@ struct SqlSelect {
   ByteRange table_place;  ///< in the statement, backquotes included
   ForeignForms foreign;
   QueryOptions options;
-  bool scrolls = false;  ///< OPTION scroll
+  std::string_view scroll;  ///< the value of OPTION scroll; empty: it is not given
   /// Why it cannot be planned for shards, though it can be passed on to one: the first reason in
   /// the statement, with its offset. The clauses are not complete then.
   std::optional<ClientError> unplannable;

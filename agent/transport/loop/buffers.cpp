@@ -11,21 +11,17 @@ Buffers::Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {
 }
 
 std::string Buffers::take(std::size_t room) {
+  std::string buffer;  // the only one: it becomes the result
   auto& list = room > kSmall ? large_ : small_;
   // A kept buffer that is much too large is not used, because capacity is counted; one that is too
   // small is not grown.
-  const bool fits = !list.empty() && room <= keep_up_to_ &&
-                    (&list == &small_ || list.back().capacity() / 2 <= room);
-  if (!fits) {
-    std::string buffer;
-    buffer.reserve(std::max(room, kSmall));
-    return buffer;
+  if (!list.empty() && room <= keep_up_to_ &&
+      (&list == &small_ || list.back().capacity() / 2 <= room)) {
+    buffer.swap(list.back());
+    list.pop_back();
+    if (&list == &large_) kept_bytes_ -= std::min(kept_bytes_, buffer.capacity());
   }
-  auto buffer = std::move(list.back());
-  list.pop_back();
-  if (&list == &large_) kept_bytes_ -= std::min(kept_bytes_, buffer.capacity());
-  room = std::max(room, kSmall);
-  if (buffer.capacity() < room) buffer.reserve(room);
+  if (buffer.capacity() < std::max(room, kSmall)) buffer.reserve(std::max(room, kSmall));
   return buffer;
 }
 

@@ -251,7 +251,7 @@ void Masters::process(std::uint32_t index, const ShardEvent& event) {
       check->generations ? set.mirrors().check_generations() : set.mirrors().check_now();
     } else if (const auto* const waits = std::get_if<action::Wait>(&action)) {
       wait = *waits;
-    } else {
+    } else if (std::holds_alternative<action::Finish>(action)) {
       finished = true;
     }
   }

@@ -54,11 +54,12 @@ struct PlannedUpdate {
 TEST(MadeIds, OfADocumentInJsonStandBesideDocAndNothingElseChanges) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"table":"t","doc":{"a": 1.50}})", R"({"id":1001,"table":"x","doc":{"a": 1.50}})"},
-      {R"( { "doc":{} , "table" : "t"} )", R"( {"id":1001, "doc":{} , "table" : "x"} )"},
-      {R"({"table":"t", "id" : 0 ,"doc":{}})", R"({"table":"x", "id" : 1001 ,"doc":{}})"},
-      {R"({"id":"0","table":"t","doc":{}})", R"({"id":1001,"table":"x","doc":{}})"},
-      {R"({"index":"t","id":"","table":"t"})", R"({"index":"x","id":1001,"table":"x"})"},
-      {R"({"id":null,"table":"t","doc":{}})", R"({"id":1001,"table":"x","doc":{}})"}};
+      {R"( { "doc":{"b":2} , "table" : "t"} )", R"( {"id":1001, "doc":{"b":2} , "table" : "x"} )"},
+      {R"({"table":"t", "id" : 0 ,"doc":{"b":2}})", R"({"table":"x", "id" : 1001 ,"doc":{"b":2}})"},
+      {R"({"id":"0","table":"t","doc":{"b":2}})", R"({"id":1001,"table":"x","doc":{"b":2}})"},
+      {R"({"index":"t","id":"","doc":{"b":2},"table":"t"})",
+       R"({"index":"x","id":1001,"doc":{"b":2},"table":"x"})"},
+      {R"({"id":null,"table":"t","doc":{"b":2}})", R"({"id":1001,"table":"x","doc":{"b":2}})"}};
   for (const auto* path : {"/insert", "/replace", "/json/insert", "/json/create"})
     for (const auto& [body, sent] : cases) {
       const PlannedUpdate to_copies(path, body, copies());
@@ -67,6 +68,17 @@ TEST(MadeIds, OfADocumentInJsonStandBesideDocAndNothingElseChanges) {
       EXPECT_EQ(to_shards.change.written(home(kFirst)), sent) << path;
       EXPECT_EQ(to_shards.change.written(1 - home(kFirst)), "-") << path;
     }
+}
+
+// As in a server, which takes such a document with its id.
+TEST(MadeIds, OfADocumentWithoutValuesAreRefused) {
+  for (const auto* const body : {R"({"table":"t"})", R"({"table":"t","id":0,"doc":{}})",
+                                 R"({"table":"t","doc":"a"})", R"({"table":"t","doc":[{"a":1}]})"})
+    for (const auto* path : {"/insert", "/replace"})
+      EXPECT_EQ(PlannedUpdate(path, body, by_id()).change.refused,
+                "the request has no document with values in \"doc\"")
+          << body;
+  EXPECT_EQ(PlannedUpdate("/insert", R"({"table":"t","id":7})", by_id()).change.refused, "");
 }
 
 TEST(MadeIds, AreNotMadeForOtherUpdatesAndTables) {

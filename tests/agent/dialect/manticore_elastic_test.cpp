@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
+#include "agent/dialect/request/word_queries.hpp"
 
 namespace karmad {
 namespace {
@@ -59,7 +62,7 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
            "POST", "/products/_search",
            R"({"query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})",
            "/search",
-           R"({"table":"products","query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})"},
+           R"({"table":"products","query":{"bool":{"must":[{"term":  {"title":"red"}},{"terms":  {"tag":["a",1]}}]}}})"},
        Case{
            "POST", "/products/_search",
            R"({"query":{"equals":{"term":5}},"aggs":{"term":{"terms":{"field":"n"}}}})", "/search",
@@ -81,6 +84,41 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
     EXPECT_EQ(translated->path, own_path) << path;
     EXPECT_EQ(translated->body, own_body) << path;
   }
+}
+
+// Only a server knows which names are attributes: its error tells, and the search is asked again.
+TEST(ManticoreElastic, WordsInAnAttributeBecomeEqualityWithoutMovingAnything) {
+  const auto again = [](std::string_view query, std::string_view field) {
+    const auto body = fmt::format(R"({{"query":{},"sort":[{{"n":"desc"}}]}})", query);
+    const auto translated = translate_elastic(elastic_call("POST", "/products/_search", body));
+    const auto error = fmt::format(
+        R"({{"error":"table p: query error: no field '{}' found in schema at '\/q'"}})", field);
+    auto equal = with_equality(translated->body, error);
+    if (!equal) return std::string("nothing");
+    EXPECT_EQ(equal->size(), translated->body.size());
+    EXPECT_EQ(equal->find("\"sort\""), translated->body.find("\"sort\""));
+    std::erase(*equal, ' ');
+    return equal->substr(28, equal->find(",\"sort\"") - 28);
+  };
+  const std::array<std::string_view, 3> cases[] = {
+      {R"({"term":{"brand":"acme"}})", "brand", R"({"equals":{"brand":"acme"}})"},
+      {R"({"term":{"brand":{"value":"a\"c"}}})", "Brand", R"({"equals":{"brand":"a\"c"}})"},
+      {R"({"match":{"brand":{"query":"acme","operator":"and"}}})", "brand",
+       R"({"equals":{"brand":"acme"}})"},
+      {R"({"match":{"city":"x"}})", "city", R"({"equals":{"city":"x"}})"},
+      {R"({"match_phrase":{"city":"xy"}})", "city", R"({"equals":{"city":"xy"}})"},
+      {R"({"terms":{"tag":["a","b"]}})", "tag", R"({"in":{"tag":["a","b"]}})"},
+      {R"({"bool":{"must":[{"term":{"a":"x"}},{"match":{"b":"y"}}],"must_not":{"terms":{"a":["z"]}}}})",
+       "a",
+       R"({"bool":{"must":[{"equals":{"a":"x"}},{"match":{"b":"y"}}],"must_not":{"in":{"a":["z"]}}}})"},
+      {R"({"term":{"meta.color":"red"}})", "meta.color", R"({"equals":{"meta.color":"red"}})"},
+      {R"({"term":{"title":"acme"}})", "brand", "nothing"},
+      {R"({"bool":{"filter":{"range":{"brand":{"gt":5}}}}})", "brand", "nothing"},
+      {R"({"match_all":{}})", "brand", "nothing"}};
+  for (const auto& [query, field, equal] : cases) EXPECT_EQ(again(query, field), equal) << query;
+  for (const auto* const other : {"", "no field '", "no field 'brand' there",
+                                  R"({"error":"table p: unknown column: brand"})"})
+    EXPECT_EQ(with_equality(R"({"query":{"term":  {"brand":"a"}}})", other), std::nullopt);
 }
 
 TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {

@@ -102,7 +102,8 @@ TEST(RowlessReplies, HaveNoScrollTokenAndRowsOfAllShardsInAnOrderWithTheIdHaveOn
   EXPECT_FALSE(offers("SELECT n FROM t ORDER BY a ASC,b ASC,c ASC,d ASC,e ASC,id ASC"));
   EXPECT_FALSE(offers("SELECT n, COUNT(*) FROM t GROUP BY n ORDER BY id ASC"));
   EXPECT_FALSE(offers("SELECT id FROM t ORDER BY id ASC FACET n"));
-  EXPECT_FALSE(offers("SELECT id FROM t ORDER BY id ASC", RowForm::raw));
+  EXPECT_FALSE(offers("SELECT * FROM (SELECT id FROM t ORDER BY id ASC) ORDER BY id ASC"));
+  EXPECT_TRUE(offers("SELECT id FROM t ORDER BY id ASC", RowForm::raw)) << "for SHOW SCROLL";
 }
 
 TEST(RowlessReplies, AreSoForEachFacetByItself) {

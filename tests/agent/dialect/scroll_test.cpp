@@ -172,6 +172,28 @@ TEST(Scroll, ValuesThatNoServerContinuesBehindAreCounted) {
   }
 }
 
+// A server of August 2026 loses rows behind a real number of the first key.
+TEST(Scroll, CountsFromItsBeginningWhereTheFirstKeyIsARealNumber) {
+  const ScrollPages page({"t", 2, "0123456789abcdef", "sql"}, "price DESC");
+  const auto behind = [&](std::string_view first, std::string_view second) {
+    const auto token = page.next_token({.before = 6,
+                                        .rows = 4,
+                                        .keys = 2,
+                                        .value =
+                                            [&](std::size_t row, std::size_t key) {
+                                              return scroll_key(key == 0 ? "price" : "id", true,
+                                                                key == 1  ? fmt::to_string(9 - row)
+                                                                : row < 2 ? std::string(first)
+                                                                          : std::string(second));
+                                            }},
+                                       std::array<ShardReply, 2>{});
+    const auto next = ScrollPages::behind(token, {"t", 2, "0123456789abcdef", "sql"});
+    return fmt::format("{} keys, skips {}", next->keys().size(), next->skip());
+  };
+  EXPECT_EQ(behind("7.5", "2.250000"), "0 keys, skips 10");
+  EXPECT_EQ(behind("7", "2"), "2 keys, skips 0");
+}
+
 TEST(Scroll, TheServersTokenHasTheTextOfOrderByInItsLetterCase) {
   const std::vector<ScrollKey> keys{{"price", true, "int", "3"}, {"id", false, "int", "7"}};
   const auto sql = bytes_of_base64(server_token(keys, "Price DESC, id ASC"));

@@ -14,9 +14,9 @@ TEST(SearchPlan, AsksEveryShardForThePageFromTheStart) {
        R"({"sort":[{"id":"asc"}],"size":15,"from":0,"index":"s"})"},
       {R"({"table":"t","limit":5,"offset":998,"sort":["id"]})",
        R"({"table":"s","limit":1000,"offset":0,"sort":[{"id":"asc"}]})"},
-      // A page beyond max_matches is empty: no shard is asked for hits.
+      // A page beyond max_matches is empty: shards count up to it.
       {R"({"table":"t","limit":5,"offset":1000,"sort":["id"]})",
-       R"({"table":"s","limit":0,"offset":0,"sort":["id"]})"},
+       R"({"table":"s","limit":0,"offset":1000,"sort":["id"]})"},
       {R"({"table":"t","limit":5,"max_matches":7,"offset":4,"sort":["id"]})",
        R"({"table":"s","limit":7,"max_matches":7,"offset":0,"sort":[{"id":"asc"}]})"},
       {R"({"table":"t","limit":10,"offset":5000,"max_matches":6000,"sort":["id"]})",

@@ -400,6 +400,7 @@ TEST(SelectMerge, MergesFacetsByTheirOwnPlansAndHidesColumnsWithinThem) {
   auto plan = by_price();
   plan.facets.push_back({.hidden = 1,
                          .behind = 1,
+                         .facet_name = "brand",
                          .order = {{{2}, true}, {{0}}},
                          .limit = 1,
                          .grouped = true,

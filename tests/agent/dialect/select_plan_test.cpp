@@ -96,6 +96,41 @@ TEST(SelectPlan, AFacetOfSeveralKeysByFacetIsInTheOrderOfItsKeys) {
       << statement("FACET a BY n ORDER BY FACET() DESC");
 }
 
+TEST(SelectPlan, TheOnlyKeyOfAFacetWithoutADirectionDescends) {
+  const auto facet = [](std::string_view order) {
+    const auto text = asked(fmt::format("SELECT id FROM p FACET a, b ORDER BY {}", order));
+    return text.substr(text.find(" ORDER BY") + 9);
+  };
+  EXPECT_TRUE(facet("b").starts_with(" b DESC LIMIT")) << facet("b");
+  EXPECT_TRUE(facet("COUNT(*)").starts_with(" COUNT(*) DESC LIMIT")) << facet("COUNT(*)");
+  EXPECT_TRUE(facet("b asc").starts_with(" b ASC LIMIT")) << facet("b asc");
+  EXPECT_TRUE(facet("b, a DESC").starts_with(" b ASC, a DESC LIMIT")) << facet("b, a DESC");
+}
+
+TEST(SelectPlan, AFacetHasTheNameOfItsExpressionInLowerCaseWhateverItsAlias) {
+  const auto name = [](std::string_view facet) {
+    return planned(fmt::format("SELECT id FROM p FACET {}", facet)).plan.facets[0].facet_name;
+  };
+  EXPECT_EQ(name("Brand"), "brand");
+  EXPECT_EQ(name("brand AS Town"), "brand");
+  EXPECT_EQ(name("`Brand` b"), "brand");
+  EXPECT_EQ(name("`n`*2 AS twice"), "`n`*2");
+  EXPECT_EQ(name("brand AS b, city AS c BY city"), "brand");
+  EXPECT_EQ(name("YEAR( Ts ) AS y"), "year( ts )");
+  EXPECT_EQ(name("IN(Brand,'A b') AS x"), "in(brand,'A b')");
+  EXPECT_EQ(name("Meta.Color AS m"), "meta.Color");
+  EXPECT_EQ(name("Meta['Color'] AS m"), "meta['Color']");
+  EXPECT_EQ(name("meta.`Color` AS m"), "meta.`Color`");
+  EXPECT_TRUE(planned("SELECT id FROM p FACET meta.`Color` AS m").plan.facets[0].exact);
+  EXPECT_FALSE(planned("SELECT id FROM p FACET brand AS m").plan.facets[0].exact);
+}
+
+TEST(SelectPlan, BehindAnOffsetWithoutRowsShardsCountUpToIt) {
+  EXPECT_TRUE(asked("SELECT id FROM p LIMIT 5,0").contains(" LIMIT 5,0;"));
+  EXPECT_TRUE(asked("SELECT id FROM p ORDER BY n DESC LIMIT 0 OFFSET 7").contains(" LIMIT 7,0;"));
+  EXPECT_TRUE(asked("SELECT id FROM p LIMIT 5,1").contains(" LIMIT 0,6;"));
+}
+
 TEST(SelectPlan, AsksDocumentsWithAllThatTheirOrderNeeds) {
   const Case cases[] = {
       {"SELECT id, price FROM p WHERE MATCH('a;b') ORDER BY price ASC, id DESC LIMIT 40, 20;",
@@ -424,7 +459,7 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
   EXPECT_EQ(
       asked(statement),
       "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,1 FACET brand ORDER BY count(*) DESC "
-      "LIMIT 0,1000 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1, "
+      "LIMIT 0,1000 FACET price ORDER BY price DESC LIMIT 0,10 FACET name, brand_id AS karmad_1, "
       "weight() AS karmad_2, id AS karmad_3 BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET "
       "meta.c as m, d DISTINCT u ORDER BY "
       "COUNT(*) DESC LIMIT 0,1000; SHOW META; SELECT meta.c AS m, d, u, CRC32(TO_STRING(u))-"
@@ -434,7 +469,7 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
   ASSERT_EQ(facets.size(), 4u);
   EXPECT_EQ(keys(facets[0].order), "1 desc,0");
   EXPECT_EQ(facets[0].asked, 1000u);
-  EXPECT_EQ(keys(facets[1].order), "0");
+  EXPECT_EQ(keys(facets[1].order), "0 desc");
   EXPECT_EQ(facets[1].asked, 0u);
   EXPECT_EQ(facets[1].offset, 5u);
   EXPECT_EQ(keys(facets[2].order), "1");

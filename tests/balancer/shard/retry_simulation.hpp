@@ -66,9 +66,7 @@ class SimulatedMirrors final : public ShardMirrors {
   WaitQueue& wait_queue() override { return queue_; }
   std::uint64_t longest_queue() const override { return 0; }
   HedgeConditions hedge_conditions() const override { return {}; }
-  void retry_refused(const SelectionCriteria&, std::string_view) override { ++refused; }
 
-  std::size_t refused = 0;
   std::vector<MirrorView> numbers;
 
  private:
@@ -256,6 +254,7 @@ class RetrySimulation {
       if (r->waits == number) handle(r, event::TimePassed{});
     });
   }
+  void carry_out(const Ptr&, const action::Log&) {}
   void carry_out(const Ptr& r, const action::Finish&) {
     if (r->machine->result().answered()) {
       ++answered;

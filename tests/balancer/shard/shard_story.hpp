@@ -158,7 +158,12 @@ class ShardStory : public ::testing::Test {
     const ShardInputs moment{now, random, *protection, *mirrors, counters};
     std::string said;
     sends.clear();
+    logs.clear();
     for (const auto& action : request->next(event, moment)) {
+      if (const auto* log = std::get_if<action::Log>(&action)) {
+        logs.push_back(*log);
+        continue;
+      }
       if (!said.empty()) said += "; ";
       std::visit([&](const auto& what) { tell(said, what); }, action);
     }
@@ -178,6 +183,7 @@ class ShardStory : public ::testing::Test {
   std::unique_ptr<Protection> protection;
   std::unique_ptr<ShardRequest> request;
   std::vector<action::Send> sends;  ///< of the last event
+  std::vector<action::Log> logs;    ///< likewise
 
  private:
   void tell(std::string& said, const action::Send& send) {
@@ -190,6 +196,7 @@ class ShardStory : public ::testing::Test {
   static void tell(std::string& said, const action::Cancel& cancel) {
     said += fmt::format("cancel {}{}", cancel.slot, cancel.lost_race ? " (lost race)" : "");
   }
+  static void tell(std::string&, const action::Log&) {}
   static void tell(std::string& said, const action::NotifyWaiters&) { said += "tell others"; }
   static void tell(std::string& said, const action::CheckMirrors& check) {
     said += check.generations ? "check generations" : "check";

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/dialect/request/document_ids.hpp"
+#include "agent/dialect/request/word_queries.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -151,7 +152,7 @@ bool lists_numbers(std::string_view terms) {
 
 /// The query with the search server's own names for what has them: `term` and `terms` of numbers
 /// are `equals` and `in`, and a `constant_score` is its filter. Of texts they stay: whether the
-/// field is searched as words is known to the server only.
+/// field is searched as words is known to the server only. They have room for the other name.
 std::string own_query(std::string_view query, unsigned depth = 0) {
   constexpr unsigned kDeepest = 20;
   if (!is_object(query) || depth == kDeepest) return std::string(query);
@@ -169,6 +170,8 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
       add("equals", exact);
     } else if (name == "terms" && lists_numbers(value)) {
       add("in", value);
+    } else if (is_word_query(name)) {
+      add(name, fmt::format("  {}", value));
     } else if (is_array(value)) {  // of `bool`
       std::string all;
       JsonCursor json(value);
@@ -229,7 +232,7 @@ Translated translate_search(const ClientRequest& request, bool count) {
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
     return refused("the path names the table; leave out \"table\" and \"index\"");
   const bool same = !count && !in_path && of_url->empty() && !object->contains("\"term") &&
-                    !object->contains("\"constant_score\"");
+                    !object->contains("\"constant_score\"") && !object->contains("\"match");
   return TranslatedRequest{
       .path = "/search",
       .body = same ? std::string(*object) : search_body(request, *object, *of_url, count),

@@ -401,7 +401,10 @@ bool may_name_table(std::string_view key) {
 
 bool may_name_property(std::string_view key) {
   const auto unusual = [](char c) { return c == '\0' || (c >= 'A' && c <= 'Z'); };
-  if (std::ranges::none_of(key, unusual)) return false;
+  // Nearly all keys are of small letters and `_`, which are above `Z`.
+  char lowest = '_';
+  for (const char c : key) lowest = std::min(lowest, c);
+  if (lowest > 'Z' || std::ranges::none_of(key, unusual)) return false;
   const auto read = key.substr(0, key.find('\0'));
   return std::ranges::any_of(kNames.all(),
                              [read](std::string_view name) { return wire::same_word(read, name); });

@@ -12,6 +12,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/words.hpp"
 
 namespace karmad {
@@ -396,6 +397,9 @@ std::optional<std::string> place_update(BulkLine& update, std::string_view mista
     if (auto why = check_document_id(id, layout, value)) return why;
     if (needs_made_id(id, layout)) {
       if (is_array(value)) return "makes one document with several ids; give one id, or none";
+      // A server takes a document without values only with its id.
+      if (update.number == 0 && !PassedMembers(last_member(trimmed(body), "doc")).next())
+        return "has no document with values in \"doc\"";
       update.made_id = layout.make_id();
       id = DocumentId::of(update.made_id);
     }

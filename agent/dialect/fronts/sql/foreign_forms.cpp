@@ -84,6 +84,9 @@ class FormsRemover {
     const auto* const end = last_.end();
     if (token.is_word("null") && end[-2].is_word("by") && end[-3].is_word("order"))
       fill(end[-3].at, token.end());  // no order
+    if (!behind_from_ && (token.is_word("true") || token.is_word("false")))
+      fill(token.at, token.end(), token.is_word("true") ? "1" : "0");
+    behind_from_ = behind_from_ || token.is_word("from");
     bare_number(token);
     if (!token.is_sign(')')) return;
     const auto opens = [&](int from_end, std::string_view word) {
@@ -130,7 +133,8 @@ class FormsRemover {
 
   std::string_view statement_;
   std::vector<std::string> names_;  // in lower case
-  bool in_ids_ = false;             // within the brackets of `id IN (…)`
+  bool behind_from_ = false;
+  bool in_ids_ = false;  // within the brackets of `id IN (…)`
   bool in_limit_ = false;
   std::optional<std::string> text_;
   std::array<SqlToken, 6> last_;
@@ -148,8 +152,9 @@ std::vector<std::string> names_of_table(const Statement& statement) {
   return names;
 }
 
-/// Writes over the columns of an INSERT for which every row has DEFAULT or NULL, and these values:
-/// a server has no NULL, and gives a column that is not named its default.
+/// Writes over the columns of an INSERT for which every row has DEFAULT, NULL or an empty text, and
+/// these values: a server has no NULL, takes no text for a list, and gives a column that is not
+/// named its default, which is empty or 0. In some rows only they become the empty value.
 class DefaultsRemover {
  public:
   explicit DefaultsRemover(std::string_view statement) : statement_(statement) {}
@@ -157,29 +162,48 @@ class DefaultsRemover {
   std::optional<std::string> run() {
     read();
     if (lists_.size() < 2) return std::nullopt;
-    std::vector<bool> removed(lists_[0].size(), true);
-    for (std::size_t i = 1; i < lists_.size(); ++i) {
-      if (lists_[i].size() != removed.size()) return std::nullopt;
-      for (std::size_t c = 0; c < removed.size(); ++c)
-        removed[c] = removed[c] && is_no_value(lists_[i][c].in(statement_));
-    }
-    const auto any = [&](bool wanted) {
-      return std::ranges::find(removed, wanted) != removed.end();
-    };
-    if (!any(true) || !any(false)) return std::nullopt;
+    const auto columns = lists_[0].size();
+    const auto rows = std::span(lists_).subspan(1);
+    if (!std::ranges::all_of(rows, [&](const List& row) { return row.size() == columns; }))
+      return std::nullopt;
+    std::vector<bool> removed;
+    for (std::size_t c = 0; c < columns; ++c)
+      removed.push_back(
+          std::ranges::all_of(rows, [&](const List& row) { return has_no_value(row, c); }));
+    if (std::ranges::find(removed, false) == removed.end()) return std::nullopt;
     std::string text(statement_);
+    for (std::size_t c = 0; c < columns; ++c)
+      if (!removed[c] && !is_id(c)) fill_empty(text, rows, c);
     for (const auto& list : lists_)
-      for (std::size_t c = 0; c < list.size(); ++c)
+      for (std::size_t c = 0; c < columns; ++c)
         if (removed[c]) blank(text, with_comma(list, removed, c));
-    return text;
+    return text == statement_ ? std::nullopt : std::optional(std::move(text));
   }
 
  private:
   using List = std::vector<ByteRange>;
 
-  static bool is_no_value(std::string_view text) {
-    const auto word = lower(text);
-    return word == "default" || word == "null";
+  bool is_id(std::size_t column) const {
+    const auto name = lower(lists_[0][column].in(statement_));
+    return name == "id" || name == "`id`";
+  }
+
+  bool has_no_value(const List& row, std::size_t column) const {
+    const auto value = lower(row[column].in(statement_));
+    return value == "default" || value == "null" || (value == "''" && !is_id(column));
+  }
+
+  /// Writes the empty value of the column for rows without one: of lists if it has some.
+  void fill_empty(std::string& text, std::span<const List> rows, std::size_t column) const {
+    const auto is_list = [&](const List& row) {
+      return row[column].in(statement_).starts_with('(');
+    };
+    const std::string_view empty = std::ranges::any_of(rows, is_list) ? "()" : "''";
+    for (const auto& row : rows) {
+      if (!has_no_value(row, column)) continue;
+      blank(text, row[column]);
+      text.replace(row[column].begin, empty.size(), empty);
+    }
   }
 
   /// The list of columns, then the rows; each as its parts between the commas.
@@ -239,6 +263,9 @@ std::optional<std::string> select_for_engines(std::string_view statement, const 
   std::vector<std::size_t> ends;
   find_missing_directions(select.within, ends);
   find_missing_directions(select.order, ends);
+  for (const auto& facet : select.facets)  // an only key descends, FACET() is none
+    if (split_list(facet.order).size() > 1 || canonical(facet.order) == "facet()")
+      find_missing_directions(facet.order, ends);
   if (outer != nullptr) find_missing_directions(outer->order, ends);
   std::optional<std::string> text;
   if (select.foreign.any() || (outer != nullptr && outer->foreign.any())) {

@@ -77,7 +77,7 @@ std::expected<SqlStatement, ClientError> read_nested_select(std::string_view sta
         brackets.end, "behind a SELECT in brackets stands ORDER BY, then LIMIT or nothing"));
   if (inner->table.empty())
     return std::unexpected(wrong_at(brackets.begin, "the SELECT in brackets has no FROM"));
-  if (inner->scrolls || !inner->facets.empty())
+  if (!inner->scroll.empty() || !inner->facets.empty())
     return std::unexpected(
         wrong_at(brackets.begin, "a SELECT in brackets has no FACET and does not scroll"));
   // As engines do: the larger offset counts, and the outer LIMIT is the inner one if there is none.

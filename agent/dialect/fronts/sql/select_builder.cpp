@@ -79,12 +79,11 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
   if (token.kind == SqlToken::Kind::quoted && token.text.find_first_of(";()") != token.text.npos)
     sign_in_text_ = std::min(sign_in_text_, token.at);
   const auto& [last, name, before] = before_;
-  if (after_tables && token.is_word("scroll") && (last.is_word("option") || last.is_sign(',')))
-    out_.scrolls = true;
+  const bool is_option =
+      after_tables && last.is_sign('=') && (before.is_word("option") || before.is_sign(','));
+  if (is_option && name.is_word("scroll")) out_.scroll = token.text;
   SqlRefusal refusal;
-  if (after_tables && last.is_sign('=') && is_query_option(name) &&
-      (before.is_word("option") || before.is_sign(',')))
-    refusal = read_option(token);
+  if (is_option && is_query_option(name)) refusal = read_option(token);
   before_ = {token, last, name};
   return refusal;
 }

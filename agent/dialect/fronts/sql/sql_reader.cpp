@@ -412,10 +412,12 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
   return text;
 }
 
-/// Whether the token makes a name with a dot, an argument of COUNT that is not `*`, ORDER BY NULL,
-/// a text that may be compared with the id or stand in LIMIT, or the DEFAULT or NULL of a column.
+/// Whether the token makes a name with a dot, TRUE or FALSE as a column, an argument of COUNT that
+/// is not `*`, ORDER BY NULL, a text that may be compared with the id or stand in LIMIT, or a
+/// column's DEFAULT, NULL or empty text.
 bool SqlReader::may_be_foreign() const {
-  if (kind_ == StatementKind::insert) return token_.is_word("default") || token_.is_word("null");
+  if (kind_ == StatementKind::insert)
+    return token_.is_word("default") || token_.is_word("null") || token_.text == "''";
   if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
     return before_.is_sign('=') || before_.is_sign('<') || before_.is_sign('>') ||
            before_.is_word("limit") || before_.is_word("offset") ||
@@ -423,6 +425,7 @@ bool SqlReader::may_be_foreign() const {
   if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
     return true;
   if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
+  if (is_select() && !has_from_ && (token_.is_word("true") || token_.is_word("false"))) return true;
   const bool distinct = before_.is_word("distinct") && token_.is_sign('(');
   return distinct ||
          (before_.is_sign('(') && before_before_.is_word("count") && !token_.is_sign('*'));

@@ -379,10 +379,11 @@ class SearchDraft {
     merge.offset = std::min(got + window_.offset, page_end);
     merge.limit = page_end - merge.offset;
     // The shards also return the hits before the page: after merging, these may be on it. An empty
-    // page needs none.
-    planned.edits = edited(merge.limit == 0    ? 0
-                           : sorts_otherwise() ? *vectors_.nearest + more_found()
-                                               : page_end);
+    // page needs none, but they count up to its offset.
+    if (merge.limit == 0)
+      planned.edits = edited(0, merge.offset);
+    else
+      planned.edits = edited(sorts_otherwise() ? *vectors_.nearest + more_found() : page_end);
     if (sorts_otherwise()) merge.nearest = *vectors_.nearest;
     merge.reads_tail = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
                        is_on(body_, request_, Property::plan);
@@ -405,8 +406,8 @@ class SearchDraft {
   }
   std::uint64_t more_found() const { return vectors_.document ? 1 : 0; }
 
-  /// The edits of the shards' request for `asked` hits.
-  TextEdits edited(std::uint64_t asked) {
+  /// The edits of the shards' request for `asked` hits behind `offset`.
+  TextEdits edited(std::uint64_t asked, std::uint64_t offset = 0) {
     Edits edits(body_, request_);
     if (asked != 0) {
       // Without `sort` the server's default order, best score first, is the wanted one.
@@ -425,6 +426,7 @@ class SearchDraft {
       // Without hits and with one aggregation the server counts groups instead of documents.
       // Requesting one hit, which is dropped, keeps hits.total a count of documents.
       asked = std::max<std::uint64_t>(asked, 1);
+      offset = 0;
     }
     const auto kept = std::max<std::uint64_t>({most_, asked, aggregations_.most_buckets});
     if (request_.max_matches_option.found())
@@ -434,8 +436,8 @@ class SearchDraft {
     const bool sized = request_[Property::size].found() && !request_[Property::limit].found();
     edits.set(sized ? Property::size : Property::limit, asked);
     if (!sized) edits.set_if_given(Property::size, asked);
-    edits.set_if_given(Property::offset, 0);
-    edits.set_if_given(Property::from, 0);
+    edits.set_if_given(Property::offset, offset);
+    edits.set_if_given(Property::from, offset);
     return edits.take();
   }
 

@@ -3,10 +3,25 @@
 
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/json/json_line.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
 namespace {
+
+/// How the server names a facet: by its expression, whatever its alias, as the client has written
+/// it but for the case of words. Members inside JSON and texts keep theirs.
+std::string name_of_facet(SqlSpan expression) {
+  if (expression.size() == 1 && expression.front().kind == SqlToken::Kind::name)
+    return lower(expression.front().inner());
+  std::string name(text_of(expression));
+  for (const auto& token : expression) {
+    if (token.kind != SqlToken::Kind::word) continue;
+    const auto word = token.text.substr(0, token.text.find('.'));
+    name.replace(token.at - expression.front().at, word.size(), lower(word));
+  }
+  return name;
+}
 
 /// A facet's columns: its items, hidden keys, COUNT(DISTINCT …), COUNT(*).
 class FacetPlanner {
@@ -35,11 +50,7 @@ class FacetPlanner {
     for (const auto& item : *items)
       if (auto refusal = refuse_id_alias(item)) return refusal;
     items_ = std::move(*items);
-    const auto& first = items_.front();
-    JsonLine(out_.rows.facet_name)
-        .add_escaped(!first.alias.empty()        ? first.alias
-                     : is_path(first.expression) ? text_of(first.expression)
-                                                 : std::string_view(first.canonical));
+    JsonLine(out_.rows.facet_name).add_escaped(name_of_facet(items_.front().expression));
     if (facet_.by.empty()) {
       by_ = items_;
       if (by_.size() <= kMostGroupKeys) return std::nullopt;
@@ -107,8 +118,10 @@ class FacetPlanner {
   }
 
   Refusal plan_order() {
-    const auto keys = read_order(facet_.order);
+    auto keys = read_order(facet_.order);
     if (!keys) return keys.error();
+    if (keys->size() == 1 && !facet_.order.back().is_word("asc") && !is_of_facet(keys->front().by))
+      keys->front().descending = true;  // servers take an only key so
     std::string order;
     for (const auto& key : *keys) {
       if (is_of_facet(key.by) && by_.size() > 1) {

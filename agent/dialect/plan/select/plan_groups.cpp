@@ -151,6 +151,7 @@ class GroupPlanner {
     plan_size();
     if ((why = plan_folds())) return std::unexpected(*std::move(why));
     draft_.add_json(columns_, rows_);
+    if (shows_score()) rows_.score = columns_.of("weight()", "weight()");
     for (std::size_t i = 0; i < draft_.items.size(); ++i)
       if (const auto& shown = draft_.items[i].shown; !shown.empty())
         rows_.names.emplace_back(columns_.of_item(i), shown);
@@ -259,7 +260,7 @@ class GroupPlanner {
       return !item.aggregate && item.canonical != "groupby()";
     };
     needs_best_ =
-        needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
+        needs_best_ || shows_score() || draft_.clauses.per_group > 1 || orders_by_row() ||
         std::ranges::any_of(draft_.items, depends) ||
         std::ranges::any_of(draft_.outer, [&](const auto& key) { return depends_on_row(key.by); });
     if (!needs_best_) return std::nullopt;
@@ -282,6 +283,9 @@ class GroupPlanner {
     if (draft_.group.empty()) out_.within.clear();  // the server takes it only after GROUP BY
     return std::nullopt;
   }
+
+  /// The weight of the best row.
+  bool shows_score() const { return draft_.form == RowForm::hits && draft_.clauses.match; }
 
   /// The default order of groups is that of their best rows.
   bool orders_by_row() const {

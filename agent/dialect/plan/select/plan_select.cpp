@@ -70,7 +70,9 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
                 rows.group);
   append_clause(text, "WITHIN GROUP ORDER BY", rows.within);
   append_clause(text, "ORDER BY", rows.order);
-  append_clause(text, "LIMIT", fmt::format("0,{}", rows.asked));
+  // Behind an offset without rows a server counts up to it.
+  append_clause(text, "LIMIT",
+                fmt::format("{},{}", rows.asked == 0 ? rows.rows.offset : 0, rows.asked));
   const auto most = draft.max_matches();
   const auto kept = std::max(most, draft.most_asked);
   text += draft.options.write(kept > most || draft.options.max_matches ? kept : 0);
@@ -123,8 +125,8 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
                                         OrderBefore& before, SelectPlan& plan) {
   const bool scrolls = !draft.is_grouped() && !draft.clauses.knn && draft.clauses.facets.empty();
   if (!draft.options.scroll) {
-    draft.offers_scroll = scrolls && !draft.options.refuses_scroll && draft.form == RowForm::hits &&
-                          draft.clauses.outer == nullptr;
+    draft.offers_scroll =
+        scrolls && !draft.options.refuses_scroll && draft.clauses.outer == nullptr;
     return std::nullopt;
   }
   if (!scrolls) return ClientError{400, "groups, facets and KNN() cannot scroll; page with LIMIT"};

@@ -25,8 +25,8 @@ constexpr AggregateName kAggregateNames[] = {
 };
 
 /// Aggregates whose results for parts of the data do not determine the result for all data.
-constexpr std::string_view kUnmergeableAggregates[] = {"percentiles", "percentile_ranks", "mad",
-                                                       "significant_terms"};
+constexpr std::string_view kUnmergeableAggregates[] = {"percentiles", "percentile_ranks",
+                                                       "median_absolute_deviation"};
 
 /// Words that may stand before the last operand of an expression.
 constexpr std::string_view kOperatorWords[] = {"and", "or",   "not", "div",     "mod",
@@ -65,7 +65,12 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
     } else if (canonical(argument) != "*") {
       return std::unexpected(wrong_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)"));
     }
-  } else if (name.fold != Fold::concat && split_list(argument).size() > 1) {
+  } else if (name.fold == Fold::concat) {
+    for (const auto& token : argument)
+      if (token.is_word("order") || token.is_word("separator"))
+        return std::unexpected(unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
+                                              "write GROUP_CONCAT(attribute)"));
+  } else if (split_list(argument).size() > 1) {
     return std::unexpected(wrong_at(at, "an aggregate takes one argument"));
   }
   return aggregate;
@@ -81,7 +86,7 @@ std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
     if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
         is_word_of(tokens[i], kUnmergeableAggregates))
       return unmergeable_at(tokens[i].at, tokens[i].text,
-                            "ask for a histogram by GROUP BY over intervals");
+                            "ask for the aggregation of that name at /search, which is exact");
   }
   return std::nullopt;
 }

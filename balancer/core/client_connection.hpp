@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/transport/stream.hpp"
+#include "balancer/core/disconnect_watcher.hpp"
+#include "balancer/core/query.hpp"
+#include "balancer/core/reader_patience.hpp"
+#include "balancer/core/sql_session.hpp"
+
+namespace karmad {
+
+/// The connection of a client, whatever it speaks: the topology of its current request, the time
+/// limits of its phases, and the query that ends when the client leaves. One thread.
+class ClientConnection : public Stream, public Client {
+ public:
+  void drain() final;
+
+ protected:
+  enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
+
+  /// Calls on_half_closed() and on_client_left() while it lives. For times without a read.
+  struct Watch : DisconnectWatch {
+    explicit Watch(ClientConnection& of);
+  };
+
+  /// `client`: its address as text, empty for a unix socket; `address`: as a number. `open_count`
+  /// counts it while it lives.
+  ClientConnection(Worker& worker, Socket socket, std::string client,
+                   std::optional<IpAddress> address, std::atomic<std::uint32_t>& open_count);
+  ~ClientConnection() override;
+
+  /// Starts a phase that may take `longest`. An armed clock that expires early enough stays armed,
+  /// because most phases end long before their time.
+  void start_phase(Phase phase, Micros longest);
+  /// Takes the current topology. A query keeps the one it started with.
+  void take_settings();
+  const InstanceSettings& settings() const { return settings_->settings; }
+  /// Whether unread bytes have arrived.
+  bool has_bytes();
+  /// Sends the part of an answer that the socket did not accept at once, in pieces. A slow client
+  /// may continue, one that does not read is disconnected (ReaderPatience). `memory` is null or
+  /// that of the answer: if it is denied, the connection is broken off. `out` must stay valid.
+  Task<bool> send_slowly(Outgoing out, const MemoryHolder* memory);
+
+  /// The client sends no more. It may wait for its answer or have left, which looks the same: after
+  /// a while it is sent something (ask_whether_there()).
+  void on_half_closed();
+  /// Ends the query, as its client has left.
+  void on_client_left();
+  /// For MemoryHolder::on_denied(), which is called within a reservation of this or another
+  /// request: end_for_memory() runs later, from the event loop.
+  void end_soon_for_memory();
+
+  /// Sends what a client that waits reads over. The peer of a closed connection refuses it, and the
+  /// watch learns that.
+  virtual void ask_whether_there() = 0;
+  /// A phase has taken its time: `timed_out_` is set.
+  virtual void phase_timed_out() = 0;
+  /// Cancels what the request waits for, if its memory is still denied.
+  virtual void end_for_memory() = 0;
+  /// Ends the connection so that the client does not take a part of an answer for the whole.
+  virtual void break_off() = 0;
+
+  Worker& worker_;
+  std::shared_ptr<const Topology> settings_;  ///< topology of the current request
+  const std::string client_;
+  const std::optional<IpAddress> address_;
+  Query* query_ = nullptr;                   ///< the one that runs
+  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
+  std::uint64_t low_admissions_ = 0;         ///< its admitted requests of low priority
+  Phase phase_ = Phase::idle;
+  bool half_closed_ = false;    ///< the client has closed its sending side
+  bool client_closed_ = false;  ///< it has left
+  bool is_endless_ = false;  ///< sends a body without end; a client that leaves it is not counted
+  bool timed_out_ = false;
+  bool ending_ = false;
+
+ private:
+  struct Clock final : Deadline {
+    explicit Clock(ClientConnection& of) : connection(of) {}
+    void expired() override { connection.on_clock(); }
+    ClientConnection& connection;
+  };
+  void on_clock();
+
+  std::atomic<std::uint32_t>& open_count_;
+  Clock clock_{*this};                  ///< ends a phase at `due_`; may expire earlier
+  TimePoint due_{};                     ///< the end of this phase
+  TimePoint clock_at_{};                ///< when `clock_` expires
+  ReaderPatience* patience_ = nullptr;  ///< while it waits for its client to read
+};
+
+}  // namespace karmad
