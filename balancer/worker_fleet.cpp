@@ -43,7 +43,7 @@ unsigned usable_cores() {
 WorkerFleet::WorkerFleet(unsigned workers, SharedState& shared, MirrorWatch& watch)
     : count_(workers), shared_(shared), mirror_watch_(watch) {}
 
-void WorkerFleet::create(std::shared_ptr<const Topology> topology, std::uint64_t seed) {
+void WorkerFleet::create(const std::shared_ptr<const Topology>& topology, std::uint64_t seed) {
   const auto& settings = topology->settings;
   admission_ =
       std::make_unique<Admission>(count_, loops_, shared_.connections.most, settings, Loop::now());

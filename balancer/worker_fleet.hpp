@@ -32,7 +32,7 @@ class WorkerFleet {
   const Loops& loops() const { return loops_; }
   bool created() const { return !workers_.empty(); }
   /// Makes the workers, which do not run yet. `seed`: of their random choices.
-  void create(std::shared_ptr<const Topology> topology, std::uint64_t seed);
+  void create(const std::shared_ptr<const Topology>& topology, std::uint64_t seed);
   /// The sockets of one listen line, by worker.
   void listen(const std::vector<std::vector<Listening>>& sockets);
   Admission& admission() { return *admission_; }

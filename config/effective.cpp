@@ -26,8 +26,8 @@ class RowMaker {
   }
 
  private:
-  void row(const Key<Owner>& key, std::string value, const Place& at) {
-    rows_.push_back({.key = key.name, .value = std::move(value), .at = at});
+  void row(const Key<Owner>& key, std::string_view value, const Place& at) {
+    rows_.push_back({.key = key.name, .value = std::string(value), .at = at});
   }
   void unset(const Key<Owner>& key) {
     rows_.push_back({.key = key.name, .is_set = false, .unset = key.unset});

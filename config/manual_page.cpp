@@ -56,7 +56,7 @@ struct Cells {
 };
 
 template <class T>
-Cells cells_of(const Bounds& bounds) {
+Cells cells_of(const Bounds& bounds) {  // NOLINT(readability-function-cognitive-complexity): a list
   constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   Cells cells;
   if constexpr (std::is_same_v<T, Micros>)

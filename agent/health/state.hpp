@@ -152,7 +152,7 @@ class SetState {
  private:
   bool always_there() const { return !settings_.pinged || picture_.kind == SetKind::balanced; }
   Role role_of(std::size_t mirror) const;
-  void learn_kind(Role role, const Description& told);
+  void learn_kind(Role role, const Description& description);
   std::string why_refused(std::size_t mirror) const;
   std::string why_misfit(Role role) const;
   bool has_other_address(std::size_t mirror, Role role) const;

@@ -96,7 +96,7 @@ class Pinger final : public Pings {
   /// Subscribes a mirror of a set. `always`: ping also while queries show that the agent is alive
   /// . Before start().
   void subscribe(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
-    subscribers_.push_back({std::move(set), mirror});
+    subscribers_.emplace_back(std::move(set), mirror);
     if (always) schedule_.always();
   }
 
@@ -111,7 +111,7 @@ class Pinger final : public Pings {
  private:
   Task<void> run();
   Task<void> ping();
-  Task<AttemptResult> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
+  Task<AttemptResult> ask(const PingRequest& ping, TimePoint deadline, Stop& stop);
   void publish(const AttemptResult& result, std::expected<Description, std::string> told,
                Micros trip, bool silent, TimePoint ended);
   TimePoint due() const;

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "agent/json/json_tree.hpp"
-#include "balancer/client/admin_client.hpp"
 #include "balancer/client/commands.hpp"
+#include "balancer/client/http_get.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_json.hpp"
 #include "balancer/trace/plain_text.hpp"

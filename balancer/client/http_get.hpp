@@ -55,4 +55,9 @@ std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
                                                 const std::string& target,
                                                 std::chrono::milliseconds longest);
 
+struct CtlOptions;
+/// Asks the admin listener of a running karmad, with the token of the options. Waits at most 15 s.
+std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options,
+                                                 const HttpRequest& request);
+
 }  // namespace karmad

@@ -208,7 +208,8 @@ class QueryStop {
   QueryStop& operator=(const QueryStop&) = delete;
   ~QueryStop() {
     auto& stops = query_.stops;
-    stops.erase(std::remove(stops.begin(), stops.end(), &stop_), stops.end());
+    const auto gone = std::ranges::remove(stops, &stop_);
+    stops.erase(gone.begin(), gone.end());
   }
   operator Stop&() { return stop_; }  // NOLINT: it is one
 

@@ -444,7 +444,7 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
                     mirror_.signals.answered_at() < result_.sent_at.time_since_epoch().count();
     report.unreachable = result_.outcome == Outcome::query_timeout &&
                          mirror_.agent->counters.unreachable_since(result_.ended - result_.took);
-    report.replaced = !query_.former && query_.worker.topology_now() != query_.topology;
+    report.replaced = query_.former == nullptr && query_.worker.topology_now() != query_.topology;
     report.no_helper = no_helper_;
     report.why = std::move(result_.why);
   }

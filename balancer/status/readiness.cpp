@@ -32,6 +32,32 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
   return false;
 }
 
+/// What a reader of `/readyz` is told of a mirror of a shard that cannot be searched.
+std::string_view why_not_live(const MirrorSet& mirrors, std::size_t mirror, std::string_view error,
+                              bool hides) {
+  const auto& agent = *mirrors[mirror].agent;
+  if (mirrors.out_of_service().all().contains(mirror) && !agent.absent())
+    return "taken out by the operator (drain, maint)";
+  if (error.empty()) return "has not answered yet";
+  return hides ? "its last request failed" : error;
+}
+
+void write_missing(Document& out, const Table& table, std::size_t number, bool counts, bool hides) {
+  const auto& mirrors = *table.shards[number]->mirrors;
+  out.object([&] {
+    out.text("table", table.name);
+    out.value("shard", number + 1);
+    out.value("required", counts);
+    out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
+      const auto error = mirrors[m].agent->last_error();
+      out.object([&] {
+        out.text("agent", hides ? fmt::format("mirror {}", m + 1) : mirrors[m].agent->name);
+        out.text("why", why_not_live(mirrors, m, error, hides));
+      });
+    });
+  });
+}
+
 }  // namespace
 
 std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker,
@@ -39,27 +65,13 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
   bool ready = !draining;
   const bool hides = topology.settings.status_on_query_port.value != StatusOnQueryPort::yes;
   std::string body;
-  const auto shard = [&](Document& out, const Table& table, std::size_t number) {
+  const auto shards = [&](Document& out, const Table& table) {
     const bool counts = table.required || only != nullptr;
-    if (counts) ready = false;
-    const auto& mirrors = *table.shards[number]->mirrors;
-    out.object([&] {
-      out.text("table", table.name);
-      out.value("shard", number + 1);
-      out.value("required", counts);
-      out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
-        const auto& agent = *mirrors[m].agent;
-        const auto error = agent.last_error();
-        const bool is_out = mirrors.out_of_service().all().contains(m) && !agent.absent();
-        out.object([&] {
-          out.text("agent", hides ? fmt::format("mirror {}", m + 1) : agent.name);
-          out.text("why", is_out          ? "taken out by the operator (drain, maint)"
-                          : error.empty() ? "has not answered yet"
-                          : hides         ? "its last request failed"
-                                          : error);
-        });
-      });
-    });
+    for (std::size_t s = 0; s < table.shards.size(); ++s) {
+      if (serves(table, *table.shards[s], topology.settings, worker)) continue;
+      if (counts) ready = false;
+      write_missing(out, table, s, counts, hides);
+    }
   };
   {
     Document out(body);
@@ -67,9 +79,7 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
       out.value("draining", draining);
       if (only != nullptr) out.text("table", only->name);
       out.array("missing", topology.tables, [&](const auto& table) {
-        if (only != nullptr && table.get() != only) return;
-        for (std::size_t s = 0; s < table->shards.size(); ++s)
-          if (!serves(*table, *table->shards[s], topology.settings, worker)) shard(out, *table, s);
+        if (only == nullptr || table.get() == only) shards(out, *table);
       });
       out.value("ready", ready);
     });

@@ -117,8 +117,8 @@ void add_attempt_texts(JsonLine& out, const Trace& trace) {
 }  // namespace
 
 void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
-  thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
-  thread_local std::string text;
+  static thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
+  static thread_local std::string text;
   const auto second = std::chrono::floor<std::chrono::seconds>(time);
   if (second != known) {
     text.clear();
@@ -137,9 +137,9 @@ void add_millis(JsonLine& out, Micros value) {
   out.add_digits<3>(static_cast<unsigned>(us % 1000));
 }
 
-void append_access_text(std::string& text, const Trace& trace, TimePoint now,
+void append_access_text(std::string& line, const Trace& trace, TimePoint now,
                         const Access& access) {
-  JsonLine out(text);
+  JsonLine out(line);
   const auto add_word = [&out](std::string_view word, std::size_t most = kTextWord) {
     out.add(' ');
     add_plain(out, word.empty() ? "-" : word, most);

@@ -45,7 +45,7 @@ bool is_notable(const Trace& trace, TimePoint now, const Access& access, Micros 
 /// Appends a line of the access log for people, without its line end. Its bytes are printable
 /// ASCII for any input:
 /// `2023-11-14T22:13:20.000042Z 127.0.0.1 POST /search 200 answered 1.234 ms in=321 …`.
-void append_access_text(std::string& out, const Trace& trace, TimePoint now, const Access& access);
+void append_access_text(std::string& line, const Trace& trace, TimePoint now, const Access& access);
 
 /// Writes 2023-11-14T22:13:20.000042Z. Caches the text of the last second per thread.
 void add_date(JsonLine& out, std::chrono::system_clock::time_point time);

@@ -352,8 +352,9 @@ bool LineOutput::write_all(std::string_view bytes) {
     if (kind_ != S_IFREG && !wait_for_room()) return false;
     const auto done = write_some(bytes.substr(0, piece(bytes)));
     if (done >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(done));
-      torn_ = !bytes.empty() && bytes.data()[-1] != '\n';
+      const auto written = bytes.substr(0, static_cast<std::size_t>(done));
+      bytes.remove_prefix(written.size());
+      if (!written.empty()) torn_ = !bytes.empty() && written.back() != '\n';
     } else if (errno != EINTR && errno != EAGAIN) {
       return false;
     }
@@ -366,7 +367,8 @@ bool LineOutput::send_messages(std::string_view lines) {
   const auto head = message.size();
   while (!lines.empty()) {
     const auto end = std::min(lines.find('\n'), lines.size());
-    message.replace(head, std::string::npos, lines.substr(0, end));
+    message.resize(head);
+    message.append(lines.substr(0, end));
     if (!send_message(message)) return false;
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }

@@ -138,12 +138,12 @@ class Masters final : public SimulatedBalancer {
 
   // Attempts (masters_attempts.cpp)
   void send(std::uint32_t index, const action::Send& send);
-  void transmit(std::uint32_t attempt);
+  void transmit(std::uint32_t number);
   void next_connection(SimulatedSet& set, std::size_t mirror);
   void reply_arrives(const SimulatedEvent& event);
-  void end_attempt(std::uint32_t index, const Ending& ending);
+  void end_attempt(std::uint32_t number, const Ending& ending);
   void write_result(const Attempt& attempt, const Ending& ending);
-  void mirror_unreachable(std::uint32_t attempt);
+  void mirror_unreachable(std::uint32_t number);
 
   SimulatedWorld& world_;
   SimulatedPings pings_;

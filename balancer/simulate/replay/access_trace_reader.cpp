@@ -28,7 +28,7 @@ namespace {
 class AccessLineCollector {
  public:
   /// False: kMostRecordedAttempts is reached; further lines are not accepted.
-  bool add(std::string_view line);
+  bool add(std::string_view text);
   /// The trace of all lines. `counts.lines` and `counts.long_lines` are left to the caller.
   AccessTrace finish();
 
@@ -382,8 +382,9 @@ namespace {
 
 template <class Number>
 bool read_line_number(std::string_view text, Number& number) {
-  const auto* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, number);
+  const auto* const begin = text.data();
+  const auto* const end = begin + text.size();
+  const auto [after, error] = std::from_chars(begin, end, number);
   return error == std::errc{} && after == end;
 }
 

@@ -14,8 +14,8 @@
 #include "config/text/closest.hpp"
 
 // Made from the files of scenarios/ by embed.cmake.
-extern "C" const char karmad_scenarios[];
-extern "C" const char karmad_scenarios_end[];
+extern "C" const char karmad_scenarios[];      // NOLINT(readability-identifier-naming): a symbol
+extern "C" const char karmad_scenarios_end[];  // NOLINT(readability-identifier-naming)
 
 namespace karmad {
 namespace {
@@ -488,8 +488,8 @@ std::optional<double> parse_number(std::string_view text, double least, double m
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   // False for nan, too.
-  if (!(number >= least && number <= most)) return std::nullopt;
-  return number;
+  const bool fits = number >= least && number <= most;
+  return fits ? std::optional(number) : std::nullopt;
 }
 
 std::expected<Scenario, Problems> parse_scenario(std::string_view text, const std::string& file,

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "agent/json/json_text.hpp"
-#include "balancer/simulate/report_charts.hpp"
 
 namespace karmad {
 namespace {
