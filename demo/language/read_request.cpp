@@ -258,7 +258,13 @@ rapidjson::Document parse_scroll(std::string_view text) {
     token.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json->data(),
                                                                                      json->size());
   const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
-  if (order == nullptr || !order->IsArray()) token.SetNull();
+  if (order == nullptr || !order->IsArray()) return {};
+  // A first key may be for the filter that servers make of it, and not of the order.
+  const auto* written = find_member(token, "order_by_str");
+  auto& keys = token["order_by"];
+  if (written != nullptr && written->IsString() &&
+      std::ptrdiff_t{keys.Size()} > std::ranges::count(text_of(*written), ',') + 1)
+    keys.Erase(keys.Begin());
   return token;
 }
 

@@ -293,12 +293,12 @@ std::expected<MergedSets, BadReply> merge_sets(const SelectPlan& plan, const Raw
 }
 
 std::string collect_warnings(std::string_view own, const RawReplies& replies,
-                             const MergedMeta& meta, const MergedSets& merged) {
+                             const MergedMeta* meta, const MergedSets& merged) {
   Warnings warnings(own);
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     for (std::size_t i = 0; i < merged.sets.size(); ++i)
       warnings.add_of_shard(s, replies.set(s, i).warning);
-    warnings.add_of_shard(s, meta.shards()[s].warning);
+    if (meta != nullptr) warnings.add_of_shard(s, meta->shards()[s].warning);
   }
   for (const auto& estimate : merged.estimates) warnings.add(estimate);
   return warnings.text();
@@ -342,7 +342,10 @@ std::optional<BadReply> merge_finite(const SelectPlan& plan, std::span<const Sha
   if (!merged) return merged.error();
 
   auto& rows = merged->sets.front();
-  rows.warning = collect_warnings(notes.warning, raw, meta, *merged);
+  // What SHOW META of the shards warns of is there, in hits and in SHOW WARNINGS, as on one server.
+  const auto warning = collect_warnings(notes.warning, raw, &meta, *merged);
+  rows.warning =
+      notes.sets != nullptr ? warning : collect_warnings(notes.warning, raw, nullptr, *merged);
   auto total = meta.total_found(merged->of_rows, plan.rows.having.has_value());
   total.cut(plan.rows.stops_at);
   if (plan.rows.nearest != 0)
@@ -350,13 +353,13 @@ std::optional<BadReply> merge_finite(const SelectPlan& plan, std::span<const Sha
   if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
   const bool shows_token = notes.meta != nullptr || plan.form == RowForm::hits;
   const auto scroll = shows_token ? next_scroll_token(plan, raw, replies, rows) : std::string();
-  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, rows.warning), scroll};
+  if (notes.meta != nullptr) *notes.meta = {meta.rows(rows.count, total, warning), scroll};
   if (notes.sets != nullptr) {
     *notes.sets = std::move(merged->sets);
   } else if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,
                  .timed_out = notes.timed_out,
-                 .warning = rows.warning,
+                 .warning = warning,
                  .total = total,
                  .scroll = scroll},
                 plan.rows, plan.facets, merged->sets, out);

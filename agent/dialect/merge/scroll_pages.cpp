@@ -50,8 +50,9 @@ const std::string& key_of_process() {
   return key;
 }
 
-/// The members that the search server's own tokens have.
-void add_order(std::string& to, const std::vector<ScrollKey>& keys, std::string_view order = {}) {
+/// The members that the search server's own tokens have. `before`: keys in front of the others.
+void add_order(std::string& to, const std::vector<ScrollKey>& keys, std::string_view order = {},
+               std::string_view before = {}) {
   JsonLine out(to);
   out.add(R"("order_by_str":")");
   out.add_escaped(order);
@@ -61,7 +62,7 @@ void add_order(std::string& to, const std::vector<ScrollKey>& keys, std::string_
     out.add_escaped(key.attribute == "weight()" ? "@weight" : key.attribute);
     out.add(key.descending ? " desc" : " asc");
   }
-  out.add(R"(","order_by":[)");
+  out.add(R"(","order_by":[)", before);
   for (const auto& key : keys)
     out.add(&key == keys.data() ? R"({"attr":)" : R"(,{"attr":)", Quoted(key.attribute),
             key.descending ? R"(,"desc":true,"value":)" : R"(,"desc":false,"value":)", key.value,
@@ -136,8 +137,13 @@ std::optional<std::string> bytes_of_base64(std::string_view text) {
 }
 
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order) {
+  // Servers also filter by the first key, and with a real number leave out rows: a weight, whether
+  // or not the order has one, is such a filter that leaves out none.
+  constexpr std::string_view kAnyWeight =
+      R"x({"attr":"weight()","desc":false,"value":0,"type":"int"},)x";
+  const bool is_real = !keys.empty() && keys.front().type == "float";
   std::string text = "{";
-  add_order(text, keys, order);
+  add_order(text, keys, order, is_real ? kAnyWeight : "");
   return base64_of(text += '}');
 }
 
@@ -241,9 +247,7 @@ class ScrollBorder {
       position.skip = skip;
     };
     if (exact_ == page_.keys) return put(keys_of(page_.rows - 1), 0);
-    // Servers find nothing behind a real number of the first key.
-    const auto first = exact_ == 0 ? page_.rows : 1;
-    for (auto begin = page_.rows - 1; begin >= first; --begin) {
+    for (auto begin = page_.rows - 1; begin > 0; --begin) {
       if (!is_apart(begin - 1, begin)) continue;
       auto keys = keys_of(begin);
       const auto value = real_value(keys[exact_]);
@@ -347,8 +351,8 @@ std::string ScrollPages::next_token(const ScrolledPage& page,
 std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit) {
   if (pages.skip() + limit <= kMostScrolled) return std::nullopt;
   return ClientError{
-      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll, "
-                       "or its first key is a real number; sort by whole numbers, texts or the id",
+      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll; "
+                       "sort by whole numbers, texts or the id",
                        kMostScrolled)};
 }
 

@@ -251,9 +251,9 @@ void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
   for (const auto& key : split_list(order)) {
     if (key.empty()) continue;
     const auto& last = key.back();
-    const bool has_direction = key.size() > 1 && (last.is_word("asc") || last.is_word("desc"));
-    if (!has_direction && !last.is_word("null") && !key.front().is_word("rand"))
-      ends.push_back(last.end());
+    const bool takes_none = key.size() == 1 ? last.is_word("null") || is_digit(last.text.front())
+                                            : last.is_word("asc") || last.is_word("desc");
+    if (!takes_none && !key.front().is_word("rand")) ends.push_back(last.end());
   }
 }
 
