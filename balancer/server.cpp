@@ -25,7 +25,8 @@
 namespace karmad {
 namespace {
 
-constexpr int kSystem = 71;  // EX_OSERR
+constexpr int kSystem = 71;                       // EX_OSERR
+constexpr auto kStart = std::chrono::seconds(1);  // until then something of the start may go on
 
 /// Raises the limit of open descriptors to the highest allowed value, and returns it.
 rlim_t raise_file_limit() {
@@ -261,7 +262,7 @@ std::optional<StartFailure> Server::build_first_topology(Problems& problems) {
     auto next = configuration_.on_mirrors(found);
     report(next);
     configuration_ = std::move(next.configuration);
-    topology_ = Topology::build(settings(), environment(), nullptr, problems);
+    topology_ = destroyed_here(Topology::build(settings(), environment(), nullptr, problems));
   };
   build(mirrors_->found());
   if (!topology_) {  // wrong names or sources do not prevent a start
@@ -314,6 +315,8 @@ std::optional<StartFailure> Server::listen() {
 int Server::run() {
   fleet_.start();
   begin_serving();
+  asio::steady_timer started(main_, kStart);
+  started.async_wait([](error_code) { release_memory_of_start(); });
   wait_for_signal();
   auto waiter = fleet_.await_end([this] { asio::post(main_, [this] { main_.stop(); }); });
   main_.run();
@@ -574,11 +577,22 @@ std::optional<std::string> Server::judge(const Pictures& pictures) {
   return problems.front().message;
 }
 
+/// The same topology, which the main thread destroys: with a thousand tables that takes
+/// milliseconds, in which a worker would serve nobody.
+std::shared_ptr<const Topology> Server::destroyed_here(std::shared_ptr<const Topology> topology) {
+  if (!topology) return nullptr;
+  const auto* const same = topology.get();
+  return {same, [door = door_, topology = std::move(topology)](const Topology*) mutable {
+            door->post([last = std::move(topology)] {});
+          }};
+}
+
 Problems Server::adopt(Configuration::Next next, Adoption how) {
   Problems problems;
-  const auto topology =
+  auto built =
       Topology::build(next.configuration.settings(), environment(), topology_.get(), problems);
-  if (!topology) return problems;
+  if (!built) return problems;
+  const auto topology = destroyed_here(std::move(built));
   report(next);
   configuration_ = std::move(next.configuration);
   const auto& searchd = settings().searchd;

@@ -109,6 +109,7 @@ class Server : private AdminApi {
   /// numbers of mirrors that stay, are kept; no query is lost. Returns the problems; then nothing
   /// has changed. The caller holds configuration_mutex_.
   Problems adopt(Configuration::Next next, Adoption how);
+  std::shared_ptr<const Topology> destroyed_here(std::shared_ptr<const Topology> topology);
   /// Logs what the operator has to know of it.
   void report(const Configuration::Next& next);
   /// Applies these rates to the limiters; called only after a reload can no longer fail.

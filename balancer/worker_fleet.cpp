@@ -15,6 +15,7 @@ namespace {
 
 constexpr Micros kUpkeep = 100ms;
 constexpr Micros kIdleUpkeep = 500ms;  // while no mirror is asked and no client connects
+constexpr std::size_t kRefreshedInTurn = 100;
 constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
 constexpr unsigned kIdleRounds = 10;   // after the last work, until nothing is left to give back
 constexpr Micros kDrainInterval = 10ms;
@@ -104,17 +105,27 @@ std::thread WorkerFleet::await_end(std::function<void()> ended) {
 }
 
 void WorkerFleet::adopt(std::shared_ptr<const Topology> next, std::function<void()> done) {
-  auto remaining = std::make_shared<std::atomic<std::size_t>>(workers_.size());
-  workers_.front()->post([this, next = std::move(next), remaining, done = std::move(done)] {
+  auto remaining = std::make_shared<std::atomic<std::size_t>>(workers_.size() + 1);
+  const auto ended = [remaining, done = std::move(done)] {
+    if (remaining->fetch_sub(1) == 1) done();
+  };
+  auto& first = *workers_.front();
+  // In three turns of the loop, each of which takes milliseconds with a thousand tables.
+  first.post([this, &first, next = std::move(next), ended] {
     next->take_over();
-    next->apply_limits(Loop::now());  // before any worker uses the new sets
-    for (auto& worker : workers_)
-      worker->post([&w = *worker, next, remaining, done] {
-        w.topology(next);
-        if (remaining->fetch_sub(1) == 1) done();
+    first.post([this, &first, next, ended] {
+      next->apply_limits(Loop::now());  // before any worker uses the new sets
+      for (auto& worker : workers_)
+        worker->post([&w = *worker, next, ended] {
+          w.topology(next);
+          ended();
+        });
+      admission_->settings(next->settings, Loop::now());
+      first.post([this, &first, next, ended] {
+        if (!first.draining()) adopt_pings(*next);
+        ended();
       });
-    admission_->settings(next->settings, Loop::now());
-    if (!workers_.front()->draining()) adopt_pings(*next);
+    });
   });
 }
 
@@ -157,6 +168,22 @@ std::uint64_t WorkerFleet::work_done() const {
   return done;
 }
 
+/// In several turns of the loop if there are many sets: a turn may take a millisecond.
+Task<void> WorkerFleet::refresh_sets(std::shared_ptr<const Topology> topology, Refreshed which) {
+  auto& loop = workers_.front()->loop;
+  std::size_t refreshed = 0;
+  for (const auto& table : topology->tables)
+    for (const auto& shard : table->shards) {
+      auto& set = *shard->mirrors;
+      if (which == Refreshed::due && !set.refresh_is_due(Loop::now())) continue;
+      if (which == Refreshed::asked && !set.refresh_is_due(Loop::now()) && !set.is_asked())
+        continue;
+      set.refresh(Loop::now());
+      watch_outliers(*shard, Loop::now(), loop.random);
+      if (++refreshed % kRefreshedInTurn == 0) co_await loop.turn.next();
+    }
+}
+
 /// Periodic work: weights once a period, error rates and latency floors ten times a second, less
 /// often while nothing is asked.
 Task<void> WorkerFleet::upkeep() {
@@ -164,15 +191,14 @@ Task<void> WorkerFleet::upkeep() {
   unsigned rounds = 0;
   unsigned idle = 0;
   std::uint64_t done = 0;
+  bool interrupted = false;
   while (!upkeep_->requested()) {
     const auto before = std::exchange(done, work_done());
     idle = done == before ? idle + 1 : 0;
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
-    for (const auto& table : worker.topology()->tables)
-      for (const auto& shard : table->shards) {
-        shard->mirrors->refresh(Loop::now());
-        watch_outliers(*shard, Loop::now(), worker.loop.random);
-      }
+    co_await refresh_sets(worker.topology(), interrupted ? Refreshed::all
+                                             : idle > 0  ? Refreshed::due
+                                                         : Refreshed::asked);
     mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0 && idle < kIdleRounds) run_detached(give_back_memory);
@@ -181,6 +207,7 @@ Task<void> WorkerFleet::upkeep() {
     shared_.process.upkeep_pauses.store(idle > 0, std::memory_order_relaxed);
     co_await sleep(worker.loop, Loop::now() + (idle > 0 ? kIdleUpkeep : kUpkeep), pause);
     pause_ = nullptr;
+    interrupted = pause.requested();  // strategies need the errors of the last moments
   }
   // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
   while (shared_.connections.open.load(std::memory_order_relaxed) +
@@ -218,9 +245,9 @@ void WorkerFleet::adopt_pings(const Topology& topology) {
   // Closes the sets that were removed, which wakes their waiting queries.
   const auto before = std::exchange(sets_, {});
   for (const auto& table : topology.tables)
-    for (const auto& shard : table->shards) sets_.push_back(shard->mirrors);
+    for (const auto& shard : table->shards) sets_.insert(shard->mirrors);
   for (const auto& set : before)
-    if (std::ranges::find(sets_, set) == sets_.end()) set->close();
+    if (!sets_.contains(set)) set->close();
 }
 
 }  // namespace karmad

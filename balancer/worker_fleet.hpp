@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -45,7 +47,7 @@ class WorkerFleet {
 
   /// Calls `job` on a worker. Any thread.
   void post(std::size_t worker, Inbox::Job job) { workers_[worker]->post(std::move(job)); }
-  /// Makes every worker use this topology. `done` is called by the last of them.
+  /// Makes every worker and the pings use this topology. `done` is called by the last of them.
   void adopt(std::shared_ptr<const Topology> next, std::function<void()> done);
   /// From now on every answer ends its connection.
   void retire();
@@ -63,6 +65,8 @@ class WorkerFleet {
   void end_pause();
   std::uint64_t work_done() const;
   Task<void> upkeep();
+  enum class Refreshed : std::uint8_t { due, asked, all };
+  Task<void> refresh_sets(std::shared_ptr<const Topology> topology, Refreshed which);
   void adopt_pings(const Topology& topology);
 
   const unsigned count_;
@@ -76,7 +80,7 @@ class WorkerFleet {
   std::vector<std::thread> threads_;
   // Of worker 0:
   std::vector<std::shared_ptr<Pinger>> pingers_;
-  std::vector<std::shared_ptr<MirrorSet>> sets_;  ///< those in use
+  std::set<std::shared_ptr<MirrorSet>> sets_;  ///< those in use
   std::unique_ptr<Stop> upkeep_;
   Stop* pause_ = nullptr;  ///< that the upkeep makes now
 };

@@ -267,6 +267,11 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Updates weights once a block, quantiles once a second, and at each call the error sums of
   /// `noerrors`, the failure floor, the signals and the load. Call about ten times a second.
   void refresh(TimePoint now);
+  /// Whether a set that is not asked needs a refresh: attempts were in flight at the last one, or
+  /// two seconds or a block have passed since. Worker 0 only; so is the next.
+  bool refresh_is_due(TimePoint now) const;
+  /// Whether an attempt has started since the last refresh.
+  bool is_asked() const;
 
   /// The lowest latency a failed attempt counts as, so that failures never make a mirror look fast.
   Micros failure_floor() const { return Micros{floor_.load(std::memory_order_relaxed)}; }
@@ -311,6 +316,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void refresh_latency(TimePoint now);
   void refresh_karma(TimePoint now);
   std::int64_t oldest_attempt(std::size_t mirror) const;
+  std::uint64_t attempts() const;
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;
   SetOptions options_;
@@ -328,6 +334,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::atomic<std::int64_t> floor_{0};
   std::optional<TimePoint> latency_at_;     ///< when the quantiles were last computed
   std::optional<TimePoint> refreshed_at_;   ///< when the signals were last refreshed
+  std::uint64_t refreshed_attempts_ = 0;    ///< attempts() then
+  bool refreshed_in_flight_ = false;        ///< whether an attempt was in flight then
   Candidates absent_;                       ///< dead or unreachable then, or new; worker 0 only
   float failure_cost_ = 0;                  ///< worker 0 only
   std::atomic<float> typical_duration_{0};  ///< median of the mirrors' durations, µs

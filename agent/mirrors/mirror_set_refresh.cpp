@@ -16,6 +16,8 @@ constexpr std::uint64_t kFewLatencies = 20;
 /// latencies do not count for the time after which searches are hedged, because they would delay
 /// the very hedges that are needed.
 constexpr int kSlow = 2;
+/// Most time between two refreshes of a set that is not asked.
+constexpr Micros kUnusedRefresh = 2s;
 
 /// The lower median of the first `count` values; 0 if there are none.
 template <class Value>
@@ -116,7 +118,27 @@ void MirrorSet::refresh_latency(TimePoint now) {
   failure_cost_ = static_cast<float>(quantile(counts, 0.9).value_or(0us).count());
 }
 
+/// Attempts that were started since the start of the process.
+std::uint64_t MirrorSet::attempts() const {
+  std::uint64_t attempts = 0;
+  for (const auto& mirror : mirrors_) attempts += mirror->tally.attempts();
+  return attempts;
+}
+
+bool MirrorSet::refresh_is_due(TimePoint now) const {
+  // Weights are computed from the block before the current one.
+  return !refreshed_at_ || now - *refreshed_at_ >= std::min(kUnusedRefresh, options_.period) ||
+         refreshed_in_flight_;
+}
+
+bool MirrorSet::is_asked() const {
+  return attempts() != refreshed_attempts_;
+}
+
 void MirrorSet::refresh(TimePoint now) {
+  refreshed_attempts_ = attempts();
+  refreshed_in_flight_ = std::ranges::any_of(
+      mirrors_, [](const auto& mirror) { return mirror->signals.in_flight() != 0; });
   if (!refreshed_at_) made_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   std::array<std::optional<Micros>, Candidates::kMost> running;
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {

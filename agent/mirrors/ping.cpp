@@ -11,6 +11,7 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kMaxPingReply = 8 << 20;  // description of a large cluster
+constexpr std::size_t kPublishedInTurn = 64;
 
 }  // namespace
 
@@ -125,16 +126,20 @@ Task<void> Pinger::ping() {
   schedule_.ping_ended(ended);
   const bool silent = answers.empty() && !agent_->counters.replied_since(began);
   record_ping(*agent_, loop_.index, ended, trip, result);
-  publish(result, std::move(told), trip, silent, ended);
+  co_await publish(result, std::move(told), trip, silent, ended);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
   }
 }
 
-void Pinger::publish(const AttemptResult& result, std::expected<Description, std::string> told,
-                     Micros trip, bool silent, TimePoint ended) {
-  if (stopping_) return;
+/// In several turns of the loop if there are many sets: each takes a few microseconds.
+Task<void> Pinger::publish(const AttemptResult& result,
+                           std::expected<Description, std::string> told, Micros trip, bool silent,
+                           TimePoint ended) {
+  std::size_t published = 0;
   for (const auto& [set, mirror] : subscribers_) {
+    if (published++ % kPublishedInTurn == kPublishedInTurn - 1) co_await loop_.turn.next();
+    if (stopping_) co_return;
     if (told) {
       set->ping_answered(mirror, *told, trip, ended);
     } else if (const auto failure = ping_failure(result.outcome, silent)) {

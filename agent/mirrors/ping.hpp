@@ -112,8 +112,8 @@ class Pinger final : public Pings {
   Task<void> run();
   Task<void> ping();
   Task<AttemptResult> ask(const PingRequest& ping, TimePoint deadline, Stop& stop);
-  void publish(const AttemptResult& result, std::expected<Description, std::string> told,
-               Micros trip, bool silent, TimePoint ended);
+  Task<void> publish(const AttemptResult& result, std::expected<Description, std::string> told,
+                     Micros trip, bool silent, TimePoint ended);
   TimePoint due() const;
 
   Loop& loop_;

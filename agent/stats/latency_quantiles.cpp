@@ -22,13 +22,13 @@ void LatencyQuantiles::Counts::clear() noexcept {
 
 void LatencyQuantiles::add(unsigned worker, TimePoint now, Micros took) noexcept {
   assert(worker < cells_.size());
-  Cell& cell = cells_[worker];
+  Cell& cell = cells_[worker].for_writer();
   if (auto* counts = cell.blocks.claim(cell.block_of_now.at(now, kBlock)))
     counts->of_bucket[latency_bucket(took)].add(1);
 }
 
 void LatencyQuantiles::restore(TimePoint now, const LatencyCounts& counts) noexcept {
-  auto* const into = cells_.front().blocks.claim(block_of(now, kBlock));
+  auto* const into = cells_.front().for_writer().blocks.claim(block_of(now, kBlock));
   if (into == nullptr) return;
   for (std::size_t i = 0; i < counts.size(); ++i)
     into->of_bucket[i].add(static_cast<std::uint32_t>(counts[i]));
@@ -36,10 +36,11 @@ void LatencyQuantiles::restore(TimePoint now, const LatencyCounts& counts) noexc
 
 void LatencyQuantiles::add_recent(TimePoint now, LatencyCounts& sum) const {
   const auto current = block_of(now, kBlock);
-  for (const auto& cell : cells_)
-    for (auto number = current - 1; number <= current; ++number)
-      if (const auto* counts = cell.blocks.find(number))
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts->of_bucket[i].get();
+  for (const auto& of_worker : cells_)
+    if (const auto* const cell = of_worker.get())
+      for (auto number = current - 1; number <= current; ++number)
+        if (const auto* counts = cell->blocks.find(number))
+          for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts->of_bucket[i].get();
 }
 
 RecentLatency LatencyQuantiles::over_recent(TimePoint now) const {
@@ -49,8 +50,9 @@ RecentLatency LatencyQuantiles::over_recent(TimePoint now) const {
 }
 
 RecentLatency recent_latency_of(const LatencyCounts& counts) {
-  return {std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), quantile(counts, 0.95),
-          quantile(counts, 0.99)};
+  const auto samples = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  if (samples == 0) return {};
+  return {samples, quantile(counts, 0.95), quantile(counts, 0.99)};
 }
 
 void PublishedLatency::set(const RecentLatency& recent) noexcept {

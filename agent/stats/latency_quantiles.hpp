@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/stats/histogram.hpp"
+#include "agent/stats/on_first_use.hpp"
 #include "agent/stats/period_ring.hpp"
 #include "agent/stats/single_writer.hpp"
 #include "strategies/time.hpp"
@@ -27,12 +28,12 @@ RecentLatency recent_latency_of(const LatencyCounts& counts);
 
 /// Recent latencies of a mirror, of which those of its set are made (CO-080), over the last 30 to
 /// 60 s: long enough for a hundred answers of a small set, short enough to follow when all its
-/// mirrors get slower. 3 KiB per worker, on its own cache lines.
+/// mirrors get slower. 3 KiB per worker that has asked the mirror, on its own cache lines.
 class LatencyQuantiles {
  public:
   explicit LatencyQuantiles(unsigned workers) : cells_(workers) {}
 
-  /// Called only by the worker with that index; a few nanoseconds, allocates nothing.
+  /// Called only by the worker with that index; a few nanoseconds. The first call allocates.
   void add(unsigned worker, TimePoint now, Micros took) noexcept;
 
   /// Adds latencies that a former process recorded. Before the workers run.
@@ -54,7 +55,7 @@ class LatencyQuantiles {
     PeriodRing<Counts, 2> blocks;
   };
 
-  std::vector<Cell> cells_;
+  std::vector<OnFirstUse<Cell>> cells_;
 };
 
 /// The last result of LatencyQuantiles, for readers on any thread. A reader may get numbers of two

@@ -15,7 +15,7 @@ std::uint32_t milliseconds(TimePoint time) {
 }  // namespace
 
 void RecentAnswers::add(unsigned worker, TimePoint now, Micros took) noexcept {
-  auto& cell = cells_[worker];
+  auto& cell = cells_[worker].for_writer();
   const auto at = now.time_since_epoch().count();
   if (cell.written != 0 && at - cell.last < kApart.count()) return;
   cell.last = at;
@@ -26,8 +26,10 @@ void RecentAnswers::add(unsigned worker, TimePoint now, Micros took) noexcept {
 
 void RecentAnswers::append(TimePoint now, Micros oldest, std::vector<RecentAnswer>& to) const {
   const auto at = milliseconds(now);
-  for (const auto& cell : cells_)
-    for (const auto& written : cell.entries) {
+  for (const auto& of_worker : cells_) {
+    const auto* const cell = of_worker.get();
+    if (cell == nullptr) continue;
+    for (const auto& written : cell->entries) {
       const auto entry = written.get();
       if (entry == 0) continue;
       // Another thread's clock may be a little ahead.
@@ -36,6 +38,7 @@ void RecentAnswers::append(TimePoint now, Micros oldest, std::vector<RecentAnswe
       if (ms > -1000 && age <= oldest)
         to.push_back({age, Micros{static_cast<std::int64_t>(entry & UINT32_MAX)}});
     }
+  }
 }
 
 }  // namespace karmad

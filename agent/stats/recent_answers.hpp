@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "agent/stats/on_first_use.hpp"
 #include "agent/stats/single_writer.hpp"
 #include "strategies/time.hpp"
 
@@ -18,7 +19,8 @@ struct RecentAnswer {
 
 /// Durations of the recent searches of a mirror, each with its time, to compare mirrors by. A
 /// worker keeps at most one in kApart: a mirror that pauses for a moment and then gives many slow
-/// answers at once shows that by few of them. 2 KiB per worker, on its own cache lines.
+/// answers at once shows that by few of them. 2 KiB per worker that has asked the mirror, on its
+/// own cache lines.
 class RecentAnswers {
  public:
   static constexpr std::size_t kKept = 256;  ///< of each worker
@@ -26,8 +28,8 @@ class RecentAnswers {
 
   explicit RecentAnswers(unsigned workers) : cells_(workers) {}
 
-  /// Called only by the worker with that index; a few nanoseconds, allocates nothing. A duration
-  /// above 4000 s counts as 4000 s.
+  /// Called only by the worker with that index; a few nanoseconds. The first call allocates. A
+  /// duration above 4000 s counts as 4000 s.
   void add(unsigned worker, TimePoint now, Micros took) noexcept;
 
   /// Any thread. Appends those that ended at most `oldest` ago, in any order. An answer that is
@@ -41,7 +43,7 @@ class RecentAnswers {
     /// End in ms and duration in µs, 32 bits each; 0: none.
     std::array<SingleWriter<std::uint64_t>, kKept> entries;
   };
-  std::vector<Cell> cells_;
+  std::vector<OnFirstUse<Cell>> cells_;
 };
 
 }  // namespace karmad

@@ -138,14 +138,19 @@ void Stream::poll() {
   const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
   if (error == asio::error::would_block || error == asio::error::interrupted) return;
   note_unasked(0);
-  hidden_end_ = error;
+  hidden_end_ = got == 0 ? kEndOfStream : error.value();
   loop_.reactor.cancel_ops_by_key(socket_.native_handle(), socket_.place(),
                                   asio::detail::reactor::read_op, this);
 }
 
+error_code Stream::hidden_error() const {
+  if (hidden_end_ == kEndOfStream) return asio::error::eof;
+  return {hidden_end_, boost::system::system_category()};
+}
+
 void Stream::read_ended(const error_code& error, std::size_t size) {
   reading_ = false;
-  last_.error = hidden_end_ && size == 0 ? hidden_end_ : error;
+  last_.error = hidden_end_ == kNoEnd || size != 0 ? error : hidden_error();
   last_.size = size;
   if (into_ != nullptr) loop_.turn.spend(size);
   if (!last_.error && size < room_) loop_.turn.watch(*this);

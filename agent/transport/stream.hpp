@@ -150,6 +150,7 @@ class Stream : public TurnPeer {
   bool reads() const override { return reading_; }
   void poll() override;
   void read_ended(const error_code& error, std::size_t size);
+  error_code hidden_error() const;
 
   Loop& loop_;
   WatchedSocket socket_;
@@ -160,8 +161,10 @@ class Stream : public TurnPeer {
   bool drained_ = false;  ///< the last read took all available bytes
   bool silent_ = false;   ///< no bytes may arrive
   Unasked unasked_ = Unasked::nothing;
-  error_code hidden_end_;  ///< found by poll()
-  char* into_ = nullptr;   ///< null: a buffer of the loop
+  static constexpr int kNoEnd = -1;
+  static constexpr int kEndOfStream = 0;
+  int hidden_end_ = kNoEnd;  ///< found by poll(): one of these, or the number of an error
+  char* into_ = nullptr;     ///< null: a buffer of the loop
   std::size_t room_ = 0;
   std::string arrived_;
   Read last_;

@@ -1,5 +1,8 @@
 #include "balancer/core/memory.hpp"
 
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <string_view>
 
 /// A function of jemalloc; null in programs without it.
@@ -47,6 +51,34 @@ std::uint64_t physical_memory() {
              : kNoLimit;
 }
 
+/// Pages that were never written: writable segments hold relocated addresses and variables.
+int unmap_read_only_segments(dl_phdr_info* object, std::size_t, void*) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (const auto& segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const auto begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
+    const auto end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+/// The part below this function.
+void release_stack() {
+  constexpr std::uintptr_t kUnused = 8 << 10;
+  pthread_attr_t attributes;
+  void* lowest = nullptr;
+  std::size_t size = 0;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return;
+  const bool known = ::pthread_attr_getstack(&attributes, &lowest, &size) == 0;
+  ::pthread_attr_destroy(&attributes);
+  const auto begin = reinterpret_cast<std::uintptr_t>(lowest);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const auto end = here / kUnused * kUnused - kUnused;  // what it calls needs less
+  // A part of the range may not be mapped yet; the call skips it.
+  if (known && begin < end) ::madvise(lowest, end - begin, MADV_DONTNEED);
+}
+
 }  // namespace
 
 std::uint64_t memory_available(const std::string& root) {
@@ -74,6 +106,12 @@ std::uint64_t memory_limit_of(MemorySize setting, std::uint64_t available) {
 void give_back_memory() {
   // 4096 means all arenas (MALLCTL_ARENAS_ALL); dirty_decay_ms sets the time.
   if (mallctl != nullptr) mallctl("arena.4096.decay", nullptr, nullptr, nullptr, 0);
+}
+
+void release_memory_of_start() {
+  ::dl_iterate_phdr(unmap_read_only_segments, nullptr);
+  release_stack();
+  if (mallctl != nullptr) mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
 }
 
 }  // namespace karmad

@@ -20,4 +20,10 @@ std::uint64_t memory_limit_of(MemorySize setting, std::uint64_t available);
 /// without jemalloc.
 void give_back_memory();
 
+/// Releases the memory that only the start has used: code and constants of the program and its
+/// libraries, which come back from the system's cache of files if they are used again; the
+/// allocator's cache of the calling thread; and its stack below the caller. From the main thread,
+/// some time after the start. Takes less than a millisecond.
+void release_memory_of_start();
+
 }  // namespace karmad

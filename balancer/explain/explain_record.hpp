@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -70,13 +71,19 @@ struct ExplainedChoice {
 struct ExplainRecord {
   static constexpr std::size_t kChoices = 32;
   static constexpr std::size_t kNumbers = 128;
+  static constexpr std::size_t kUsualChoices = 2;
+  static constexpr std::size_t kUsualNumbers = 8;
 
-  /// Allocates all its memory.
-  explicit ExplainRecord(std::size_t most_choices = kChoices, std::size_t most_numbers = kNumbers) {
-    choices.reserve(most_choices);
-    numbers.reserve(most_numbers);
+  /// Has room for the choices of most requests; grows to these numbers, and keeps what it grew to.
+  explicit ExplainRecord(std::size_t choices_at_most = kChoices,
+                         std::size_t numbers_at_most = kNumbers)
+      : most_choices(choices_at_most), most_numbers(numbers_at_most) {
+    choices.reserve(std::min(most_choices, kUsualChoices));
+    numbers.reserve(std::min(most_numbers, kUsualNumbers));
   }
 
+  std::size_t most_choices;
+  std::size_t most_numbers;
   std::uint64_t query = kNone;  ///< its id in this process; kNone: the record is empty
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   TimePoint began{};
@@ -101,7 +108,7 @@ struct ExplainRecord {
   /// record is full. The pointer is valid until the next call.
   ExplainedChoice* add(std::size_t mirrors) {
     const auto used = used_numbers + mirrors;
-    if (choices.size() == choices.capacity() || used > numbers.capacity()) {
+    if (choices.size() == most_choices || used > most_numbers) {
       ++left_out;
       return nullptr;
     }

@@ -62,7 +62,8 @@ class WorkWindow {
 
   /// The work of the last 2 s; with fewer than 20 attempts in them, of up to 10 s.
   RecentWork recent() const {
-    RecentWork work;
+    auto work = longest();
+    if (work.attempts == 0) return work;
     for (std::size_t back = 1; back < std::min(added_, samples_.size()); ++back) {
       work = at(0) - at(back);
       if (back >= kFewest && work.attempts >= kEnough) break;

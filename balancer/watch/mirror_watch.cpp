@@ -164,31 +164,34 @@ void MirrorWatch::sample(const Table& table, TimePoint now, WallTime wall) {
 }
 
 void MirrorWatch::sample(const Topology& topology, TimePoint now, WallTime wall) {
-  ++round_;
-  if (round_ % kParts == 0) {
-    for (const auto& table : topology.tables) sample(*table, now, wall);
-    const std::scoped_lock lock(mutex_);
-    std::erase_if(tables_, [this](const auto& entry) { return entry.second.round != round_; });
-  }
+  const auto part = ++calls_ % kParts;
+  if (part == 1) ++round_;
   std::size_t number = 0;
-  std::size_t count = 0;
-  for (const auto& table : topology.tables)
+  for (const auto& table : topology.tables) {
+    if (number % kParts == part) sample(*table, now, wall);
     for (std::size_t s = 0; s < table->shards.size(); ++s) {
+      if (number++ % kParts != part) continue;
       const auto& shard = *table->shards[s];
       const auto& set = *shard.mirrors;
       const std::scoped_lock lock(mutex_);
       const auto mirrors = watched(set, wall);
       if (mirrors.empty() || mirrors.front()->round == round_) continue;
       for (auto* mirror : mirrors) mirror->round = round_;
-      count += mirrors.size();
-      const bool due = number++ % kParts == round_ % kParts;
-      if (due) sample(mirrors, {topology, *table, s + 1, set}, shard, now, wall);
+      sample(mirrors, {topology, *table, s + 1, set}, shard, now, wall);
     }
+  }
+  if (part == 0) forget_removed();
+}
+
+/// Those that are no longer in the topology. After a reload others may have been left out of one
+/// round, because their places have changed.
+void MirrorWatch::forget_removed() {
   const std::scoped_lock lock(mutex_);
-  if (mirrors_.size() == count) return;
-  std::erase_if(mirrors_, [this](const auto& entry) {
+  const auto is_removed = [this](const auto& watched) { return watched.round + 1 < round_; };
+  std::erase_if(tables_, [&](const auto& entry) { return is_removed(entry.second); });
+  std::erase_if(mirrors_, [&](const auto& entry) {
     const auto& mirror = entry.second;
-    if (mirror.round == round_) return false;
+    if (!is_removed(mirror)) return false;
     troubles_ -= is_trouble(mirror.track.current().condition) ? 1 : 0;
     return true;
   });

@@ -91,12 +91,14 @@ class MirrorWatch {
   void report(const WatchedMirrors& mirrors, std::size_t mirror, const SetSample& sample,
               TimePoint now, WallTime wall);
   std::string state_of_process() const;
+  void forget_removed();
 
   OperatorNews& news_;
   mutable std::mutex mutex_;  ///< for the next two; held for one set at a time
   std::unordered_map<const MirrorRecord*, WatchedMirror> mirrors_;
   std::unordered_map<const TableTally*, WatchedTable> tables_;
-  std::uint64_t round_ = 0;
+  std::uint64_t calls_ = 0;
+  std::uint64_t round_ = 0;   ///< in a round every set is sampled once
   std::size_t troubles_ = 0;  ///< mirrors in trouble, of all tables
 };
 

@@ -214,6 +214,33 @@ TEST(MirrorSet, KnowsHowBusyItUsuallyIs) {
   EXPECT_LT(cluster.set->load().usual.value(), 6);
 }
 
+TEST(MirrorSet, NeedsARefreshWhileItIsAskedAndElseEveryTwoSeconds) {
+  Cluster cluster(3);
+  auto& set = *cluster.set;
+  const auto needs_refresh = [&] {
+    return set.refresh_is_due(cluster.now += 100ms) || set.is_asked();
+  };
+  EXPECT_FALSE(needs_refresh());
+  set[2].tally.attempted(0);
+  EXPECT_TRUE(needs_refresh());
+  set.refresh(cluster.now);
+  EXPECT_FALSE(needs_refresh());
+  {
+    struct Attempt final : AttemptInFlight {
+      using AttemptInFlight::AttemptInFlight;
+      void unreachable() override {}
+    };
+    Attempt attempt(1, cluster.now);
+    set.watch(attempt, 0);
+    set.refresh(cluster.now);
+    EXPECT_TRUE(needs_refresh()) << "an attempt is in flight";
+  }
+  EXPECT_TRUE(needs_refresh()) << "it has ended since";
+  set.refresh(cluster.now);
+  for (int i = 1; i < 20; ++i) EXPECT_FALSE(needs_refresh()) << i;
+  EXPECT_TRUE(needs_refresh());
+}
+
 TEST(MirrorSet, AMirrorWithoutASampleKeepsItsWeight) {  // HA-021
   Cluster cluster(3);
   cluster.ended(0, Outcome::answered, 5ms);

@@ -63,5 +63,20 @@ TEST(MemoryLimitOf, IsHalfOfItUnlessSaid) {
   EXPECT_EQ(memory_limit_of({.automatic = false, .bytes = 100 * kMega}, 64 * kMega), 100 * kMega);
 }
 
+/// Of this process, in KB: pages of files that are mapped.
+std::uint64_t mapped_of_files() {
+  std::ifstream status("/proc/self/status");
+  for (std::string name; status >> name;)
+    if (std::uint64_t size = 0; name == "RssFile:" && status >> size) return size;
+  return 0;
+}
+
+TEST(ReleaseMemoryOfStart, LeavesWhatIsUsed) {
+  const auto before = mapped_of_files();
+  release_memory_of_start();
+  EXPECT_LT(mapped_of_files(), before);
+  EXPECT_EQ(memory_limit_of({}, 64 * kMega), 32 * kMega);
+}
+
 }  // namespace
 }  // namespace karmad

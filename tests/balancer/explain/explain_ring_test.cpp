@@ -50,6 +50,22 @@ TEST(ExplainRing, ReplacesTheOldestRecord) {
   EXPECT_NE(ring.find("2"), nullptr);
 }
 
+TEST(ExplainRecord, GrowsToItsLimitsAndKeepsWhatItGrewTo) {
+  ExplainRecord record(5, 20);
+  for (std::size_t choice = 0; choice < 5; ++choice) {
+    auto* const added = record.add(4);
+    ASSERT_NE(added, nullptr) << choice;
+    EXPECT_EQ(added->first_number, 4 * choice);
+  }
+  EXPECT_EQ(record.numbers.size(), 20U);
+  EXPECT_EQ(record.add(0), nullptr) << "no further choice";
+  EXPECT_EQ(record.left_out, 1U);
+  record.clear();
+  EXPECT_GE(record.choices.capacity(), 5U);
+  EXPECT_EQ(record.add(21), nullptr) << "more numbers than it may have";
+  EXPECT_NE(record.add(20), nullptr);
+}
+
 TEST(ExplainRing, EndsItsRecordsWithAnotherSize) {
   ExplainRing ring;
   ring.keep(8);
