@@ -1,14 +1,16 @@
 #include "agent/dialect/merge/scroll_pages.hpp"
 
 #include <fmt/format.h>
-
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <random>
+#include <stdexcept>
 
-#include "agent/dialect/merge/hmac_sha256.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -21,32 +23,29 @@ namespace karmad {
 
 namespace {
 
+constexpr std::size_t kCodeBytes = 32;
 constexpr std::string_view kBeforeCode = R"(,"code":")";
 constexpr std::string_view kAfterCode = R"("})";
 constexpr std::size_t kDigestLetters = 16;
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// `purpose` separates the codes of tokens from those of mirrors.
 std::string code_of(std::string_view key, std::string_view purpose, std::string_view text) {
   std::string input(purpose);
   input.append(1, '\0').append(text);
-  return fmt::format("{:02x}", fmt::join(hmac_sha256(key, input), ""));
-}
-
-/// In a time that tells nothing of where they differ. Both have the same size.
-bool is_equal_code(std::string_view given, std::string_view right) {
-  volatile int different = 0;
-  for (std::size_t i = 0; i < right.size(); ++i) different = different | (given[i] ^ right[i]);
-  return different == 0;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
+  unsigned size = 0;
+  const auto* const made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(input.data()), input.size(), code.data(), &size);
+  if (made == nullptr || size != kCodeBytes) throw std::runtime_error("HMAC-SHA256 failed");
+  return fmt::format("{:02x}", fmt::join(std::span(code).first(size), ""));
 }
 
 const std::string& key_of_process() {
   static const std::string key = [] {
-    std::random_device chance;
-    std::string bytes(kCodeBytes, '\0');
-    for (auto& byte : bytes) byte = static_cast<char>(chance());
-    return bytes;
+    std::array<unsigned char, kCodeBytes> bytes{};
+    if (RAND_bytes(bytes.data(), kCodeBytes) != 1) throw std::runtime_error("no random bytes");
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }();
   return key;
 }
@@ -113,32 +112,27 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
 }  // namespace
 
 std::string base64_of(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = at; i < at + 3; ++i)
-      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
-    for (unsigned i = 0; i < 4; ++i)
-      text += at + i > bytes.size() ? '=' : kBase64[group >> 6 * (3 - i) & 63];
-  }
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
+  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                    reinterpret_cast<const unsigned char*>(bytes.data()),
+                                    static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
   return text;
 }
 
 std::optional<std::string> bytes_of_base64(std::string_view text) {
-  if (text.size() % 4 != 0 || text.size() > kLongestScrollToken) return std::nullopt;
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
-  text.remove_suffix(padding);
-  std::string bytes;
-  bytes.reserve(text.size());
-  std::uint32_t group = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto value = kBase64.find(text[at]);
-    if (value == kBase64.npos) return std::nullopt;
-    group = group << 6 | static_cast<std::uint32_t>(value);
-    const auto place = at % 4;  // of four letters each but the first completes a byte
-    if (place != 0) bytes += static_cast<char>(group >> (6 - 2 * place));
-  }
+  if (text.size() % 4 != 0 || text.size() > kLongestScrollToken ||
+      text.substr(0, text.size() - padding).find_first_not_of(kLetters) != text.npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()),
+                                    static_cast<int>(text.size()));
+  if (size < static_cast<int>(padding)) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
   return bytes;
 }
 
@@ -190,7 +184,7 @@ std::expected<ScrollPosition, ClientError> read_token(std::string_view key,
   const auto signed_text = all.substr(0, all.size() - kEnd);
   const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
   const auto right = code_of(key, "token", signed_text);
-  if (!is_equal_code(given, right))
+  if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
     return bad_scroll_token(
         "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
   auto position = position_in(all);
