@@ -562,6 +562,44 @@ TEST(SelectMerge, TellsAWarningOfSeveralShardsOnce) {
   EXPECT_EQ(told({"", "a"}), expected("shard 2: a"));
 }
 
+TEST(SelectMerge, WarningsOfShowMetaAreInHitsAndInMetaButNotInRows) {
+  const auto reply = raw_reply({raw_set(kIdPrice, {}), meta_set(0, {"warning=use ANY()"})});
+  auto plan = by_price();
+  SelectMeta meta;
+  EXPECT_EQ(select_merged(plan, {reply, reply}, {.warning = "shard 3 failed", .meta = &meta}),
+            raw_reply({raw_set(kIdPrice, {}, "shard 3 failed")}));
+  EXPECT_EQ(cell_text(meta.rows.row(0)[1]), "shard 3 failed;\nuse ANY()");
+  std::vector<ResultSet> sets;
+  select_merged(plan, {reply, reply}, {.sets = &sets});
+  EXPECT_EQ(sets.at(0).warning, "use ANY()") << "a client of MySQL has it in SHOW WARNINGS";
+  plan.form = RowForm::hits;
+  EXPECT_TRUE(
+      select_merged(plan, {reply, reply}).contains(R"x("warning":{"reason":"use ANY()"})x"));
+}
+
+TEST(SelectMerge, TheScoreOfAGroupIsTheWeightOfItsBestRow) {
+  const auto score = [](std::string_view statement, RowForm form) {
+    return select_planning::planned(statement, form).plan.rows.score.has_value();
+  };
+  constexpr std::string_view kMatched = "SELECT n, COUNT(*) c FROM t WHERE MATCH('x') GROUP BY n";
+  EXPECT_TRUE(score(kMatched, RowForm::hits));
+  EXPECT_FALSE(score(kMatched, RowForm::raw));
+  EXPECT_FALSE(score("SELECT n, COUNT(*) c FROM t WHERE n=1 GROUP BY n", RowForm::hits));
+  const auto plan = select_planning::planned(kMatched, RowForm::hits).plan;
+  const auto reply = [](int weight) {
+    return raw_reply(
+        {raw_set({"n:long", "c:long long", "karmad_0:long", "karmad_1:long long", "karmad_2:long"},
+                 {fmt::format(R"({{"n":5,"c":2,"karmad_0":{0},"karmad_1":{0},)"
+                              R"("karmad_2":5}})",
+                              weight)}),
+         meta_set(1)});
+  };
+  for (const auto& replies : {std::vector{reply(1400), reply(2400)}, {reply(2400), reply(1400)}})
+    EXPECT_TRUE(
+        select_merged(plan, replies).contains(R"([{"_score":2400,"_source":{"n":5,"c":4}}])"))
+        << select_merged(plan, replies);
+}
+
 TEST(SelectMerge, HitsHaveBooleansWhereRowsHaveNumbers) {
   auto plan = select_planning::planned("SELECT id, ok, n FROM t ORDER BY id ASC").plan;
   const auto reply = raw_reply({raw_set({"id:long long", "ok:bool", "n:long"},
