@@ -16,8 +16,8 @@
 
 // Chart.js, in the assembler file that balancer/dashboard/embed.cmake makes.
 extern "C" {
-extern const char karmad_chart_js;
-extern const char karmad_chart_js_end;
+extern const char karmad_chart_js;      // NOLINT(readability-identifier-naming): a symbol
+extern const char karmad_chart_js_end;  // NOLINT(readability-identifier-naming)
 }
 
 namespace karmad {
@@ -158,9 +158,9 @@ std::string table_head(std::string_view caption) {
 }
 
 std::string strategy_cell(const SimulationResult& result, std::size_t place) {
-  return fmt::format(
-      "<th scope=\"row\"><span class=\"sample {}\" aria-hidden=\"true\"></span>{}</th>",
-      line_classes(place, is_reference(result.strategy)), html_escaped(result.strategy));
+  return fmt::format(R"(<th scope="row"><span class="sample {}" aria-hidden="true"></span>{}</th>)",
+                     line_classes(place, is_reference(result.strategy)),
+                     html_escaped(result.strategy));
 }
 
 /// All strategies of a report in the order of their first appearance.
@@ -227,7 +227,7 @@ std::string scenario_id(std::size_t scenario) {
 std::string overview_table(const HtmlReport& report) {
   auto out = table_head("p99 of each strategy in each scenario, in milliseconds");
   for (std::size_t i = 0; i < report.scenarios.size(); ++i)
-    out += fmt::format("<th scope=\"col\"><a href=\"#{}\">{}</a></th>", scenario_id(i),
+    out += fmt::format(R"(<th scope="col"><a href="#{}">{}</a></th>)", scenario_id(i),
                        html_escaped(report.scenarios[i].name));
   out += "</tr></thead>\n<tbody>\n";
   for (const auto strategy : all_strategies(report)) {

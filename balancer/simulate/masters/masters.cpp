@@ -38,7 +38,7 @@ std::vector<SettingLine> lines_in_force(const Scenario& scenario, Problems& prob
   std::vector<SettingLine> lines;
   for (const auto& setting : scenario.settings) {
     const auto key = key_of(setting.text);
-    if (key.empty() || setting.text.find_first_of("=") == std::string::npos ||
+    if (key.empty() || !setting.text.contains('=') ||
         setting.text.find_first_of("\n\r{}") != std::string::npos) {
       problems.push_back(problem_of(setting, "expected KEY = VALUE in one line"));
       continue;

@@ -134,7 +134,7 @@ class Masters final : public SimulatedBalancer {
   void slot_granted(std::uint32_t index);
   void tell_news(SimulatedSet& set);
   void give_slots(SimulatedSet& set);
-  void upkeep(std::uint32_t master);
+  void upkeep(std::uint32_t number);
 
   // Attempts (masters_attempts.cpp)
   void send(std::uint32_t index, const action::Send& send);
