@@ -62,7 +62,7 @@ void request(benchmark::State& state, std::string_view strategy) {
   result.outcome = Outcome::answered;
   result.took = Micros(700);
   for (auto _ : state) {
-    const RetryBudget::Live live(protection.budget, worker);
+    const RetryBudget::InFlightPermit live(protection.budget, worker);
     auto& mirror = (*set)[set->pick({}, worker, random)->mirror];
     {
       const Flight flight(mirror.agent->counters.in_flight);
