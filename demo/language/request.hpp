@@ -14,8 +14,9 @@ namespace karmad {
 
 struct SelectItem {
   Expression expression;
-  std::string name;     ///< as answers show it
-  bool of_all = false;  ///< one of those that `*` stands for
+  std::string name;             ///< as answers show it
+  bool of_all = false;          ///< one of those that `*` stands for
+  std::string without_alias{};  ///< the same, as if it had no alias
 };
 
 struct OrderKey {

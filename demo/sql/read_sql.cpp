@@ -107,6 +107,7 @@ class SelectReader {
     const auto& next = cursor_.peek();
     if (out.expression.kind == Expression::Kind::column && out.name.find('[') == std::string::npos)
       out.name = out.expression.column.name;
+    out.without_alias = out.name;
     if (cursor_.take_word("as") || (next.kind == SqlToken::Kind::name && !is_reserved(next.text)))
       out.name = lower_case(cursor_.take_name());
     return out;

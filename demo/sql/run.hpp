@@ -23,7 +23,6 @@ struct ResultSet {
   std::vector<Hit> hits;    ///< of a SELECT: the rows' documents
   std::size_t found = 0;    ///< of a SELECT: documents, or groups
   bool more = false;        ///< the search was cut off: `found` is a lower bound
-  bool grouped = false;     ///< the rows are groups
   bool matched = true;      ///< of a SELECT: there are documents behind the rows
   std::size_t changed = 0;  ///< rows of a change
   std::string warning;      ///< of a change

@@ -57,7 +57,7 @@ class ScriptRun {
     add(std::move(main), statement.select, statement);
     for (const auto& facet : statement.facets) {
       add(run_select(index, facet), facet, statement);
-      out_.back().facet = facet.items.front().name;
+      out_.back().facet = facet.items.front().without_alias;
     }
   }
 

@@ -282,7 +282,6 @@ OrderKey tie_of_groups(const Select& select) {
 }
 
 void group_rows(const Select& select, std::span<const Row> rows, ResultSet& out) {
-  out.grouped = true;
   if (rows.empty() && select.keys.empty()) {
     empty_group(select, out);
     return;

@@ -49,7 +49,7 @@ void append_hit(std::string& out, const Index& index, const ResultSet& result, s
     fmt::format_to(std::back_inserter(out), "\"_id\":{},",
                    index.documents()[result.hits[row].document].id);
   fmt::format_to(std::back_inserter(out), "\"_score\":{},\"_source\":{{",
-                 from_table && !result.grouped ? result.hits[row].score : 1);
+                 from_table ? result.hits[row].score : 1);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (is_id(columns[i])) continue;
     if (out.back() != '{') out += ',';
