@@ -20,9 +20,7 @@
 namespace karmad {
 namespace {
 
-using Value = SchemaValue;
-
-constexpr std::size_t kMostRows = 100'000;
+constexpr std::size_t kMostSchemaRows = 100'000;
 constexpr std::size_t kMostBytes = 16 << 20;  // of all results
 
 /// A SELECT that is being carried out.
@@ -305,29 +303,30 @@ ClientError client_error(sqlite3* database, int code) {
   return {400, words.append(kPlace)};
 }
 
-Value value_in(sqlite3_stmt* statement, int column) {
+SchemaValue value_in(sqlite3_stmt* statement, int column) {
   const auto type = sqlite3_column_type(statement, column);
   if (type == SQLITE_NULL) return {};
-  if (type == SQLITE_INTEGER) return Value::of_number(sqlite3_column_int64(statement, column));
+  if (type == SQLITE_INTEGER)
+    return SchemaValue::of_number(sqlite3_column_int64(statement, column));
   if (type == SQLITE_FLOAT) {
     const auto number = sqlite3_column_double(statement, column);
     if (!std::isfinite(number)) return {};
     if (number == std::floor(number) && std::abs(number) < 1e15)
-      return Value::of_number(static_cast<std::int64_t>(number));
-    return {Value::Kind::number, fmt::format("{}", number)};
+      return SchemaValue::of_number(static_cast<std::int64_t>(number));
+    return {SchemaValue::Kind::number, fmt::format("{}", number)};
   }
   const auto* const text = sqlite3_column_text(statement, column);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
-  return Value::of_text(text == nullptr
-                            ? std::string_view()
-                            : std::string_view(reinterpret_cast<const char*>(text), size));
+  return SchemaValue::of_text(text == nullptr
+                                  ? std::string_view()
+                                  : std::string_view(reinterpret_cast<const char*>(text), size));
 }
 
 /// Whether a column has numbers: by its values, and without any by its declaration.
 bool has_numbers(const char* declared, const SchemaTable& table, std::size_t column) {
   bool is = declared != nullptr && std::string_view(declared) == kNumber;
   for (const auto& row : table.rows) {
-    if (row[column].kind == Value::Kind::text) return false;
+    if (row[column].kind == SchemaValue::Kind::text) return false;
     is |= declared == nullptr && !row[column].is_null();
   }
   return is;
@@ -354,8 +353,8 @@ SchemaResult<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTab
   while ((code = sqlite3_step(prepared)) == SQLITE_ROW) {
     auto& row = out.rows.emplace_back();
     for (int c = 0; c < count; ++c)
-      bytes += sizeof(Value) + row.emplace_back(value_in(prepared, c)).text.size();
-    if (out.rows.size() > kMostRows || bytes > kMostBytes)
+      bytes += sizeof(SchemaValue) + row.emplace_back(value_in(prepared, c)).text.size();
+    if (out.rows.size() > kMostSchemaRows || bytes > kMostBytes)
       return refused("the SELECT has too many rows");
   }
   if (code != SQLITE_DONE) return std::unexpected(client_error(database.get(), code));

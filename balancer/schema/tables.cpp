@@ -12,8 +12,6 @@
 namespace karmad {
 namespace {
 
-using Value = SchemaValue;
-
 /// A table and its columns in their order; those with `#` are numbers.
 struct Definition {
   std::string_view name;
@@ -155,7 +153,7 @@ void add(SchemaTable& table,
     const auto found = std::ranges::find(table.columns, name, &SchemaColumn::name);
     if (found == table.columns.end()) continue;
     row[static_cast<std::size_t>(found - table.columns.begin())] = {
-        found->is_number ? Value::Kind::number : Value::Kind::text, std::string(value)};
+        found->is_number ? SchemaValue::Kind::number : SchemaValue::Kind::text, std::string(value)};
   }
 }
 
@@ -343,7 +341,8 @@ class TableMaker {
                     {"COMMAND", each.command},
                     {"TIME", fmt::to_string(seconds)},
                     {"STATE", each.state}});
-        if (!each.statement.empty()) table.rows.back().back() = Value::of_text(each.statement);
+        if (!each.statement.empty())
+          table.rows.back().back() = SchemaValue::of_text(each.statement);
       }
     } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
       for (const auto& each : contents_.tables)
@@ -385,14 +384,14 @@ class TableMaker {
 }  // namespace
 
 std::optional<SchemaValue> schema_fact(std::string_view name, const SchemaFacts& facts) {
-  if (name == "database" || name == "schema") return Value::of_text(facts.schema);
-  if (name == "version") return Value::of_text(facts.version);
-  if (name == "connection_id") return Value::of_number(facts.connection);
+  if (name == "database" || name == "schema") return SchemaValue::of_text(facts.schema);
+  if (name == "version") return SchemaValue::of_text(facts.version);
+  if (name == "connection_id") return SchemaValue::of_number(facts.connection);
   if (name == "last_insert_id")
-    return Value{Value::Kind::number, fmt::to_string(facts.last_insert_id)};
+    return SchemaValue{SchemaValue::Kind::number, fmt::to_string(facts.last_insert_id)};
   if (name == "user" || name == "current_user" || name == "session_user" || name == "system_user")
-    return Value::of_text(facts.account());
-  if (name == "current_role") return Value::of_text("NONE");
+    return SchemaValue::of_text(facts.account());
+  if (name == "current_role") return SchemaValue::of_text("NONE");
   return std::nullopt;
 }
 
