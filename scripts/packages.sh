@@ -16,6 +16,7 @@ ci_packages=(prometheus chromium)
 client_packages=(mariadb-client python3-pymysql python3-sqlalchemy python3-django php-cli php-mysql libdbd-mysql-perl
   libdbd-mariadb-perl ruby-mysql2 libmariadb-java default-jdk-headless curl)
 bench_packages=(libbenchmark-dev)
+count_packages=(valgrind strace)  # for bench/instructions
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
 # compiler and run-time libraries of the sanitizers and of the fuzz target: builds in half the time of g++
