@@ -106,7 +106,8 @@ Task<bool> ClientConnection::send_slowly(Outgoing out, const MemoryHolder* memor
   struct Scope {
     ReaderPatience*& place;
     ~Scope() { place = nullptr; }
-  } scope{patience_};
+  };
+  const Scope scope{patience_};
   while (error == asio::error::would_block) {
     if (memory != nullptr && memory->denied()) {
       break_off();

@@ -58,7 +58,8 @@ int unmap_read_only_segments(dl_phdr_info* object, std::size_t, void*) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const auto begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
     const auto end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    auto* const first = reinterpret_cast<void*>(begin);  // NOLINT: the linker gives numbers
+    ::madvise(first, end - begin, MADV_DONTNEED);
   }
   return 0;
 }

@@ -211,8 +211,9 @@ std::expected<bool, BadReply> begin_next_round(Plan& plan, std::span<const Shard
 bool begin_round_after(Plan& plan, std::string_view error) {
   if (plan.elastic) {
     auto equal = with_equality(plan.request.body, error);
-    if (equal) plan.request.body = plan.keep(*std::move(equal));
-    return equal.has_value();
+    if (!equal) return false;
+    plan.request.body = plan.keep(*std::move(equal));
+    return true;
   }
   const auto* const given = std::exchange(plan.given, nullptr);
   if (given == nullptr || !contains_folded(error, "in multiple group-by")) return false;

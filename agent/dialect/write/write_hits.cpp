@@ -97,7 +97,7 @@ void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
 }
 
 void add_facet(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
-  out.add('"', plan.facet_name, "\":{\"buckets\":[");
+  out.add('"', plan.facet_name, R"(":{"buckets":[)");
   auto count = column_named(rows, "count(*)");
   if (count == kNone) count = rows.columns.size() - 1;
   HitValues values(out, plan, rows);

@@ -11,18 +11,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Noted final : Deadline {
+struct NotedDeadline final : Deadline {
   TimePoint at{};
   void expired() override { at = Ticks::now(); }
 };
 
 TEST(Ticks, AreNoneBeforeTheFirstDeadlineIsDue) {
   Loop loop(0, 1 << 20, 1);
-  std::array<Noted, 30> disarmed;
+  std::array<NotedDeadline, 30> disarmed;
   for (auto& each : disarmed) loop.arm(each, Ticks::now() + 60ms);
   for (auto& each : disarmed) each.disarm();
-  Noted coarse;
-  Noted fine;
+  NotedDeadline coarse;
+  NotedDeadline fine;
   const auto due = Ticks::now() + 250ms;
   loop.arm(coarse, due);
   loop.arm_finely(fine, due - 100ms);
@@ -36,7 +36,7 @@ TEST(Ticks, AreNoneBeforeTheFirstDeadlineIsDue) {
 
 TEST(Ticks, OfALoopThatEndsAreNoneForDeadlinesThatWereDisarmed) {
   Loop loop(0, 1 << 20, 1);
-  Noted noted;
+  NotedDeadline noted;
   loop.arm(noted, Ticks::now() + 10min);
   noted.disarm();
   loop.let_end();
@@ -47,7 +47,7 @@ TEST(Ticks, OfALoopThatEndsAreNoneForDeadlinesThatWereDisarmed) {
 
 TEST(Ticks, ComeRegularlyWhileManyDeadlinesAreArmed) {
   Loop loop(0, 1 << 20, 1);
-  std::array<Noted, 40> noted;
+  std::array<NotedDeadline, 40> noted;
   const auto before = Ticks::now();
   std::size_t wakes = 0;
   while (wakes < 3 && Ticks::now() < before + 10s) {
