@@ -153,6 +153,7 @@ bool lists_numbers(std::string_view terms) {
 /// The query with the search server's own names for what has them: `term` and `terms` of numbers
 /// are `equals` and `in`, and a `constant_score` is its filter. Of texts they stay: whether the
 /// field is searched as words is known to the server only. They have room for the other name.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case per kind of query
 std::string own_query(std::string_view query, unsigned depth = 0) {
   constexpr unsigned kDeepest = 20;
   if (!is_object(query) || depth == kDeepest) return std::string(query);
