@@ -578,7 +578,7 @@ std::optional<std::string> Server::judge(const Pictures& pictures) {
 }
 
 /// The same topology, which the main thread destroys: with a thousand tables that takes
-/// milliseconds, in which a worker would serve nobody.
+/// milliseconds, in which all requests of a worker would wait.
 std::shared_ptr<const Topology> Server::destroyed_here(std::shared_ptr<const Topology> topology) {
   if (!topology) return nullptr;
   const auto* const same = topology.get();

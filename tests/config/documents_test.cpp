@@ -9,17 +9,11 @@
 
 #include "config/agent_options.hpp"
 #include "config/settings/keys.hpp"
+#include "tests/config/page_text.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {
 namespace {
-
-std::string file_text(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(KARMAD_SOURCE_DIR "/" + path).rdbuf();
-  EXPECT_FALSE(text.str().empty()) << path;
-  return text.str();
-}
 
 void expect_loads_without_a_notice(const std::string& text, const std::string& what) {
   const auto loaded = load_text(text);
@@ -30,7 +24,7 @@ void expect_loads_without_a_notice(const std::string& text, const std::string& w
 
 /// The text of one section, up to the next heading, with single spaces.
 std::string section(const std::string& path, const std::string& heading) {
-  const auto text = file_text(path);
+  const auto text = project_text(path);
   const auto begin = text.find("\n" + heading + "\n");
   EXPECT_NE(begin, std::string::npos) << path << ": " << heading;
   if (begin == std::string::npos) return {};
@@ -53,9 +47,9 @@ TEST(Documents, TellClientsWhatRetriesOnOverloadChangeForThem) {  // BP-033
 
 TEST(PackagedConfigurations, LoadWithoutANotice) {
   for (const std::string path : {"packaging/karmad.conf", "packaging/docker/karmad.conf"})
-    expect_loads_without_a_notice(file_text(path), path);
+    expect_loads_without_a_notice(project_text(path), path);
   // In a ConfigMap the file is the indented text after its name.
-  const auto manifest = file_text("packaging/kubernetes/configmap.yaml");
+  const auto manifest = project_text("packaging/kubernetes/configmap.yaml");
   const std::string name = "karmad.conf: |\n";
   const auto begin = manifest.find(name);
   ASSERT_NE(begin, std::string::npos);
@@ -78,7 +72,7 @@ TEST(MigrationGuides, NameOnlySettingsThatExist) {
   const auto known = known_names();
   const std::regex code("`([a-z_]+)( ?= ?[^`]*)?`");
   for (const std::string path : {"docs/migration-manticore.md", "docs/migration-proxy.md"}) {
-    std::istringstream text(file_text(path));
+    std::istringstream text(project_text(path));
     std::size_t settings = 0;
     bool of_settings = false;
     for (std::string line; std::getline(text, line);) {
@@ -99,29 +93,11 @@ TEST(MigrationGuides, NameOnlySettingsThatExist) {
   }
 }
 
-/// The blocks between lines of three backticks; those that name a language are left out.
-std::vector<std::string> plain_blocks(const std::string& text) {
-  std::vector<std::string> blocks;
-  std::istringstream lines_of(text);
-  bool inside = false;
-  bool plain = false;
-  for (std::string line; std::getline(lines_of, line);) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-      plain = line == "```";
-      if (inside && plain) blocks.emplace_back();
-    } else if (inside && plain) {
-      blocks.back() += line + '\n';
-    }
-  }
-  return blocks;
-}
-
 TEST(MigrationGuides, HaveExamplesThatLoadWithoutANotice) {
   std::size_t examples = 0;
   for (const std::string path :
        {"README.md", "docs/migration-manticore.md", "docs/migration-proxy.md"})
-    for (const auto& block : plain_blocks(file_text(path))) {
+    for (const auto& block : plain_blocks(project_text(path))) {
       if (!block.contains("type = distributed")) continue;
       ++examples;
       expect_loads_without_a_notice(block, path + ":\n" + block);

@@ -2,33 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <vector>
 
 #include "balancer/topology/topology.hpp"
+#include "tests/config/page_text.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {
 namespace {
-
-/// The blocks of a page between lines of three backticks; those that name a language are left out.
-std::vector<std::string> configurations(const std::filesystem::path& page) {
-  std::vector<std::string> all;
-  std::ifstream file(page);
-  bool is_open = false;
-  bool is_plain = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("```")) {
-      is_open = !is_open;
-      is_plain = line == "```";
-      if (is_open && is_plain) all.emplace_back();
-    } else if (is_open && is_plain) {
-      all.back() += line + '\n';
-    }
-  }
-  return all;
-}
 
 void expect_builds(const std::string& text) {
   const auto loaded = load_text(text);
@@ -51,7 +32,8 @@ TEST(EnginePages, HaveConfigurationsThatLoadWithoutANotice) {
   for (const auto& entry : std::filesystem::directory_iterator(KARMAD_SOURCE_DIR "/docs/engines")) {
     if (entry.path().filename() == "README.md") continue;
     ++pages;
-    const auto found = configurations(entry.path());
+    const auto found =
+        plain_blocks(project_text("docs/engines/" + entry.path().filename().string()));
     EXPECT_FALSE(found.empty()) << entry.path();
     for (const auto& text : found) {
       SCOPED_TRACE(entry.path().string() + ":\n" + text);
