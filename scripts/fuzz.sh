@@ -39,4 +39,11 @@ awk -v to="$corpus/seed" 'BEGIN {RS = "\n====\n"} {
 run=("$program" "$corpus" -dict=tests/fuzz/dictionary.txt "-max_total_time=$seconds" -max_len=20000
   -timeout=10 -rss_limit_mb=3000 -malloc_limit_mb=1000 "-artifact_prefix=$found/" -print_final_stats=1)
 ((jobs == 1)) || run+=("-fork=$jobs")
-"${run[@]}" "$@"
+if ! "${run[@]}" "$@" 2>&1 | tee "$found/log"; then
+  # Last, so that who has only the end of a log can try it.
+  echo "what breaks it, for scripts/fuzz.sh FILE after base64 -d:"
+  newest=$(find "$found" -type f ! -name log -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
+  [[ -z $newest ]] || base64 -w 120 "$newest" | head -60
+  grep -aE -m1 -A3 'BROKEN|ERROR: AddressSanitizer|runtime error|terminate called|Assertion' "$found/log" || true
+  exit 1
+fi
