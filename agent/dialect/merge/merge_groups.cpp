@@ -260,6 +260,7 @@ class GroupMerge {
   /// Finds the positions of the columns that the plan names.
   bool find_columns() {
     const auto width = rows_.columns.size();
+    if (width == 0) return false;  // the shards have no column in common
     bool found = true;
     const auto at = [&](ColumnAt column) {
       const auto place = position(column, width);

@@ -35,6 +35,19 @@ struct HiddenCase {
   std::vector<std::string> columns;
 };
 
+TEST(SelectColumns, NoneInCommonMakeAFacetWrong) {
+  for (const auto* facet :
+       {"brand", "meta.color", "n, meta['x']", "a BY b ORDER BY COUNT(*) DESC"}) {
+    const auto plan = planned(fmt::format("SELECT id FROM t ORDER BY id ASC FACET {}", facet)).plan;
+    const auto reply = [](const std::vector<std::string>& columns) {
+      return raw_reply({one_row({"id:long long"}), one_row(columns), meta_set(1)});
+    };
+    EXPECT_EQ(select_merged(plan, {reply({"a:long", "b:string"}), reply({"c:long", "d:string"})}),
+              "bad shard 0: its rows lack columns that were requested")
+        << facet;
+  }
+}
+
 TEST(SelectHiddenColumns, LeftOutOrRenamedMakeAReplyWrong) {
   const std::vector<HiddenCase> cases = {
       {"SELECT * FROM t", {"id:long long", "n:long", "m:long", "o:long"}},
