@@ -8,6 +8,7 @@
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/manual/build_facts.hpp"
 #include "balancer/manual/generated_files.hpp"
+#include "balancer/operate/secrets.hpp"
 #include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
 #include "balancer/trace/process_log.hpp"
@@ -136,6 +137,8 @@ int main(int argc, char** argv) {
   auto loaded = load(path, real_environment(), FileKind::any, judge);
   if (!loaded.settings) return report(loaded.problems);
   if (check) {
+    if (const auto problems = read_secrets(*loaded.settings); !problems.empty())
+      return report(problems);
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
     std::cout << path << ": no problems\n";
     if (!probe_agents) return 0;

@@ -15,8 +15,10 @@
 #include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/secrets.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/selection/selection_log.hpp"
+#include "balancer/status/readiness.hpp"
 #include "config/check.hpp"
 #include "config/effective.hpp"
 #include "config/load.hpp"
@@ -90,24 +92,6 @@ void log_notices(const Settings& settings) {
         "{}", text({notice.at, notice.message}));
 }
 
-void read_secret(const std::optional<Located<std::string>>& file, std::string_view key,
-                 std::string& secret, Problems& problems) {
-  if (!file) return;
-  auto text = read_token_file(file->value);
-  if (text)
-    secret = *std::move(text);
-  else
-    problems.push_back({file->at, fmt::format("{} {}: {}", key, file->value, text.error())});
-}
-
-/// Reads the files with secrets.
-Problems read_secrets(InstanceSettings& searchd) {
-  Problems problems;
-  read_secret(searchd.admin_token_file, "admin_token_file", searchd.admin_token, problems);
-  read_secret(searchd.scroll_key_file, "scroll_key_file", searchd.scroll_key, problems);
-  return problems;
-}
-
 constexpr std::string_view kTakenOver =
     "another process takes over from this one; repeat the call, which it will get";
 
@@ -143,6 +127,8 @@ void add_karma(const MirrorSet& set, Candidates mirrors, std::vector<std::string
     to.push_back(
         fmt::format(R"({{"mirror":"{}","karma":{:.4f}}})", set[i].agent->name, set[i].karma()));
 }
+
+constexpr Micros kCertificateInterval = 5s;
 
 constexpr int kEndedAtOnce = 1;
 
@@ -200,6 +186,10 @@ void Server::limit_memory() {
 void Server::adopt_rates(const Topology& topology) {
   const auto now = Loop::now();
   shared_.limits.rates.adopt(topology.settings, now);
+  const auto& settings = topology.settings;
+  shared_.limits.auth_failures.change(
+      rule_of(settings.auth_failure_rate.value, settings.auth_failure_burst.value),
+      settings.client_request_remembered.value, now);
   for (const auto& table : topology.tables)
     if (table->requests) table->requests->change(table->request_rule, 0, now);
 }
@@ -217,9 +207,9 @@ std::optional<StartFailure> Server::open(Problems& problems) {
                              "workers with {} listen lines need at least {}",
                              files, workers, lines, needed)};
   shared_.connections.most = most_clients(settings().searchd.max_connections.value, files);
-  log_notices(settings());
   auto file = configuration_.file();
-  problems = read_secrets(file.searchd);
+  problems = read_secrets(file);
+  log_notices(file);
   Problems notices;
   Topology::judge(file, hooks_.dialects, problems, notices);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
@@ -302,6 +292,8 @@ std::optional<StartFailure> Server::listen() {
         socket.admin = listen.admin;
         socket.mysql = listen.mysql;
         socket.read_only = listen.read_only;
+        socket.tls = listen.tls;
+        socket.proxy = listen.proxy;
       }
     fleet_.listen(*opened);
     auto bound = listen;
@@ -315,6 +307,7 @@ std::optional<StartFailure> Server::listen() {
 int Server::run() {
   fleet_.start();
   begin_serving();
+  follow_certificates();
   asio::steady_timer started(main_, kStart);
   started.async_wait([](error_code) { release_memory_of_start(); });
   wait_for_signal();
@@ -355,6 +348,34 @@ void Server::add_event(OperatorEvent::Kind kind, std::string message) {
       kind == reload_failed ? OperatorEvent::Severity::error : OperatorEvent::Severity::info;
   events_.add({.severity = severity, .kind = kind, .message = std::move(message)},
               std::chrono::system_clock::now());
+}
+
+void Server::follow_certificates() {
+  if (!topology_->client_tls || stopping_) return;
+  auto& certificates = *topology_->client_tls;
+  const auto tell = [this](OperatorEvent::Severity severity, const std::string& message) {
+    const bool is_good = severity == OperatorEvent::Severity::info;
+    spdlog::log(is_good ? spdlog::level::info : spdlog::level::warn, "{}", message);
+    events_.add(
+        {.severity = severity,
+         .kind = is_good ? OperatorEvent::Kind::reloaded : OperatorEvent::Kind::reload_failed,
+         .message = message},
+        std::chrono::system_clock::now());
+  };
+  const auto reread = certificates.reread();
+  if (!reread)
+    tell(OperatorEvent::Severity::warning,
+         "tls_certificate: the former certificates stay in use: " + reread.error());
+  else if (*reread == TlsServer::Reread::changed)
+    tell(OperatorEvent::Severity::info, "the changed certificates (tls_certificate) are in use");
+  auto warning = expiry_warning(certificates, std::chrono::system_clock::now());
+  if (warning != certificate_warning_ && !warning.empty())
+    tell(OperatorEvent::Severity::warning, warning);
+  certificate_warning_ = std::move(warning);
+  certificate_timer_.expires_after(kCertificateInterval);
+  certificate_timer_.async_wait([this](error_code error) {
+    if (!error) follow_certificates();
+  });
 }
 
 void Server::call(AdminCall call, std::string who, Done done) {
@@ -487,7 +508,7 @@ void Server::reload(Done done) {
   // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
-  if (loaded.settings) loaded.problems = read_secrets(loaded.settings->searchd);
+  if (loaded.settings) loaded.problems = read_secrets(*loaded.settings);
   const auto reply = std::make_shared<Done>(std::move(done));
   const auto before = effective_settings(settings());
   if (loaded.problems.empty()) loaded.problems = adopt_file(*std::move(loaded.settings), reply);
@@ -602,6 +623,7 @@ Problems Server::adopt(Configuration::Next next, Adoption how) {
   adopt_rates(*topology);
   limit_memory();
   topology_ = topology;
+  follow_certificates();
   fleet_.adopt(topology, [this, how = std::move(how)] {
     spdlog::info("{}", how.message);
     add_event(how.kind, how.message);
@@ -635,6 +657,7 @@ void Server::stop(int signal) {
   takeover_service_.reset();  // ends a takeover in progress, unless the successor is ready
   if (handed_over_) return after_release();
   stopping_ = true;
+  certificate_timer_.cancel();
   mirrors_->stop();
   if (watchdog_) watchdog_->workers_end();
   tell_service(stopping_text("ending the requests in progress"));

@@ -23,6 +23,7 @@
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 #include "balancer/worker_fleet.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 
@@ -30,15 +31,6 @@ namespace karmad {
 struct StartFailure {
   int exit_code = 1;
   std::string why;
-};
-
-/// What changes when a file is written or replaced.
-struct FileStamp {
-  std::uint64_t inode = 0;
-  std::int64_t size = -1;
-  std::int64_t seconds = 0;
-  std::int64_t nanoseconds = 0;
-  bool operator==(const FileStamp&) const = default;
 };
 
 /// Extensions of an application that links karmad; none by default.
@@ -125,6 +117,9 @@ class Server : private AdminApi {
             .dialects = hooks_.dialects};
   }
   void add_event(OperatorEvent::Kind kind, std::string message);
+  /// Reads certificates again that have changed, now and from time to time, and warns of those that
+  /// expire.
+  void follow_certificates();
   // The end.
   void stop(int signal);
   void close_down();
@@ -172,6 +167,8 @@ class Server : private AdminApi {
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
   asio::steady_timer shutdown_timer_{main_};
+  asio::steady_timer certificate_timer_{main_};
+  std::string certificate_warning_;  ///< the last one
   std::optional<std::uint64_t> logged_memory_limit_;
   bool stopping_ = false;
   bool signalled_ = false;  ///< to stop

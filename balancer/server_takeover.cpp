@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,12 +31,6 @@ std::expected<std::vector<PassedDescriptor>, std::string> descriptors_of_systemd
       ::getpid());
   for (const auto* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
   return passed;
-}
-
-FileStamp stamp_of(const std::string& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  return {facts.st_ino, facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
 }
 
 }  // namespace

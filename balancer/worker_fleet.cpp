@@ -21,15 +21,17 @@ constexpr unsigned kIdleRounds = 10;   // after the last work, until nothing is 
 constexpr Micros kDrainInterval = 10ms;
 
 /// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
-PingSettings ping_settings(const HealthSettings& settings, const ShardPings& pings,
+PingSettings ping_settings(const HealthSettings& settings, const ShardDefinition& shard,
                            const Mirror& mirror) {
+  const auto& pings = shard.pings;
   const auto interval = settings.ha_ping_interval.value;
   return {.interval = interval,
           .timeout = settings.ping_timeout ? settings.ping_timeout->value
                                            : std::max(interval, Micros(500ms)),
           .kind = pings.kind,
           .path = pings.path,
-          .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
+          .table = pings.kind->about_table ? mirror.tables.front() : std::string(),
+          .authorization = shard.credentials.own};
 }
 
 }  // namespace
@@ -223,8 +225,8 @@ void WorkerFleet::adopt_pings(const Topology& topology) {
   std::erase_if(pingers_, [](const auto& pinger) { return pinger->stopped(); });
   for (auto& pinger : pingers_) pinger->stop();
   const auto old = static_cast<std::ptrdiff_t>(pingers_.size());
-  const auto pinger_of = [&](const ShardPings& pings, const Mirror& mirror) {
-    auto settings = ping_settings(topology.settings, pings, mirror);
+  const auto pinger_of = [&](const ShardDefinition& shard, const Mirror& mirror) {
+    auto settings = ping_settings(topology.settings, shard, mirror);
     const auto same = std::find_if(pingers_.begin() + old, pingers_.end(), [&](const auto& pinger) {
       return pinger->asks(*mirror.agent, settings);
     });
@@ -237,7 +239,7 @@ void WorkerFleet::adopt_pings(const Topology& topology) {
     for (const auto& shard : table->shards)
       for (std::size_t i = 0; shard->pings.kind != nullptr && i < shard->mirrors->size(); ++i) {
         if (shard->mirrors->out_of_service().maint.contains(i)) continue;
-        const auto pinger = pinger_of(shard->pings, (*shard->mirrors)[i]);
+        const auto pinger = pinger_of(*shard, (*shard->mirrors)[i]);
         pinger->subscribe(shard->mirrors, i, shard->pings.always);
         shard->mirrors->pinger(i, pinger);
       }

@@ -17,11 +17,12 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kMirrorOptions = 6;
+constexpr std::size_t kMirrorOptions = 8;
 /// Options of a mirror first. The inherited ones are those of mirror_keys() and line_keys().
-constexpr std::array<std::string_view, 13> kOptions{
-    "role",        "tags",      "weight",      "state",     "max_in_flight", "resolve", "conn",
-    "ha_strategy", "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
+constexpr std::array<std::string_view, 15> kOptions{
+    "role",      "tags",        "weight",         "state",     "max_in_flight",
+    "resolve",   "agent_tls",   "agent_tls_name", "conn",      "ha_strategy",
+    "blackhole", "retry_count", "ping_type",      "ping_path", "set"};
 
 class OptionsReader {
  public:

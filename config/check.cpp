@@ -481,6 +481,7 @@ class InstanceChecker : CheckSteps {
     check_bounds(searchd_keys(), searchd_);
     check_listen();
     check_admin();
+    check_auth();
     check_instance();
   }
 
@@ -496,6 +497,11 @@ class InstanceChecker : CheckSteps {
         problem(listen->at, fmt::format("{} is already used by the listen in {}",
                                         text(listen->address), text(same->at)));
     }
+    for (const auto& listen : searchd_.listen)
+      if (listen.proxy && searchd_.trusted_proxies.value.empty() && !is_local(listen.address))
+        notice(listen.at, fmt::format("{} believes the PROXY header of everyone who can connect to "
+                                      "it: set trusted_proxies",
+                                      text(listen)));
     SocketAccess access;
     if (const auto& owner = searchd_.listen_socket_owner)
       if (const auto read = read_owner(owner->value, access); !read)
@@ -505,6 +511,27 @@ class InstanceChecker : CheckSteps {
   static bool is_local(const Address& address) {
     return address.is_unix() || address.host == "localhost" || address.host == "::1" ||
            address.host.starts_with("127.");
+  }
+
+  void check_tls() {
+    const auto& s = searchd_;
+    const auto& certificates = s.tls_certificate;
+    for (const auto& listen : s.listen)
+      if (listen.tls && !certificates)
+        problem(listen.at, fmt::format("{} needs tls_certificate", text(listen)));
+    if (certificates && s.tls_key && s.tls_key->value.size() != certificates->value.size())
+      problem(s.tls_key->at,
+              fmt::format("tls_key has {} and tls_certificate {}: each certificate needs its key, "
+                          "in the same order",
+                          s.tls_key->value.size(), certificates->value.size()));
+    if (certificates) return;
+    const auto needs = [&](std::string_view key, const auto& setting) {
+      if (setting)
+        problem(setting->at, fmt::format("{} has no effect without tls_certificate", key));
+    };
+    needs("tls_key", s.tls_key);
+    needs("tls_client_ca", s.tls_client_ca);
+    needs("tls_client_names", s.tls_client_names);
   }
 
   /// A client of an admin listener can take all mirrors out.
@@ -521,6 +548,18 @@ class InstanceChecker : CheckSteps {
               "admin_on_query_port needs admin_token_file: all clients could take mirrors out");
   }
 
+  /// Clients of MySQL send no tokens.
+  void check_auth() {
+    const auto& auth = searchd_.auth;
+    if (!auth || auth->value.kind != ClientAuth::Kind::bearer) return;
+    for (const auto& listen : searchd_.listen)
+      if (listen.mysql)
+        problem(listen.at,
+                fmt::format("clients of MySQL, which {} is for, have no tokens, and `auth` wants "
+                            "one: use auth = basic, or leave the line out",
+                            text(listen)));
+  }
+
   void check_instance() {
     const auto& s = searchd_;
     check_ping_path(s.ping_path);
@@ -534,9 +573,11 @@ class InstanceChecker : CheckSteps {
     check_burst("ingress_connection", s.ingress_connection_rate, s.ingress_connection_burst);
     check_burst("ingress_request", s.ingress_request_rate, s.ingress_request_burst);
     check_burst("client_request", s.client_request_rate, s.client_request_burst);
+    check_burst("auth_failure", s.auth_failure_rate, s.auth_failure_burst);
     check_tickets();
     check_probing();
     check_part("access_log_sample", s.access_log_sample, 0, 1);
+    check_tls();
     check_takeover_socket(s);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
       notice(s.overload_backoff_base.at,

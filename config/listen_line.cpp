@@ -51,6 +51,35 @@ bool is_protocol_field(const Field& field) {
              kProtocols.end();
 }
 
+constexpr std::array<std::string_view, 1> kListenerOptions{"proxy"};
+// What others call them.
+constexpr std::array<std::string_view, 4> kForeignProxy{"accept-proxy", "proxy_protocol",
+                                                        "send-proxy", "proxy-protocol"};
+
+/// Takes the options behind the protocol, `http,proxy`, off the field and sets them. A problem: one
+/// of them is unknown.
+std::optional<Unfit> take_options(Field& field, Listen& listen) {
+  const auto comma = field.text.find(',');
+  if (comma == field.text.npos) return std::nullopt;
+  auto rest = field.text.substr(comma + 1);
+  auto offset = field.offset + comma + 1;
+  field.text = field.text.substr(0, comma);
+  for (;;) {
+    const auto end = std::min(rest.find(','), rest.size());
+    const auto option = lower(rest.substr(0, end));
+    if (option != "proxy") {
+      const bool is_foreign = std::ranges::find(kForeignProxy, option) != kForeignProxy.end();
+      return Unfit{offset,
+                   fmt::format("unknown option {} of a listener{}", in_quotes(option),
+                               suggestion(is_foreign ? "proxy" : option, kListenerOptions))};
+    }
+    listen.proxy = true;
+    if (end == rest.size()) return std::nullopt;
+    rest.remove_prefix(end + 1);
+    offset += end + 1;
+  }
+}
+
 }  // namespace
 
 std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, Problems& notices) {
@@ -60,19 +89,19 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
   };
   auto fields = fields_of(line.text());
   Listen listen;
+  if (fields.size() > 1)
+    if (const auto unknown = take_options(fields.back(), listen))
+      return problem(unknown->offset, unknown->why);
   if (fields.size() > 1 && is_protocol_field(fields.back())) {
     const auto field = fields.back();
     const auto word = lower(field.text);
     const auto protocol = without_suffixes(word);
     fields.pop_back();
-    if (protocol == "https")
-      return problem(field.offset,
-                     "https is not supported: karmad has no TLS; listen with http, behind a proxy "
-                     "that does TLS");
+    listen.tls = protocol == "https";
     listen.admin = protocol == "admin";
     listen.mysql = protocol.starts_with("mysql");
     listen.read_only = listen.mysql && word.find("_readonly") != word.npos;
-    if (protocol != "http" && !listen.admin && !listen.mysql) {
+    if (protocol != "http" && !listen.tls && !listen.admin && !listen.mysql) {
       notices.push_back(
           {line.place(0), fmt::format("listen = {} is ignored: karmad does not support {}",
                                       line.text(), protocol)});

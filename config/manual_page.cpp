@@ -71,12 +71,16 @@ Cells cells_of(const Bounds& bounds) {  // NOLINT(readability-function-cognitive
     cells.value = "number, `/s`, `/m`, `/h` or `/d`; or `unlimited`";
   else if constexpr (std::is_same_v<T, AddressRanges>)
     cells.value = "list of addresses and CIDR ranges";
+  else if constexpr (std::is_same_v<T, Origins>)
+    cells.value = fmt::format("`*`, or 1 … {} origins, separated by commas", kMostOrigins);
   else if constexpr (std::is_same_v<T, AppNames>)
     cells.value = fmt::format("1 … {} texts, separated by commas", kMostAppNames);
   else if constexpr (std::is_same_v<T, DnsServers>)
     cells.value = "list of IP addresses with ports";
   else if constexpr (std::is_same_v<T, DiscoverySource>)
     cells.value = "kind and place of the source";
+  else if constexpr (std::is_same_v<T, ClientAuth>)
+    cells.value = "`basic` or `bearer`, and a file";
   else if constexpr (std::is_same_v<T, bool>)
     cells.value = "0 or 1";
   else if constexpr (std::is_same_v<T, std::string>)

@@ -110,6 +110,9 @@ Effects SetState::answered(std::size_t mirror, Description description, Micros t
   if (comparable(description.version, m.version) &&
       description.version->counter < m.version->counter)
     return {};  // older than the current one (SD-015)
+  // It has told nothing: what it told before holds.
+  if (description.denied && m.answers_pings && serves(m.description.role))
+    description = m.description;
   const auto generation_before = m.description.generation;
   m.description = std::move(description);
   m.version = m.description.version;
@@ -201,13 +204,15 @@ Role SetState::role_of(std::size_t mirror) const {
   return replaced ? members_[mirror].role.value_or(reported) : reported;
 }
 
-/// A mirror that has a set but no role now may become a replica or a router: the first mirror that
-/// serves decides.
+/// A mirror that has a set but no role now, or that told nothing without other credentials, may
+/// become a replica or a router: the first mirror that serves and tells decides.
 void SetState::learn_kind(Role role, const Description& description) {
-  const bool is_better = kind_guessed_ && (belongs_to_roles(role) || role == Role::router);
+  const bool is_better =
+      kind_guessed_ && !description.denied && (belongs_to_roles(role) || role == Role::router);
   if (picture_.kind != SetKind::unknown && !is_better) return;
   picture_.kind = learned_from(role, description, mirrors_.size());
-  kind_guessed_ = picture_.kind == SetKind::roles && !belongs_to_roles(role);
+  kind_guessed_ =
+      description.denied || (picture_.kind == SetKind::roles && !belongs_to_roles(role));
 }
 
 /// Why a description is rejected in any kind of set (SD-016, SS-121).

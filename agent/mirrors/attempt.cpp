@@ -30,13 +30,16 @@ void write_head(std::string& head, const AttemptRequest& request, std::string_vi
   write_request_head(
       head, {.method = request.method,
              .target = request.target,
-             .host = host.starts_with('/') ? "localhost" : host,
+             .host = !request.host.empty()   ? request.host
+                     : host.starts_with('/') ? "localhost"
+                                             : host,
              .content_type = request.content_type,
              .content_length =
                  request.body ? std::optional<std::uint64_t>(request.body->size()) : std::nullopt,
              .numbers = std::span(numbers).first(request.hops == 0 ? 1 : 2),
              .extra = request.extra,
-             .passed_on = request.passed_on});
+             .passed_on = request.passed_on,
+             .withheld = request.withheld});
 }
 
 }  // namespace

@@ -14,10 +14,12 @@ struct AttemptRequest {
   TimePoint began{};  ///< start time, a little in the past at most
   std::string_view method;
   std::string_view target;
+  std::string_view host;  ///< value of Host; empty: the agent's address
   std::string_view content_type;
   std::optional<std::string_view> body;  ///< none: the request has no content
   std::span<const Field> extra;          ///< further fields
   const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
+  std::string_view withheld{};           ///< name of a field of it that is not passed on
   unsigned hops = 0;                     ///< value of X-Karmad-Hops; 0: it is not sent
   bool repeatable = true;    ///< may be resent on a new connection if a kept one was stale
   bool looks_first = false;  ///< notices that a kept connection was closed before it is used

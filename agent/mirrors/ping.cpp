@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "agent/mirrors/attempt.hpp"
+#include "agent/transport/http/field_names.hpp"
 
 namespace karmad {
 namespace {
@@ -70,12 +71,14 @@ Task<void> Pinger::run() {
 }
 
 Task<AttemptResult> Pinger::ask(const PingRequest& ping, TimePoint deadline, Stop& stop) {
+  const Field authorization{kAuthorization, settings_.authorization};
   const AttemptRequest request{
       .began = Loop::now(),
       .method = ping.method,
       .target = ping.target,
       .content_type = ping.content_type,
       .body = ping.method == "POST" ? std::optional<std::string_view>(ping.body) : std::nullopt,
+      .extra = {&authorization, settings_.authorization.empty() ? 0U : 1U},
       .connect_timeout = settings_.timeout,
       .query_timeout = settings_.timeout,
       .note_first_byte = true,
@@ -116,7 +119,7 @@ Task<void> Pinger::ping() {
   }
   std::expected<Description, std::string> told = std::unexpected(result.why);
   if (result.outcome == Outcome::answered) {
-    told = settings_.kind->describe(answers, agent_->name, settings_.table);
+    told = describe_ping(*settings_.kind, answers, agent_->name, settings_.table);
     if (!told) {
       result.outcome = Outcome::agent_error;
       result.why = told.error();

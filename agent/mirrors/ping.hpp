@@ -75,8 +75,9 @@ struct PingSettings {
   Micros interval{};
   Micros timeout{};
   const PingKind* kind = nullptr;
-  std::string path;   ///< empty: the kind's default
-  std::string table;  ///< the agent's name of the table, for kinds that need it
+  std::string path;             ///< empty: the kind's default
+  std::string table;            ///< the agent's name of the table, for kinds that need it
+  std::string authorization{};  ///< value of that field; empty: none
   bool operator==(const PingSettings&) const = default;
 };
 

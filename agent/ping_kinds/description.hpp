@@ -38,6 +38,7 @@ struct Description {
   std::optional<VersionMark> version;
   unsigned api = kNewestApi;
   std::optional<double> load;  ///< part of its capacity in use, as reported: 0 to 1
+  bool denied = false;         ///< it is alive, and told nothing else without other credentials
   bool operator==(const Description&) const = default;
 };
 

@@ -52,18 +52,22 @@ Tags tags_of(const Value& answer) {
 std::expected<Description, std::string> describe(std::span<const PingAnswer> answers,
                                                  std::string_view, std::string_view) {
   if (answers.size() < 2) return std::unexpected("did not answer the ping");
-  for (const auto& answer : answers)
+  const bool knows_node = !is_denied(answers[1].status);  // that needs more rights than the health
+  for (const auto& answer : answers.first(knows_node ? answers.size() : 1))
     if (!is_success(answer.status) &&
         (&answer != answers.data() || answer.status != kRequestTimeout))
       return std::unexpected(answered_with(answer.status));
   const auto health = parse_answer(answers[0].body);
   if (!health || text_member(*health, "status").empty())
     return std::unexpected("the answer to /_cluster/health has no status");
-  const auto nodes = parse_answer(answers[1].body);
-  if (!nodes || !nodes->IsObject())
-    return std::unexpected("the answer to /_nodes/_local is not a JSON object");
   // Every node accepts every request and forwards it, also a node without data.
-  Description out{.role = Role::router, .tags = tags_of(*nodes)};
+  Description out{.role = Role::router};
+  if (knows_node) {
+    const auto nodes = parse_answer(answers[1].body);
+    if (!nodes || !nodes->IsObject())
+      return std::unexpected("the answer to /_nodes/_local is not a JSON object");
+    out.tags = tags_of(*nodes);
+  }
   if (const auto complaint = complaint_about(*health); !complaint.empty()) {
     out.role = Role::other;
     out.why = complaint;

@@ -33,6 +33,13 @@ std::expected<Description, std::string> describe_http(std::span<const PingAnswer
 
 }  // namespace
 
+std::expected<Description, std::string> describe_ping(const PingKind& kind,
+                                                      std::span<const PingAnswer> answers,
+                                                      std::string_view me, std::string_view table) {
+  if (!answers.empty() && is_denied(answers.front().status)) return Description{.denied = true};
+  return kind.describe(answers, me, table);
+}
+
 std::string answered_with(int status) {
   return fmt::format("answered the ping with status {}", status);
 }

@@ -57,10 +57,20 @@ PingKind solr_ping();
 inline constexpr std::array kPingKinds{http_ping,          native_ping,     manticore_ping,
                                        elasticsearch_ping, opensearch_ping, solr_ping};
 
+/// Reads all answers to a ping of that kind. An agent that denies the first request (401, 403) is
+/// alive, and has told nothing else; the other arguments are those of PingKind::describe.
+std::expected<Description, std::string> describe_ping(const PingKind& kind,
+                                                      std::span<const PingAnswer> answers,
+                                                      std::string_view me, std::string_view table);
+
 /// The message for a status without a special meaning.
 std::string answered_with(int status);
 inline bool is_success(int status) {
   return status / 100 == 2;
+}
+/// Whether the agent works and wants other credentials.
+inline bool is_denied(int status) {
+  return status == 401 || status == 403;
 }
 
 }  // namespace karmad

@@ -155,6 +155,8 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
     if (core == nullptr) return not_here(fmt::format("there is no core '{}'", table));
     return Description{.role = Role::router, .generation = generation_of(core)};
   }
+  if (is_denied(answers[1].status))
+    return Description{.role = Role::router, .generation = generation_of(core), .denied = true};
   if (!is_success(answers[1].status)) return std::unexpected(answered_with(answers[1].status));
   const auto state = parse_answer(answers[1].body);
   const auto* cluster = state ? member(*state, "cluster") : nullptr;

@@ -10,6 +10,7 @@
 
 #include "agent/transport/connection_limits.hpp"
 #include "agent/transport/resolve.hpp"
+#include "agent/transport/tls.hpp"
 
 namespace karmad {
 
@@ -80,6 +81,17 @@ class Destination {
   /// How often the addresses have changed.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
+  /// The certificate that it showed last was not accepted.
+  std::atomic<bool> untrusted{false};
+  /// How connections are encrypted; null: not at all.
+  std::shared_ptr<const TlsClient> tls() const { return tls_.load(); }
+  /// From now on. Connections that were opened in another way are discarded.
+  void tls(std::shared_ptr<const TlsClient> next) {
+    const auto before = tls_.exchange(next);
+    const bool same = before && next ? before->rules() == next->rules() : before == next;
+    if (!same) discard_connections(generation.load(std::memory_order_relaxed) + 1);
+  }
+
   /// Whether it stands for mirrors that have not been found (`discovery`); unresolved() says why.
   bool absent() const { return address.port == 0 && !address.is_unix(); }
   /// Whether it is a name that must be looked up, not an address.
@@ -108,6 +120,7 @@ class Destination {
     copies.close_outdated();
   }
   std::atomic<std::shared_ptr<const Endpoints>> endpoints_;
+  std::atomic<std::shared_ptr<const TlsClient>> tls_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> connect_failed_{false};
   bool named_ = false;

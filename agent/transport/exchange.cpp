@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
 constexpr std::size_t kBeginning = 64 << 10;  // bytes needed to judge a body whose rest is left
-constexpr unsigned kInterim = 8;              // 1xx answers before the real one
+constexpr std::string_view kEventStream = "text/event-stream";
+constexpr unsigned kInterim = 8;  // 1xx answers before the real one
 
 /// What an agent speaks that does not speak HTTP/1; empty: unknown. `bytes`: the first that came.
 std::string spoken_instead(std::string_view bytes) {
@@ -108,7 +109,10 @@ class ReplyReader {
   }
 
   /// Reads the complete reply, however long.
-  void read_whole() { limits_.whole = limits_.most; }
+  void read_whole() {
+    limits_.whole = limits_.most;
+    limits_.open_end = false;
+  }
 
   /// Sets whether the connection may be reused: not if bytes follow the reply.
   void ended(bool whole) {
@@ -194,7 +198,9 @@ class ReplyReader {
     framing_ = head.framing;
     content_length_ = head.content_length;
     keep_alive_ = head.keep_alive;
-    if (const auto type = head.find("Content-Type"); !type.empty()) {
+    const auto type = head.find("Content-Type");
+    is_events_ = wire::same_word(wire::trimmed(type.substr(0, type.find(';'))), kEventStream);
+    if (!type.empty()) {
       reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
       reply_.type_size = type.size();
     }
@@ -283,8 +289,31 @@ class ReplyReader {
     return content_length_ > limits_.whole && reply_.status >= 200 && reply_.status < 300;
   }
 
+  /// Whether what follows of a reply without a length stays on the connection, when all that has
+  /// arrived was read.
+  bool leaves_open() const {
+    return limits_.open_end && reply_.status >= 200 && reply_.status < 300 &&
+           (is_events_ || pause_.is_over || reply_.bytes.size() - reply_.head_size > limits_.whole);
+  }
+
+  bool leave_open(std::unique_ptr<ChunkedBody> chunks) {
+    if (chunks) chunks->remove_limit();
+    reply_.chunks = std::move(chunks);
+    reply_.left = kOpenEnd;
+    return true;
+  }
+
+  /// Reads more of a body without a length; ends early when its pause becomes too long.
+  Task<Stream::Read> more_of_open(std::string& bytes, std::size_t room) {
+    if (limits_.open_end && limits_.pause) loop_.arm(pause_, Loop::now() + *limits_.pause);
+    const auto got = co_await more(bytes, room);
+    pause_.disarm();
+    co_return got;
+  }
+
   Task<bool> in_chunks() {
-    ChunkedBody body(limits_.most);
+    auto decoder = std::make_unique<ChunkedBody>(limits_.most);
+    auto& body = *decoder;
     Buffer piece(loop_.buffers, reply_.bytes.size() - reply_.head_size);
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
@@ -298,7 +327,10 @@ class ReplyReader {
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
       if (body.done()) break;
-      const auto got = co_await more(*piece, piece->capacity() - piece->size());
+      if (leaves_open()) co_return leave_open(std::move(decoder));
+      const auto got = co_await more_of_open(*piece, piece->capacity() - piece->size());
+      if (got.error && leaves_open() && !stop_.requested())
+        co_return leave_open(std::move(decoder));
       if (got.error) co_return read_failed(got.error);
     }
     extra_ = !piece->empty();
@@ -316,11 +348,24 @@ class ReplyReader {
         const bool room = co_await make_room(needed, 0);
         if (!room) co_return false;
       }
-      const auto got = co_await more(reply_.bytes, step);
+      if (leaves_open()) co_return leave_open({});
+      const auto got = co_await more_of_open(reply_.bytes, step);
       if (got.error == asio::error::eof) co_return true;
+      if (got.error && leaves_open() && !stop_.requested()) co_return leave_open({});
       if (got.error) co_return read_failed(got.error);
     }
   }
+
+  /// Ends a read that waits too long.
+  struct Pause final : Deadline {
+    explicit Pause(Connection& of) : connection(of) {}
+    void expired() override {
+      is_over = true;
+      connection.cancel();
+    }
+    Connection& connection;
+    bool is_over = false;
+  };
 
   Loop& loop_;
   Connection& connection_;
@@ -335,6 +380,8 @@ class ReplyReader {
   bool keep_alive_ = false;
   unsigned interim_ = 0;
   bool extra_ = false;
+  bool is_events_ = false;
+  Pause pause_{connection_};
 };
 
 /// Sends the request while the reply is already being read. Each side may wait for the other to

@@ -6,17 +6,23 @@
 #include <string>
 
 #include "agent/stats/outcome.hpp"
+#include "agent/transport/http/http_head.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/pool.hpp"
 #include "agent/transport/reply_fields.hpp"
 
 namespace karmad {
 
+/// Reply::left of a body without a known length.
+inline constexpr std::uint64_t kOpenEnd = std::numeric_limits<std::uint64_t>::max();
+
 /// An agent's reply as received. Views into it are valid until it is moved or destroyed.
 struct Reply {
   std::string bytes;  ///< the head, and the body without framing
   std::size_t head_size = 0;
-  std::uint64_t left = 0;  ///< bytes of the body still to be read from the connection
+  /// Bytes of the body still to be read from the connection; kOpenEnd: until it ends.
+  std::uint64_t left = 0;
+  std::unique_ptr<ChunkedBody> chunks;  ///< reads the rest of an open end; null: it has no chunks
   int status = 0;
   std::optional<double> load;               ///< of the server, if the head reports it
   std::optional<std::uint64_t> generation;  ///< of the data, likewise (X-Generation)
@@ -32,6 +38,7 @@ struct Reply {
     memory.release();
     head_size = type_begin = type_size = 0;
     left = 0;
+    chunks.reset();
     status = 0;
     load.reset();
     generation.reset();
@@ -57,6 +64,11 @@ struct ReplyLimits {
   /// If a successful reply has a greater length, only its beginning is read; the rest stays on the
   /// connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
+  /// So is a successful reply without a length of which more than `whole` has come, and one of
+  /// server-sent events at once.
+  bool open_end = false;
+  /// So is a reply without a length of which nothing more has come for so long.
+  std::optional<Micros> pause;
   bool fields = false;  ///< kept also of a reply that is no error
   /// Accounts for the reply's memory. Denied memory ends the exchange as `cancelled`. May be null.
   MemoryHolder* memory = nullptr;

@@ -1,6 +1,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <utility>
 
+#include "agent/transport/keep_alive.hpp"
 #include "agent/transport/pool.hpp"
 #include "agent/transport/refuses_connections.hpp"
 
@@ -120,7 +121,10 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     }
     socket.non_blocking(true, error);
     const bool tcp = endpoint.protocol().family() != AF_UNIX;
-    if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
+    if (tcp) {
+      socket.set_option(asio::ip::tcp::no_delay(true), error);
+      keep_alive(socket.native_handle());
+    }
     Connect connecting{socket, endpoint};
     {
       const Stop::Guard guard(stop, &socket, [](void* target) {
@@ -132,9 +136,27 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     error = connecting.error;
     ours = ours && is_ours(error);
     if (error || stop.requested()) continue;
+    std::unique_ptr<Tls> tls;
+    if (const auto client = agent_->tls()) {
+      tls = client->connect(socket.native_handle());
+      const Stop::Guard guard(stop, &socket, [](void* target) {
+        error_code ignored;
+        static_cast<Socket*>(target)->close(ignored);
+      });
+      error = co_await Stream::shake_hands(socket, *tls);
+      if (!error || tls->is_untrusted())
+        agent_->untrusted.store(tls->is_untrusted(), std::memory_order_relaxed);
+    }
+    if (stop.requested()) break;
+    if (error) {
+      if (tls->failure().empty()) continue;
+      co_return Result(
+          std::unexpected(opening.failed({Outcome::connect_failed, "TLS: " + tls->failure()})));
+    }
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
     ConnectionPtr connection(new Connection(std::move(socket), endpoint, *this));
+    if (tls) connection->encrypt(std::move(tls));
     connection->start_read(connection->room_);
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }

@@ -48,6 +48,14 @@ ssize_t send_to(int socket, std::string_view head, std::string_view body) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/// As send_to().
+ssize_t send_encrypted(Tls& tls, std::string_view bytes) {
+  const auto sent = tls.send(bytes);
+  if (sent >= 0) return sent;
+  errno = static_cast<int>(-sent);
+  return -1;
+}
+
 /// Number of bytes, 0 at the end, or minus `errno`. A plain number stays in a register, unlike an
 /// error_code with a size.
 ssize_t receive_now(int socket, char* into, std::size_t room) {
@@ -85,18 +93,24 @@ void Stream::start_read(char* into, std::size_t room) {
                          &read_operation_, /*is_continuation=*/false, /*allow_speculative=*/true);
 }
 
+/// Takes bytes that have arrived: their number, 0 at the end, or minus `errno`.
+ssize_t Stream::take(char* into, std::size_t room) {
+  if (tls_) [[unlikely]]
+    return tls_->receive(into, room);
+  return receive_now(socket_.native_handle(), into, room);
+}
+
 /// Reads into the target buffer: number of bytes, 0 at the end, or minus `errno`.
 ssize_t Stream::receive() {
-  const auto socket = socket_.native_handle();
   ssize_t got = 0;
   if (into_ != nullptr) {
-    got = receive_now(socket, into_, room_);
+    got = take(into_, room_);
     drained_ = got < static_cast<ssize_t>(room_);
     return got;
   }
   arrived_ = loop_.buffers.take(room_);
   arrived_.resize_and_overwrite(room_, [&](char* into, std::size_t) {
-    got = receive_now(socket, into, room_);
+    got = take(into, room_);
     return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   });
   if (arrived_.empty()) loop_.buffers.give(std::move(arrived_));
@@ -133,7 +147,9 @@ void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended
 /// Checks whether the stream has ended without an event.
 void Stream::poll() {
   char byte = 0;
-  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const bool has_ended = tls_ && tls_->has_ended();  // its last bytes were read, and no more come
+  const auto got =
+      has_ended ? 0 : ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got > 0 || !reading_) return;  // bytes cause an event, or belong to the next read
   const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
   if (error == asio::error::would_block || error == asio::error::interrupted) return;
@@ -163,7 +179,7 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
   room = std::min(room, kMostAtOnce);
-  const auto got = receive_now(socket_.native_handle(), into, room);
+  const auto got = take(into, room);
   drained_ = got < static_cast<ssize_t>(room);
   if (got <= 0) return {error_of(got), 0};
   loop_.turn.spend(static_cast<std::size_t>(got));
@@ -180,6 +196,11 @@ Stream::Unasked Stream::behind() {
 
 Stream::Unasked Stream::look_for_unasked() {
   if (unasked_ != Unasked::nothing) return unasked_;
+  if (tls_) [[unlikely]] {
+    const auto there = tls_->peek();
+    if (there == -EAGAIN) return Unasked::nothing;
+    return there > 0 ? Unasked::bytes : Unasked::end;
+  }
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Unasked::nothing;
@@ -194,8 +215,9 @@ error_code Stream::write_now(Outgoing& out) {
     // A peer that reads as fast as data is sent would otherwise block the loop.
     if (bodies >= LoopTurn::kMostBytes) return asio::error::would_block;
     const auto body = out.body.substr(0, kMostAtOnce);
-    const auto socket = socket_.native_handle();
-    const auto sent = body.empty() ? send_to(socket, out.head) : send_to(socket, out.head, body);
+    const auto sent = tls_           ? send_encrypted(*tls_, out.head.empty() ? body : out.head)
+                      : body.empty() ? send_to(socket_.native_handle(), out.head)
+                                     : send_to(socket_.native_handle(), out.head, body);
     if (sent >= 0) {
       written_ += static_cast<std::uint64_t>(sent);
       if (!body.empty()) {
@@ -234,6 +256,23 @@ struct WriteSome {
   void await_resume() const noexcept {}
 };
 
+/// Waits until the socket can be written, or read.
+struct Ready {
+  Socket& socket;
+  Socket::wait_type wait;
+  boost::intrusive_ptr<Stream> keep;
+  error_code error{};
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) {
+    socket.async_wait(wait, [this, caller, alive = keep](error_code e) {
+      error = e;
+      caller.resume();
+    });
+  }
+  void await_resume() const noexcept {}
+};
+
 }  // namespace
 
 Task<error_code> Stream::write(Outgoing out) {
@@ -243,23 +282,40 @@ Task<error_code> Stream::write(Outgoing out) {
       co_await loop_.turn.next();
       if (!open()) co_return asio::error::operation_aborted;
     }
-    WriteSome write{socket_, out, this};
-    co_await write;
-    if (write.error) co_return write.error;
-    written_ += write.sent;
-    loop_.turn.spend(write.sent);
-    out.consume(write.sent);
+    if (tls_) {
+      Ready ready{socket_, Socket::wait_write, this};
+      co_await ready;
+      if (ready.error) co_return ready.error;
+    } else {
+      WriteSome write{socket_, out, this};
+      co_await write;
+      if (write.error) co_return write.error;
+      written_ += write.sent;
+      loop_.turn.spend(write.sent);
+      out.consume(write.sent);
+    }
     error = write_now(out);
   }
   co_return error;
 }
 
+Task<error_code> Stream::shake_hands(Socket& socket, Tls& tls) {
+  for (;;) {
+    const auto done = tls.shake_hands();
+    if (done != -EAGAIN) co_return done == 0 ? error_code() : error_of(done);
+    Ready ready{socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
+    co_await ready;
+    if (ready.error) co_return ready.error;
+  }
+}
+
 std::uint64_t Stream::acknowledged() const {
+  const auto written = tls_ ? tls_->written() : written_;
   int held = 0;  // for unix sockets more than the bytes
   if (::ioctl(const_cast<WatchedSocket&>(socket_).native_handle(), SIOCOUTQ, &held) != 0 ||
       held < 0)
-    return written_;
-  return written_ - std::min(written_, static_cast<std::uint64_t>(held));
+    return written;
+  return written - std::min(written, static_cast<std::uint64_t>(held));
 }
 
 void Stream::cancel() {
@@ -267,15 +323,24 @@ void Stream::cancel() {
   socket_.cancel(ignored);
 }
 
+bool Stream::end_sending() {
+  error_code error;
+  if (tls_) tls_->say_end();
+  socket_.shutdown(Socket::shutdown_send, error);
+  return !error;
+}
+
 void Stream::close() {
   error_code ignored;
   loop_.turn.forget(*this);
+  if (tls_ && socket_.is_open()) tls_->say_end();
   if (socket_.is_open()) socket_.close(ignored);
 }
 
 void Stream::reset() {
   error_code ignored;
   if (open()) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  tls_.reset();  // its end would make a part of a message look complete
   close();
 }
 

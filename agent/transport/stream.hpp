@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "agent/transport/loop/loop.hpp"
+#include "agent/transport/tls.hpp"
 
 namespace karmad {
 
@@ -101,8 +102,20 @@ class Stream : public TurnPeer {
   /// call.
   std::uint64_t acknowledged() const;
 
+  /// From now on everything is read and sent encrypted. No read may be outstanding, and no bytes
+  /// behind those that belong before may have been read.
+  void encrypt(std::unique_ptr<Tls> tls) { tls_ = std::move(tls); }
+  /// Null: the connection is not encrypted.
+  const Tls* tls() const { return tls_.get(); }
+
+  /// Completes the handshake of a client on a connected socket; after an error, tls.failure() says
+  /// what is wrong. Both must stay until it has ended; closing the socket ends it.
+  static Task<error_code> shake_hands(Socket& socket, Tls& tls);
+
   /// Ends outstanding operations with an error; the socket stays open.
   void cancel();
+  /// Tells the peer that no more follows. False: the connection has ended.
+  bool end_sending();
   /// Ends outstanding operations with an error and closes. May be called again.
   void close();
   /// The same with a reset, so that the peer sees an incomplete message as an error.
@@ -145,6 +158,7 @@ class Stream : public TurnPeer {
     }
   };
 
+  ssize_t take(char* into, std::size_t room);
   ssize_t receive();
   void note_unasked(ssize_t got);
   bool reads() const override { return reading_; }
@@ -154,6 +168,7 @@ class Stream : public TurnPeer {
 
   Loop& loop_;
   WatchedSocket socket_;
+  std::unique_ptr<Tls> tls_;  ///< null: bytes pass as they are
   ReadOperation read_operation_{*this};
   std::uint64_t written_ = 0;  ///< bytes that the socket has accepted
   unsigned references_ = 0;

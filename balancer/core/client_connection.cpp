@@ -6,6 +6,8 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "balancer/core/wrong_protocol.hpp"
+
 namespace karmad {
 
 ClientConnection::Watch::Watch(ClientConnection& of)
@@ -14,14 +16,15 @@ ClientConnection::Watch::Watch(ClientConnection& of)
           [](void* connection) { static_cast<ClientConnection*>(connection)->on_half_closed(); },
           [](void* connection) { static_cast<ClientConnection*>(connection)->on_client_left(); }) {}
 
-ClientConnection::ClientConnection(Worker& worker, Socket socket, std::string client,
-                                   std::optional<IpAddress> address,
+ClientConnection::ClientConnection(Worker& worker, Socket socket, ClientAddress client,
                                    std::atomic<std::uint32_t>& open_count)
     : Stream(worker.loop, std::move(socket)),
       worker_(worker),
       settings_(worker.topology()),
-      client_(std::move(client)),
-      address_(address),
+      client_(std::move(client.text)),
+      address_(client.number),
+      port_(client.port),
+      is_told_(client.told),
       open_count_(open_count) {
   open_count_.fetch_add(1, std::memory_order_relaxed);
   worker_.register_session(*this);
@@ -77,6 +80,11 @@ void ClientConnection::on_clock() {
   if (phase_ == Phase::reading || phase_ == Phase::writing)
     worker_.counters.add(Count::slow_clients);
   phase_timed_out();
+}
+
+void ClientConnection::report_tls_failure() {
+  if (tls() != nullptr && !tls()->failure().empty())
+    karmad::report_tls_failure(worker_, client_, socket(), tls()->failure());
 }
 
 void ClientConnection::on_half_closed() {

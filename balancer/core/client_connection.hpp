@@ -7,6 +7,7 @@
 
 #include "agent/transport/stream.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
+#include "balancer/core/forwarded.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/reader_patience.hpp"
 #include "balancer/core/sql_session.hpp"
@@ -27,10 +28,9 @@ class ClientConnection : public Stream, public Client {
     explicit Watch(ClientConnection& of);
   };
 
-  /// `client`: its address as text, empty for a unix socket; `address`: as a number. `open_count`
-  /// counts it while it lives.
-  ClientConnection(Worker& worker, Socket socket, std::string client,
-                   std::optional<IpAddress> address, std::atomic<std::uint32_t>& open_count);
+  /// `open_count` counts it while it lives.
+  ClientConnection(Worker& worker, Socket socket, ClientAddress client,
+                   std::atomic<std::uint32_t>& open_count);
   ~ClientConnection() override;
 
   /// Starts a phase that may take `longest`. An armed clock that expires early enough stays armed,
@@ -45,6 +45,10 @@ class ClientConnection : public Stream, public Client {
   /// may continue, one that does not read is disconnected (ReaderPatience). `memory` is null or
   /// that of the answer: if it is denied, the connection is broken off. `out` must stay valid.
   Task<bool> send_slowly(Outgoing out, const MemoryHolder* memory);
+
+  /// Counts a handshake of TLS that has failed, and logs it with a limited number of lines per
+  /// second.
+  void report_tls_failure();
 
   /// The client sends no more. It may wait for its answer or have left, which looks the same: after
   /// a while it is sent something (ask_whether_there()).
@@ -67,11 +71,13 @@ class ClientConnection : public Stream, public Client {
 
   Worker& worker_;
   std::shared_ptr<const Topology> settings_;  ///< topology of the current request
-  const std::string client_;
-  const std::optional<IpAddress> address_;
-  Query* query_ = nullptr;                   ///< the one that runs
-  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
-  std::uint64_t low_admissions_ = 0;         ///< its admitted requests of low priority
+  const std::string client_;                  ///< its address as text; empty: a unix socket
+  const std::optional<IpAddress> address_;    ///< likewise
+  const std::uint16_t port_;                  ///< of the client, if it was told; else 0
+  const bool is_told_;                        ///< the address is from a PROXY header
+  Query* query_ = nullptr;                    ///< the one that runs
+  std::unique_ptr<SqlSession> sql_session_;   ///< since the first SELECT
+  std::uint64_t low_admissions_ = 0;          ///< its admitted requests of low priority
   Phase phase_ = Phase::idle;
   bool half_closed_ = false;    ///< the client has closed its sending side
   bool client_closed_ = false;  ///< it has left

@@ -4,6 +4,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "agent/transport/keep_alive.hpp"
+
 namespace karmad {
 
 /// Bytes of an answer that the system holds unsent for a client, besides what is on its way. More
@@ -16,6 +18,7 @@ inline void set_connection_options(int listener) {
   const int on = 1;
   ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
+  keep_alive(listener);
 }
 
 }  // namespace karmad

@@ -109,7 +109,8 @@ struct ClientConnections {
 struct RequestLimits {
   Admission* admission = nullptr;  ///< null: every request gets its tickets
   RateGates rates;
-  MemoryLimit memory;  ///< of all requests (`memory_limit`)
+  ClientRates auth_failures;  ///< refused credentials (`auth_failure_rate`)
+  MemoryLimit memory;         ///< of all requests (`memory_limit`)
 };
 
 /// What only the endpoints about karmad itself report or use.

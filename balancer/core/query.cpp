@@ -26,7 +26,7 @@ Query::Query(Worker& on, const Topology& with, const RequestLine& line, const He
              .trace_context = trace_context(fields),
              .began = Loop::now(),
              .bytes_in = fields.size + body.size()},
-      client{.address = from},
+      client{.address = from, .peer = from},
       request{{.method = line.method,
                .path = line.path,
                .query = line.query,

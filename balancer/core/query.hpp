@@ -15,6 +15,7 @@
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
+#include "balancer/core/forwarded.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
@@ -74,7 +75,11 @@ using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect
 
 /// Who asks: the connection of the client, and what it keeps for its requests.
 struct QueryClient {
-  std::string_view address;  ///< the peer's
+  std::string_view address;  ///< the client's, as far as trusted proxies tell it
+  std::string_view peer;     ///< of the connection, or that of its PROXY header
+  std::string_view proto = "http";
+  bool is_told = false;          ///< the address was told by a proxy
+  bool is_peer_trusted = false;  ///< the peer is one of `trusted_proxies`
   bool on_admin_port = false;
   bool takes_rows = false;  ///< it reads rows: what karmad answers of itself is no text
   bool left = false;        ///< it has left: the answer is not sent
@@ -83,6 +88,11 @@ struct QueryClient {
   SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
   std::uint64_t* admissions = nullptr;  ///< those of the connection with low priority
 };
+
+/// The same, for the fields X-Forwarded-…
+inline ForwardedBy forwarded_by(const QueryClient& client) {
+  return {.peer = client.peer, .trusted = client.is_peer_trusted, .proto = client.proto};
+}
 
 /// What is asked for: the request as it arrived, its options, and how its endpoint and dialect have
 /// read it.
@@ -247,8 +257,10 @@ struct Answer {
 
   /// The body, or its beginning if there is a `rest`.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
+  /// The length of the rest is unknown until it has ended.
+  bool has_open_end() const { return rest && rest->unread() == kOpenEnd; }
   std::uint64_t length() const {
-    auto length = content().size() + (rest ? rest->unread() : 0);
+    auto length = content().size() + (rest && !has_open_end() ? rest->unread() : 0);
     if (rows == nullptr) return length;
     for (const auto& set : rows->sets)
       for (const auto cell : set.cells) length += cell.size();

@@ -8,6 +8,7 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kPerPatience = 64 << 10;
+constexpr std::size_t kOpenPiece = 32 << 10;
 
 }  // namespace
 
@@ -17,7 +18,8 @@ ResponseStream::ResponseStream(const Source& source, AgentSlot slot, AttemptResu
       slot_(std::move(slot)),
       connection_(std::move(result.rest_on)),
       unread_(result.reply.left),
-      patience_(source.patience) {
+      chunks_(std::move(result.reply.chunks)),
+      patience_(unread_ == kOpenEnd ? source.open_patience : source.patience) {
   result_.outcome = result.outcome;
   result_.took = result.took;
   result_.connect = result.connect;
@@ -47,6 +49,7 @@ ResponseStream::~ResponseStream() {
 Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   // With a fast agent and a fast client this would otherwise never wait.
   if (source_.loop.turn.over()) co_await source_.loop.turn.next();
+  if (unread_ == kOpenEnd) co_return co_await next_of_open(piece, stop);
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(unread_, kPassedPiece));
   // Room for one byte more shows in the last read whether bytes follow the reply.
   const auto room = most < unread_ ? most : most + 1;
@@ -76,6 +79,37 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   if (unread_ > 0) co_return true;
   release(has_unrequested ? Stream::Unasked::bytes : connection_->behind());
   slot_.reset();
+  co_return true;
+}
+
+/// Of a reply without a length: what has arrived, at once.
+Task<bool> ResponseStream::next_of_open(std::string& piece, Stop& stop) {
+  Buffer bytes(source_.loop.buffers);
+  for (piece.clear(); piece.empty() && unread_ > 0;) {
+    resize_for_reading(*bytes, kOpenPiece);
+    auto got = connection_->read_now(bytes->data(), kOpenPiece);
+    if (got.error == asio::error::would_block) {
+      patience_ = source_.open_patience;
+      got = co_await wait(bytes->data(), kOpenPiece, stop);
+    }
+    const bool is_end = got.error == asio::error::eof && !chunks_;
+    if (got.error && !is_end) co_return read_failed(got.error, stop.why());
+    bytes->resize(got.size);
+    std::expected<std::size_t, HeadError> used = got.size;
+    if (chunks_) used = chunks_->put(*bytes, piece);
+    if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
+    if (!chunks_) piece.append(*bytes);
+    if (!is_end && !(chunks_ && chunks_->done())) continue;
+    unread_ = 0;
+    note_last(piece);
+    if (source_.ends_in != 0 && last_ != source_.ends_in)
+      co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
+    release(is_end                  ? Stream::Unasked::end
+            : *used < bytes->size() ? Stream::Unasked::bytes
+                                    : connection_->behind());
+    slot_.reset();
+  }
+  note_last(piece);
   co_return true;
 }
 

@@ -23,11 +23,12 @@ class ResponseStream {
     Loop& loop;
     Pool& pool;  ///< of its connection
     MirrorSet& set;
-    std::size_t number;  ///< index of the mirror in `set`
-    bool tracks_state;   ///< errors are reported to the set's state machine
-    Breaker* breaker;    ///< null: disabled
-    Micros patience;     ///< longest wait for each 64 KB, without the time the client takes
-    char ends_in;        ///< Judgement::ends_in
+    std::size_t number;    ///< index of the mirror in `set`
+    bool tracks_state;     ///< errors are reported to the set's state machine
+    Breaker* breaker;      ///< null: disabled
+    Micros patience;       ///< longest wait for each 64 KB, without the time the client takes
+    Micros open_patience;  ///< longest wait for any byte of a reply without a length
+    char ends_in;          ///< Judgement::ends_in
   };
   /// `result`: of the attempt, judged by the reply's beginning; its connection is moved from it.
   ResponseStream(const Source& source, AgentSlot slot, AttemptResult& result);
@@ -35,7 +36,7 @@ class ResponseStream {
   ResponseStream& operator=(const ResponseStream&) = delete;
   ~ResponseStream();
 
-  /// Bytes still to be read.
+  /// Bytes still to be read; kOpenEnd: the length is unknown.
   std::uint64_t unread() const { return unread_; }
 
   /// Reads the next bytes into `piece`, at most kPassedPiece; waits only if none are available.
@@ -48,6 +49,7 @@ class ResponseStream {
   bool timed_out() const { return result_.outcome == Outcome::query_timeout; }
 
  private:
+  Task<bool> next_of_open(std::string& piece, Stop& stop);
   Task<Stream::Read> wait(char* into, std::size_t room, Stop& stop);
   void release(Stream::Unasked behind);
   void note_last(std::string_view piece);
@@ -59,7 +61,8 @@ class ResponseStream {
   std::optional<AgentSlot> slot_;
   ConnectionPtr connection_;
   std::uint64_t unread_;
-  AttemptResult result_;  ///< without the reply
+  std::unique_ptr<ChunkedBody> chunks_;  ///< null: the rest has no chunks
+  AttemptResult result_;                 ///< without the reply
   Micros patience_;
   std::size_t since_ = 0;  ///< bytes read since `patience_` last restarted
   char last_ = 0;          ///< last byte that is not white space

@@ -11,6 +11,7 @@
 #include "balancer/core/process.hpp"
 #include "balancer/core/process_list.hpp"
 #include "balancer/explain/explain_record.hpp"
+#include "balancer/rules/admission/verified_passwords.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/line_rate.hpp"
 
@@ -99,6 +100,8 @@ class Worker {
   LineRate retry_lines{10};          ///< limits lines on retries in the log
   LineRate protocol_lines{1};        ///< those on clients that speak another protocol
   LineRate error_lines{10};          ///< those with texts that are too long for clients
+  LineRate auth_lines{10};           ///< those on refused credentials
+  VerifiedPasswords verified;        ///< of clients (`auth_remembered`)
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() {

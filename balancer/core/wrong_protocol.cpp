@@ -55,13 +55,16 @@ std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
   const bool mysql = listener == ListenerProtocol::mysql;
   switch (spoken) {
     case Kind::tls:
-      return mysql ? "karmad has no TLS; connect without it (ssl-mode = DISABLED)"
-                   : "karmad has no TLS; use http://, or a proxy in front that ends TLS";
+      return mysql ? "set tls_certificate, or connect without TLS (ssl-mode = DISABLED)"
+                   : "use http://, or a listener with :https (tls_certificate)";
     case Kind::http2:
       return mysql ? "HTTP needs a listen line of its own"
                    : "use HTTP/1.1, which clients do without prior knowledge of HTTP/2";
     case Kind::proxy:
-      return "switch the PROXY protocol off for this port (send-proxy, proxy_protocol)";
+      return mysql ? "switch the PROXY protocol off for this port (send-proxy, proxy_protocol), or "
+                     "listen with :mysql,proxy"
+                   : "switch the PROXY protocol off for this port (send-proxy, proxy_protocol), or "
+                     "listen with :http,proxy";
     case Kind::http:
       return "HTTP needs a listen line of its own";
     default:
@@ -69,17 +72,44 @@ std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
   }
 }
 
-void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
-                           const WireProtocol& spoken, ListenerProtocol listener) {
-  worker.counters.add(Count::wrong_protocols);
+namespace {
+
+/// Logs what a client did, unless there were too many such lines.
+template <class Did>
+void warn_of(Worker& worker, std::string_view client, const Did& did) {
   const auto left_out = worker.protocol_lines.may_write(Loop::now());
   if (!left_out) return;
   spdlog::warn(
-      "{} spoke {} to the {} listener {}: {}{}",
-      client.empty() ? "a client" : fmt::format("client {}", client), spoken.text(),
-      listener == ListenerProtocol::mysql ? "MySQL" : "plain HTTP", local_address(socket),
-      wrong_protocol_advice(spoken.kind, listener),
+      "{} {}{}", client.empty() ? "a client" : fmt::format("client {}", client), did(),
       *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
+}
+
+}  // namespace
+
+void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
+                           const WireProtocol& spoken, ListenerProtocol listener) {
+  worker.counters.add(Count::wrong_protocols);
+  warn_of(worker, client, [&] {
+    return fmt::format("spoke {} to the {} listener {}: {}", spoken.text(),
+                       listener == ListenerProtocol::mysql ? "MySQL" : "plain HTTP",
+                       local_address(socket), wrong_protocol_advice(spoken.kind, listener));
+  });
+}
+
+void report_tls_failure(Worker& worker, std::string_view client, const Socket& socket,
+                        std::string_view why) {
+  worker.counters.add(Count::tls_failures);
+  warn_of(worker, client,
+          [&] { return fmt::format("could not begin TLS at {}: {}", local_address(socket), why); });
+}
+
+void report_proxy_header(Worker& worker, std::string_view peer, const Socket& socket,
+                         std::string_view why) {
+  worker.counters.add(Count::proxy_headers_refused);
+  warn_of(worker, peer, [&] {
+    return fmt::format("was disconnected from the listener {} with ,proxy: {}",
+                       local_address(socket), why);
+  });
 }
 
 }  // namespace karmad

@@ -23,5 +23,13 @@ std::string_view wrong_protocol_advice(WireProtocol::Kind spoken, ListenerProtoc
 /// address; empty for a unix socket. `socket`: its connection.
 void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
                            const WireProtocol& spoken, ListenerProtocol listener);
+/// The same for a client with which TLS has failed.
+void report_tls_failure(Worker& worker, std::string_view client, const Socket& socket,
+                        std::string_view why);
+
+/// Counts a connection that ended because of its PROXY header, and logs it likewise. `peer`: its
+/// address, that of a proxy.
+void report_proxy_header(Worker& worker, std::string_view peer, const Socket& socket,
+                         std::string_view why);
 
 }  // namespace karmad

@@ -5,7 +5,7 @@
   const kShareOver = 10;  // samples over which the share of the traffic is computed
   const kLeastPause = 200; // milliseconds between two polls
   const kManyShards = 20; // more than that: only those in trouble are open
-  const levels = {ready: 'good', starting: 'good', unknown: 'unknown', unresolved: 'bad', slow: 'warn',
+  const levels = {ready: 'good', starting: 'good', unknown: 'unknown', unresolved: 'bad', untrusted: 'bad', slow: 'warn',
     failing: 'bad', dead: 'bad', breaker_open: 'bad', ejected: 'bad', lagging: 'warn', unsuitable: 'warn',
     full: 'warn', drain: 'warn', maint: 'warn', blackhole: 'good'};
   const symbols = {good: '✔', warn: '▲', bad: '✖', unknown: '?'};

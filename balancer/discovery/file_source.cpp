@@ -1,69 +1,28 @@
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "balancer/discovery/mirror_json.hpp"
 #include "balancer/discovery/mirror_source.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr auto kLookAt = std::chrono::seconds(1);
 
-/// What changes when a file is written or replaced.
-struct FileVersion {
-  dev_t device = 0;
-  ino_t inode = 0;
-  off_t size = 0;
-  std::int64_t seconds = 0;
-  std::int64_t nanoseconds = 0;
-  bool operator==(const FileVersion&) const = default;
-};
-
 struct FileContent {
-  std::optional<FileVersion> version;
+  FileStamp stamp;
   std::expected<FoundEntries, std::string> entries;
 };
 
-std::string error_text(int error) {
-  return fmt::format("cannot be read: {}", std::generic_category().message(error));
-}
-
-/// Blocks. Nothing if the file still has that version.
-std::optional<FileContent> read_if_new(const std::string& path,
-                                       const std::optional<FileVersion>& known) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return FileContent{{}, std::unexpected(error_text(errno))};
-  const auto closed = [file](FileContent content) {
-    ::close(file);
-    return content;
-  };
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return closed({{}, std::unexpected(error_text(errno))});
-  if (!S_ISREG(status.st_mode)) return closed({{}, std::unexpected("it is not a regular file")});
-  const FileVersion version{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                            status.st_mtim.tv_nsec};
-  if (known == version) {
-    ::close(file);
-    return std::nullopt;
-  }
-  std::string text(kLongestSource + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto count = ::read(file, text.data() + size, text.size() - size);
-    if (count < 0) return closed({{}, std::unexpected(error_text(errno))});
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  text.resize(size);
-  return closed({version, read_entries(text)});
+/// Blocks. Nothing if the file still has that stamp.
+std::optional<FileContent> read_if_new(const std::string& path, const FileStamp& known) {
+  const auto stamp = stamp_of(path);
+  if (stamp == known && stamp != FileStamp()) return std::nullopt;
+  const auto text = real_environment().read_file(path, kLongestSource, FileKind::regular);
+  if (!text) return FileContent{{}, std::unexpected("cannot be read: " + text.error())};
+  return FileContent{stamp, read_entries(*text)};
 }
 
 class FileSource final : public MirrorSource {
@@ -92,7 +51,7 @@ class FileSource final : public MirrorSource {
   static void look(const std::shared_ptr<State>& state) {
     run_aside(
         state->run.door,
-        [path = state->path, known = state->last.version] { return read_if_new(path, known); },
+        [path = state->path, known = state->last.stamp] { return read_if_new(path, known); },
         [state](std::optional<FileContent> content) {
           if (state->stopped) return;
           if (content) state->last = *std::move(content);

@@ -38,7 +38,8 @@ Answer token_missing(Query& query) {
 
 std::optional<Answer> refuse_reader(Query& query) {
   const auto& client = query.client.address;
-  const bool is_local = client.empty() || client.starts_with("127.") || client == "::1";
+  const bool is_local =
+      !query.client.is_told && (client.empty() || client.starts_with("127.") || client == "::1");
   if (is_local || query.topology->settings.admin_token.empty() || has_token(query))
     return std::nullopt;
   return token_missing(query);

@@ -13,6 +13,8 @@
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/core/listening_socket.hpp"
+#include "balancer/core/wrong_protocol.hpp"
+#include "balancer/ingress/proxy_header.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 
@@ -228,6 +230,8 @@ Acceptor::Acceptor(Worker& worker, const Listening& listening)
       admin_(listening.admin),
       mysql_(listening.mysql),
       read_only_(listening.read_only),
+      tls_(listening.tls),
+      proxy_(listening.proxy),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
       pause_(worker.loop) {}
 
@@ -377,16 +381,138 @@ Task<void> Acceptor::wait_for_token(NewConnection connection, RateLimiter::Reser
   }
 }
 
+/// A connection that begins with a header of the PROXY protocol. Once it has come, a session takes
+/// the socket; else the connection ends. Bytes behind the header stay in the socket.
+class Acceptor::HeaderReader final : public ClientConnection {
+ public:
+  HeaderReader(Acceptor& of, Socket socket, ClientAddress peer)
+      : ClientConnection(
+            of.worker_, std::move(socket), std::move(peer),
+            of.admin_ ? of.worker_.connections.admin_open : of.worker_.connections.open),
+        acceptor_(of) {}
+
+  void start() { run(this); }
+  void abandon() override {
+    ending_ = true;
+    close();
+  }
+
+ private:
+  static Background run(boost::intrusive_ptr<HeaderReader> self);
+  Task<std::optional<ProxyHeader>> read_header();
+  std::expected<std::optional<ProxyHeader>, std::string> look_further();
+  void refuse(std::string_view why) { report_proxy_header(worker_, client_, socket(), why); }
+
+  void phase_timed_out() override { cancel(); }
+  void break_off() override { reset(); }
+  void ask_whether_there() override {}
+  void end_for_memory() override {}
+
+  Acceptor& acceptor_;
+  std::string bytes_;  ///< of the header
+};
+
+Background Acceptor::HeaderReader::run(boost::intrusive_ptr<HeaderReader> self) {
+  const auto header = co_await self->read_header();
+  if (!header || !self->open()) {
+    self->close();
+    co_return;
+  }
+  auto client = header->client ? ClientAddress::of(*header->client, header->port)
+                               : ClientAddress{.text = self->client_, .number = self->address_};
+  Socket socket(std::move(self->socket()));
+  self->close();  // of the rest
+  const auto session = self->acceptor_.start_session(std::move(socket), std::move(client));
+  if (self->ending_) session->drain();
+}
+
+/// Takes what has arrived of the header, and nothing behind it.
+std::expected<std::optional<ProxyHeader>, std::string> Acceptor::HeaderReader::look_further() {
+  constexpr std::size_t kAtOnce = 256;  // most headers are shorter
+  const auto longest = settings().max_header_size.value;
+  for (;;) {
+    const auto have = bytes_.size();
+    bytes_.resize(have + kAtOnce);
+    const auto seen =
+        ::recv(socket().native_handle(), bytes_.data() + have, kAtOnce, MSG_PEEK | MSG_DONTWAIT);
+    const auto came = seen > 0 ? static_cast<std::size_t>(seen) : 0;
+    bytes_.resize(have + came);
+    auto header = read_proxy_header(bytes_, longest);
+    if (!header) return header;
+    const auto size = *header ? (*header)->size : bytes_.size();
+    if (size > have)
+      ::recv(socket().native_handle(), bytes_.data() + have, size - have, MSG_DONTWAIT);
+    if (*header || came < kAtOnce) return header;
+  }
+}
+
+/// None: the connection must end; the reason was reported.
+Task<std::optional<ProxyHeader>> Acceptor::HeaderReader::read_header() {
+  const auto& trusted = settings().trusted_proxies.value;
+  if (!trusted.empty() && !is_trusted(trusted, address_)) {
+    refuse("its address is not in trusted_proxies");
+    co_return std::nullopt;
+  }
+  start_phase(Phase::idle, settings().network_timeout.value);
+  std::size_t room = kShortestProxyHeader;
+  for (;;) {
+    const auto have = bytes_.size();
+    bytes_.resize(have + room);
+    start_read(bytes_.data() + have, room);
+    const auto got = co_await read();
+    bytes_.resize(have + got.size);
+    const bool drained = got.error == asio::error::operation_aborted && ending_ && open();
+    if (drained && !timed_out_ && has_bytes()) continue;
+    phase_ = Phase::reading;
+    if (timed_out_) {
+      refuse("no whole PROXY header came within network_timeout");
+      co_return std::nullopt;
+    }
+    if (got.error) {  // a check of a balancer connects and leaves
+      if (!bytes_.empty() && !ending_) refuse("the connection ended within the PROXY header");
+      co_return std::nullopt;
+    }
+    auto header = look_further();
+    if (!header) {
+      refuse(fmt::format(
+          "no valid PROXY header: {}; switch it on there (send-proxy, proxy_protocol), or "
+          "listen without ,proxy",
+          header.error()));
+      co_return std::nullopt;
+    }
+    if (*header) co_return **header;
+    room = 1;
+  }
+}
+
 void Acceptor::start_session(NewConnection connection) {
   auto& [socket, peer, address] = connection;
+  ClientAddress client{.text = peer_name(peer), .number = address};
+  if (!proxy_) {
+    start_session(std::move(socket), std::move(client));
+    return;
+  }
+  boost::intrusive_ptr<HeaderReader>(new HeaderReader(*this, std::move(socket), std::move(client)))
+      ->start();
+}
+
+boost::intrusive_ptr<ClientConnection> Acceptor::start_session(Socket socket,
+                                                               ClientAddress client) {
   if (mysql_) {
     boost::intrusive_ptr<MysqlSession> mysql(
-        new MysqlSession(worker_, std::move(socket), peer_name(peer), address, read_only_));
-    return mysql->start();
+        new MysqlSession(worker_, std::move(socket), std::move(client), read_only_));
+    mysql->start();
+    return mysql;
   }
   boost::intrusive_ptr<Session> session(
-      new Session(worker_, std::move(socket), peer_name(peer), address, admin_));
+      new Session(worker_, std::move(socket), std::move(client), admin_));
+  if (tls_) {
+    const auto& certificates = worker_.topology_now()->client_tls;
+    if (!certificates) return session;  // taken away at a reload: it cannot be served
+    session->encrypt(certificates->accept(session->socket().native_handle()));
+  }
   session->start();
+  return session;
 }
 
 }  // namespace karmad

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "balancer/core/client_connection.hpp"
 #include "balancer/core/worker.hpp"
 #include "config/settings/address_range.hpp"
 #include "config/settings/socket_access.hpp"
@@ -20,6 +21,8 @@ struct Listening {
   bool admin = false;      ///< for the operator
   bool mysql = false;      ///< speaks the MySQL protocol
   bool read_only = false;  ///< with `mysql`: refuses statements that change data
+  bool tls = false;        ///< HTTP in TLS
+  bool proxy = false;      ///< connections begin with a header of the PROXY protocol
 };
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
@@ -61,7 +64,9 @@ class Acceptor {
   void admit_by_rate(NewConnection connection, const InstanceSettings& settings);
   Task<void> wait_for_token(NewConnection connection, RateLimiter::Reservation reservation,
                             TimePoint until);
+  class HeaderReader;
   void start_session(NewConnection connection);
+  boost::intrusive_ptr<ClientConnection> start_session(Socket socket, ClientAddress client);
   struct RefusalBytes;
   void refuse(NewConnection& connection, const RefusalBytes& bytes) const;
 
@@ -70,6 +75,8 @@ class Acceptor {
   const bool admin_;
   const bool mysql_;
   const bool read_only_;
+  const bool tls_;
+  const bool proxy_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
   std::list<Stop*> waiting_;  ///< of the connections that wait

@@ -42,9 +42,8 @@ struct HeadLease {
 
 }  // namespace
 
-Session::Session(Worker& worker, Socket socket, std::string client,
-                 std::optional<IpAddress> address, bool admin)
-    : ClientConnection(worker, std::move(socket), std::move(client), address,
+Session::Session(Worker& worker, Socket socket, ClientAddress client, bool admin)
+    : ClientConnection(worker, std::move(socket), std::move(client),
                        admin ? worker.connections.admin_open : worker.connections.open),
       admin_(admin) {}
 
@@ -90,8 +89,8 @@ void Session::watch_for_disconnect() {
 /// closed connection refuses it, and `watch_` learns that.
 void Session::ask_whether_there() {
   if (query_ == nullptr || within_answer_ || query_->request.fields.minor_version == 0) return;
-  constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
-  ::send(socket().native_handle(), kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
+  write_now(interim);
 }
 
 void Session::phase_timed_out() {
@@ -111,13 +110,24 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
       self->start_read();
       got = co_await self->read();
     }
-    if (got.error) break;
+    if (got.error) {
+      if (self->tls() != nullptr) co_await self->explain_tls_failure();
+      break;
+    }
     self->unread_ = true;
     stays = co_await self->answer_requests();
   }
   const bool lingers = self->worker_.retiring() && self->open() && !self->within_answer_;
   if (lingers) co_await self->linger();
   self->end();
+}
+
+/// Tells a client of plain HTTP that TLS is spoken here.
+Task<void> Session::explain_tls_failure() {
+  report_tls_failure();
+  if (tls() == nullptr || !tls()->is_plain_http()) co_return;
+  encrypt(nullptr);
+  co_await refuse(400, "TLS is spoken here: use https://", 0);
 }
 
 void Session::await_request() {
@@ -139,6 +149,13 @@ void Session::prepare_answer(bool has_next) {
 void Session::start_query(Query& query) {
   query.resources.memory = memory_;
   query.client.on_admin_port = admin_;
+  if (tls() != nullptr) query.client.proto = "https";
+  query.client.peer = client_;
+  query.client.is_told = is_told_;
+  if (told_ != nullptr) {
+    query.client.is_told |= told_->client.has_value();
+    query.client.is_peer_trusted = told_->peer_trusted;
+  }
   query.client.admissions = &low_admissions_;
   query.client.sql_session = &sql_session_;
   worker_.counters.add(Count::bytes_in, query.record.bytes_in);
@@ -165,6 +182,7 @@ void Session::recycle(Answer& answer) {
 /// Removes an answered request of `size` bytes from `in`.
 void Session::drop_request(std::string& in, std::size_t size) {
   watch_.reset();
+  told_.reset();
   memory_->release();
   in.erase(0, size);
   if (!in.empty()) memory_->body.charge(memory_, in.capacity());
@@ -189,7 +207,16 @@ Task<bool> Session::answer_requests() {
       if (!complete) co_return false;
     }
     record_first_head();
-    auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole, admin_});
+    if (settings_->notes_clients) note_told(head);
+    const ArrivedHead arrived{worker_, *settings_, head, number(), memory, whole, admin_};
+    const bool is_preflight = told_ != nullptr && told_->cors.is_preflight;
+    auto refused = is_preflight ? answer_preflight() : refuse_on_head(arrived);
+    if (!refused && needs_client_auth(arrived)) {
+      phase_ = Phase::answering;
+      refused = co_await refuse_client(arrived, client_);
+      if (!open()) co_return false;
+      if (!whole) start_phase(Phase::reading, settings().network_timeout.value);
+    }
     if (refused && refused->ends_connection) {
       const auto id = log_refusal(refused->answer, head.size, &head);
       in.give_back();
@@ -211,14 +238,15 @@ Task<bool> Session::answer_requests() {
       if (!sent) co_return false;
     } else {
       prepare_answer(in->size() > size);
-      Query query(worker_, *settings_, head, body, client_);
+      Query query(worker_, *settings_, head, body, client());
       start_query(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       finish_query(query, answer);
       RestLog log(query, answer);
       if (query.client.left || !open()) co_return false;
-      keep_alive = keeps_connection(&head);
+      keep_alive = keeps_connection(&head) &&
+                   (!answer.has_open_end() || query.request.fields.minor_version > 0);
       auto outgoing = write_answer(answer, &head, query.record.request_id.text());
       within_answer_ = true;
       const auto error = co_await send(outgoing);
@@ -233,6 +261,40 @@ Task<bool> Session::answer_requests() {
     if (!keep_alive || ending_ || !open()) co_return false;
   }
   co_return true;
+}
+
+// ---- what a request tells of its client
+
+/// The topology asks for it: there are `trusted_proxies`, or an `allow_origin`.
+void Session::note_told(const RequestHead& head) {
+  told_ = std::make_unique<ToldByFields>();
+  const auto& trusted = settings().trusted_proxies.value;
+  told_->peer_trusted = is_trusted(trusted, address_);
+  if (told_->peer_trusted)
+    if (const auto client = forwarded_client(head, trusted))
+      told_->client = ClientAddress::of(*client);
+  const auto& origins = settings().allow_origin.value;
+  if (!admin_ && !origins.empty()) told_->cors = cors_request(head.method, head, origins);
+}
+
+std::string_view Session::client() const {
+  return told_ != nullptr && told_->client ? std::string_view(told_->client->text) : client_;
+}
+
+const std::optional<IpAddress>& Session::number() const {
+  return told_ != nullptr && told_->client ? told_->client->number : address_;
+}
+
+/// The answer to a browser that asks beforehand; it needs no ticket and counts for no rate.
+std::optional<EarlyRefusal> Session::answer_preflight() {
+  if (told_->cors.origin.empty()) {
+    worker_.counters.add(Count::bad_requests);
+    return EarlyRefusal{refusal(403, "pages of this origin may not send requests"), false};
+  }
+  Answer answer;
+  answer.status = 204;
+  answer.content_type = {};
+  return EarlyRefusal{std::move(answer), false};
 }
 
 // ---- reading requests

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <memory>
 #include <string>
 
 #include "balancer/core/client_connection.hpp"
+#include "balancer/core/cors.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
@@ -16,16 +18,25 @@ namespace karmad {
 /// memory only for itself and a small coroutine frame.
 class Session final : public ClientConnection {
  public:
-  /// `client`: its address as text, empty for a unix socket; `address`: as a number.
   /// `admin`: accepted by a listener for the operator.
-  Session(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address,
-          bool admin = false);
+  Session(Worker& worker, Socket socket, ClientAddress client, bool admin = false);
 
   void start();
   void abandon() override;
 
  private:
   enum class ReceivedPart : std::uint8_t { part_of_head, head, whole };
+  static constexpr std::size_t kMostChallenges = 8;
+  /// Of ours, besides those of an Answer.
+  static constexpr std::size_t kMostFields = 14 + kMostChallenges;
+  using AnswerFields = boost::container::static_vector<Field, kMostFields + kMaxAnswerFields>;
+
+  /// What the fields of a request tell of its client.
+  struct ToldByFields {
+    std::optional<ClientAddress> client;  ///< none: that of the connection
+    bool peer_trusted = false;
+    CorsRequest cors;
+  };
 
   /// The memory of the current request, and of the bytes read after it.
   struct Memory final : MemoryHolder {
@@ -48,6 +59,7 @@ class Session final : public ClientConnection {
 
   static Background run(boost::intrusive_ptr<Session> self);
   void await_request();
+  Task<void> explain_tls_failure();
   Task<bool> answer_requests();
   HeadLimits head_limits() const;
   ReceivedPart parse_received(const std::string& in, RequestHead& head,
@@ -62,6 +74,11 @@ class Session final : public ClientConnection {
   Task<bool> refuse_for_memory(std::string& bytes, const RequestHead& head);
   void end_for_memory() override;
   Answer answer_for_memory(const Query& query);
+  void note_told(const RequestHead& head);
+  std::string_view client() const;
+  const std::optional<IpAddress>& number() const;
+  std::optional<EarlyRefusal> answer_preflight();
+  void add_cors(AnswerFields& fields, const Head* passed_on, std::string& vary) const;
   void prepare_answer(bool has_next);
   void start_query(Query& query);
   void finish_query(Query& query, Answer& answer);
@@ -92,12 +109,13 @@ class Session final : public ClientConnection {
 
   const bool admin_;
   const TimePoint began_ = Loop::now();
-  std::unique_ptr<Watch> watch_;  ///< while a query runs and a further request waits
-  Memory* memory_ = nullptr;      ///< while answer_requests() runs
-  bool unread_ = false;           ///< bytes have arrived that are not read yet
-  bool within_answer_ = false;    ///< a part of an answer may have been sent
-  bool had_request_ = false;      ///< has read a request
-  bool had_head_ = false;         ///< has read a complete head
+  std::unique_ptr<Watch> watch_;        ///< while a query runs and a further request waits
+  std::unique_ptr<ToldByFields> told_;  ///< of this request; null: the settings need nothing
+  Memory* memory_ = nullptr;            ///< while answer_requests() runs
+  bool unread_ = false;                 ///< bytes have arrived that are not read yet
+  bool within_answer_ = false;          ///< a part of an answer may have been sent
+  bool had_request_ = false;            ///< has read a request
+  bool had_head_ = false;               ///< has read a complete head
 };
 
 }  // namespace karmad

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/container/static_vector.hpp>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -17,6 +17,15 @@ namespace {
 constexpr int kStreamBuffer = 16 << 10;   // of the kernel, for a body without known length
 constexpr Micros kSlowReader = 1s;        // for one piece of a body without known length
 constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refused body
+
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+/// RFC 9112 section 7.1. An empty one would be the last.
+void make_chunk(std::string& body) {
+  if (body.empty()) return;
+  body.insert(0, fmt::format("{:x}\r\n", body.size()));
+  body += "\r\n";
+}
 
 }  // namespace
 
@@ -53,6 +62,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
     ~QueryScope() { place = nullptr; }
   } scope{query_};
   auto& rest = *answer.rest;
+  const bool in_chunks = answer.has_open_end() && query.request.fields.minor_version > 0;
   QueryStop stop(query);
   Buffer piece(worker_.loop.buffers);
   while (rest.unread() > 0) {
@@ -67,15 +77,19 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
                     query.record.id, rest.agent(), rest.why());
       co_return false;
     }
+    const auto size = piece->size();
+    if (in_chunks) make_chunk(*piece);
     const bool sent = co_await send_now({{}, *piece});
     if (!sent) {
       if (!memory_->denied()) on_client_left();
       co_return false;
     }
     worker_.counters.add(Count::bytes_out, piece->size());
-    log.sent(piece->size());
+    log.sent(size);
   }
-  co_return true;
+  if (!in_chunks) co_return true;
+  const bool ended = co_await send_now({kLastChunk, {}});
+  co_return ended;
 }
 
 /// Sends a body that is made while it is sent; the connection ends with it. A client that takes
@@ -121,7 +135,7 @@ RequestId Session::log_refusal(const Answer& answer, std::size_t bytes_in,
       request_id(known.find(kRequestId), settings().request_id.value, worker_.loop.random);
   log_refused(
       worker_, settings(),
-      {.line = known, .fields = known, .client = client_, .id = id.text(), .bytes_in = bytes_in},
+      {.line = known, .fields = known, .client = client(), .id = id.text(), .bytes_in = bytes_in},
       answer);
   return id;
 }
@@ -140,13 +154,43 @@ bool Session::keeps_connection(const RequestHead* head) const {
   return head != nullptr && head->keep_alive && !ending_ && !worker_.retiring();
 }
 
+/// Adds what a browser needs to let its page read the answer. `vary`: gets the value of the field.
+/// The agent's own fields of this kind stay behind: `allow_origin` decides.
+void Session::add_cors(AnswerFields& fields, const Head* passed_on, std::string& vary) const {
+  const auto& origins = settings().allow_origin.value;
+  const auto* const cors = told_ != nullptr ? &told_->cors : nullptr;
+  const bool preflight = cors != nullptr && cors->is_preflight;
+  const auto origin = origins.any       ? std::string_view("*")
+                      : cors == nullptr ? std::string_view()
+                                        : std::string_view(cors->origin);
+  if (!origins.any || preflight) {
+    if (passed_on != nullptr)
+      for (const auto& field : passed_on->all())
+        if (wire::same_word(field.name, "Vary")) vary.append(field.value).append(", ");
+    if (!origins.any) vary.append("Origin");
+    if (preflight) vary.append(origins.any ? "" : ", ").append("Access-Control-Request-Headers");
+    fields.push_back({"Vary", vary});
+  }
+  if (origin.empty()) return;
+  fields.push_back({"Access-Control-Allow-Origin", origin});
+  if (!preflight) {
+    fields.push_back({"Access-Control-Expose-Headers",
+                      "Retry-After, X-Error-Labels, X-Generation, X-Request-Id"});
+    return;
+  }
+  fields.push_back({"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"});
+  if (!cors->headers.empty()) fields.push_back({"Access-Control-Allow-Headers", cors->headers});
+  fields.push_back({"Access-Control-Max-Age", kPreflightAge});
+}
+
 /// The bytes to send. The head is in a buffer of the worker, valid until the next co_await. `head`
 /// is null for a request that could not be parsed.
 Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, std::string_view id) {
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  boost::container::static_vector<Field, 7 + kMaxAnswerFields> fields;
+  AnswerFields fields;
+  std::string vary;
   const auto add = [&](std::string_view name, std::string_view value) {
     fields.push_back(Field{name, value});
   };
@@ -165,25 +209,43 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
+  if (answer.status == 401 && passed_on == nullptr && answer.reply &&
+      answer.reply->restore(worker_.loop.response_head))
+    for (const auto& [name, value] : worker_.loop.response_head.all())
+      if (wire::same_word(name, kAuthenticate) && fields.size() < fields.capacity())
+        add(kAuthenticate, value);
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
-  if (bare || answer.source) length.reset();
+  if (bare || answer.source || answer.has_open_end()) length.reset();
+  const bool in_chunks =
+      answer.has_open_end() && !bare && head != nullptr && head->minor_version > 0;
+  if (in_chunks) add("Transfer-Encoding", "chunked");
   // Without a body the agent's Content-Length is passed on unchanged (RFC 9110 section 8.6).
   if (passed_on != nullptr && (answer.status == 304 || to_head)) {
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
   }
+  const bool with_cors = !admin_ && !settings().allow_origin.value.empty();
+  if (with_cors) add_cors(fields, passed_on, vary);
   write_response_head(
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
             .content_length = length,
-            .keep_alive = keeps_connection(head) && !answer.source,
+            .keep_alive =
+                keeps_connection(head) && !answer.source && (in_chunks || !answer.has_open_end()),
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = fields,
-            .passed_on = passed_on});
+            .passed_on = passed_on,
+            .drops_cors = with_cors});
   const auto body = to_head || bare ? std::string_view() : content;
   worker_.counters.add(Count::bytes_out, out.size() + body.size());
+  if (in_chunks && !body.empty()) {
+    std::string chunk(body);
+    make_chunk(chunk);
+    out.append(chunk);
+    return {out, {}};
+  }
   if (body.size() > kJoinedBody) return {out, body};
   out.append(body);
   return {out, {}};
@@ -209,9 +271,7 @@ Task<bool> Session::end_with(const Answer& answer, RequestId id) {
 /// Reads for a moment what the client still sends: closing at once would reset the connection, and
 /// the client might lose the answer.
 Task<void> Session::linger() {
-  error_code error;
-  socket().shutdown(Socket::shutdown_send, error);
-  if (error) co_return;
+  if (!end_sending()) co_return;
   start_phase(Phase::lingering, std::min(settings().network_timeout.value, Micros(1s)));
   Buffer ignored(worker_.loop.buffers);
   for (std::size_t total = 0; total < kLinger && open();) {

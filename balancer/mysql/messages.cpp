@@ -73,7 +73,13 @@ MysqlLogin::Proof proof_in(std::string_view authentication) {
   return is_zero ? MysqlLogin::Proof::nothing : MysqlLogin::Proof::password;
 }
 
-std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload) {
+bool asks_for_mysql_tls(std::string_view payload) {
+  constexpr std::size_t kAlone = 4 + 4 + 1 + 23;  // nothing of the user follows
+  return payload.size() == kAlone && (MysqlFields(payload).integer(4) & kTls) != 0;
+}
+
+std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload,
+                                                               bool encrypted) {
   const auto bad = [](std::string text) {
     return std::unexpected(MysqlError{1043, "08S01", std::move(text)});
   };
@@ -82,8 +88,10 @@ std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view 
   auto& login = said.login;
   const auto capabilities = static_cast<std::uint32_t>(fields.integer(4));
   if ((capabilities & kProtocol41) == 0) return bad("a client of MySQL 4.0 or older");
-  if ((capabilities & kTls) != 0)
-    return bad("karmad has no TLS; connect without it (--skip-ssl, ssl-mode = DISABLED)");
+  if ((capabilities & kTls) != 0 && !encrypted)
+    return bad(
+        "this karmad has no tls_certificate; connect without TLS (--skip-ssl, "
+        "ssl-mode = DISABLED)");
   fields.integer(4);  // its longest packet
   fields.bytes(1 + 23);
   login.user = fields.text_to_zero();
@@ -115,13 +123,15 @@ std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
   return login;
 }
 
-void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt) {
+void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt,
+                          bool tls) {
+  const auto offered = kMysqlOffered | (tls ? kTls : 0);
   out.begin();
   out.integer(10, 1);  // version of the protocol
   out.text_and_zero(kMysqlVersion);
   out.integer(connection, 4);
   out.text_and_zero(salt.substr(0, kSaltStart));
-  out.integer(kMysqlOffered & 0xffff, 2);
+  out.integer(offered & 0xffff, 2);
   out.integer(kMysqlUtf8, 1);
   out.integer(mysql_status::kAutocommit, 2);
   out.integer(kMysqlOffered >> 16, 2);

@@ -88,7 +88,11 @@ struct MysqlHandshake {
   std::uint32_t capabilities = 0;  ///< those that both sides have
   MysqlLogin login;
 };
-std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload);
+/// The client wants TLS; what it says comes encrypted then.
+bool asks_for_mysql_tls(std::string_view payload);
+/// `encrypted`: the connection is.
+std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload,
+                                                               bool encrypted = false);
 
 /// Who a client is from now on (COM_CHANGE_USER); nothing: it cannot be read.
 std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
@@ -97,8 +101,10 @@ std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
 inline constexpr std::string_view kNativePassword = "mysql_native_password";
 inline constexpr std::string_view kCachingSha2Password = "caching_sha2_password";
 
-/// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero.
-void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt);
+/// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero. `tls`: it is
+/// offered.
+void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt,
+                          bool tls = false);
 /// Asks for authentication with that plugin.
 void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::string_view salt);
 /// Tells a client of caching_sha2_password that its password is known.

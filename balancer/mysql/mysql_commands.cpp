@@ -464,6 +464,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   SchemaFacts schema;
   if (statement.sql.kind == StatementKind::schema) schema = schema_facts(facts());
   query.client.schema_facts = &schema;
+  query.client.is_told = is_told_;
   query.request.rows_only = true;
   query.client.takes_rows = true;
   open_trace(query);

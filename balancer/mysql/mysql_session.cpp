@@ -1,15 +1,19 @@
 #include "balancer/mysql/mysql_session.hpp"
 
 #include <fmt/format.h>
+#include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <cstring>
+#include <stdexcept>
 
 #include "agent/json/json_text.hpp"
+#include "balancer/admission/client_auth.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
 #include "balancer/trace/plain_text.hpp"
@@ -31,10 +35,8 @@ std::string mysql_refusal_bytes(std::string_view reason) {
   return out;
 }
 
-MysqlSession::MysqlSession(Worker& worker, Socket socket, std::string client,
-                           std::optional<IpAddress> address, bool read_only)
-    : ClientConnection(worker, std::move(socket), std::move(client), address,
-                       worker.connections.open),
+MysqlSession::MysqlSession(Worker& worker, Socket socket, ClientAddress client, bool read_only)
+    : ClientConnection(worker, std::move(socket), std::move(client), worker.connections.open),
       read_only_(read_only),
       id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {}
 
@@ -93,6 +95,7 @@ void MysqlSession::list(ProcessList& list) {
 
 /// Of its client.
 std::string MysqlSession::host_and_port() {
+  if (is_told_) return fmt::format("{}:{}", client_, port_);
   error_code error;
   const auto peer = socket().remote_endpoint(error);
   if (error || client_.empty()) return "localhost";
@@ -190,9 +193,7 @@ Task<void> MysqlSession::send_final_error() {
 /// Reads what the client still sends of a refused command: closing at once would reset the
 /// connection, and the client would lose the error.
 Task<void> MysqlSession::linger() {
-  error_code error;
-  socket().shutdown(Socket::shutdown_send, error);
-  if (error) co_return;
+  if (!end_sending()) co_return;
   auto left = std::min(framing_.size - in_.size(), kMysqlLinger);
   worker_.loop.buffers.give(std::exchange(in_, {}));
   memory_.release_command();
@@ -348,6 +349,14 @@ Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
 
 std::string MysqlSession::new_salt() {
   std::string salt(kMysqlSalt, ' ');
+  if (settings().auth) {  // one that can be foreseen lets a proof be used twice
+    std::array<unsigned char, kMysqlSalt> bytes{};
+    if (RAND_bytes(bytes.data(), kMysqlSalt) != 1) throw std::runtime_error("no random bytes");
+    std::ranges::transform(bytes, salt.begin(), [](unsigned char byte) {
+      return static_cast<char>('!' + byte % ('~' - '!'));
+    });
+    return salt;
+  }
   for (auto& byte : salt) byte = static_cast<char>('!' + worker_.loop.random.below('~' - '!'));
   return salt;
 }
@@ -355,12 +364,22 @@ std::string MysqlSession::new_salt() {
 Task<bool> MysqlSession::shake_hands() {
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out);
-  write_mysql_greeting(packets, id_, new_salt());
+  write_mysql_greeting(packets, id_, new_salt(), settings_->client_tls != nullptr);
   bool sent = co_await send_all(*out);
   if (!sent) co_return false;
-  const bool received = co_await receive(kHandshakeAnswer, Phase::reading);
-  if (!received) co_return false;
-  auto said = read_mysql_handshake(payload());
+  bool received = co_await receive(kHandshakeAnswer, Phase::reading);
+  if (received && settings_->client_tls && asks_for_mysql_tls(payload())) {
+    auto encryption = settings_->client_tls->accept(socket().native_handle());
+    drop_payload();
+    encryption->put_back(std::exchange(in_, {}));
+    encrypt(std::move(encryption));
+    received = co_await receive(kHandshakeAnswer + 1, Phase::reading);
+  }
+  if (!received) {
+    report_tls_failure();
+    co_return false;
+  }
+  auto said = read_mysql_handshake(payload(), tls() != nullptr);
   drop_payload();
   if (!said) {
     const auto& error = said.error();
@@ -372,12 +391,54 @@ Task<bool> MysqlSession::shake_hands() {
   co_return sent;
 }
 
-/// Any user with any password is welcome; each client ends its own way of authentication. A client
-/// of caching_sha2_password that has sent nothing waits for a salt.
+/// Asks for the proof of a password (`auth`), and checks it. False: the connection has ended.
+Task<bool> MysqlSession::verify_password() {
+  const auto denied = fmt::format("Access denied for user '{}'@'{}'", user_, client_);
+  auto& failures = worker_.limits.auth_failures;
+  if (address_ && failures.wait(*address_, Loop::now())) {
+    worker_.counters.add(Count::auth_limited);
+    co_await send_error(1129, "HY000", "too many wrong credentials came from this address",
+                        sequence_);
+    co_return false;
+  }
+  const auto salt = new_salt();
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence_);
+  write_mysql_auth_switch(packets, kNativePassword, salt);
+  const bool asked = co_await send_all(*out);
+  if (!asked) co_return false;
+  const bool received = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+  if (!received) co_return false;
+  const auto& clients = settings().known_clients;
+  const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
+    return is_of_mysql(client) && client.user == user_;
+  });
+  const bool is_right = known != clients.end() && proves_native(known->hash, salt, payload());
+  drop_payload();
+  if (is_right) co_return true;
+  if (note_refused_client(worker_, address_, client_,
+                          known == clients.end()
+                              ? "it is no user of MySQL in the file of auth"
+                              : fmt::format("the password of user {} is wrong", in_quotes(user_))))
+    worker_.counters.add(Count::auth_limited);
+  co_await send_error(1045, "28000", denied, sequence_);
+  co_return false;
+}
+
+/// Without `auth` any user with any password is welcome; each client ends its own way of
+/// authentication. A client of caching_sha2_password that has sent nothing waits for a salt.
 Task<bool> MysqlSession::authenticate(MysqlLogin login) {
   user_ = login.user.substr(0, MysqlSessionState::kLongestName);
   state_.database = login.database.substr(0, MysqlSessionState::kLongestName);
   Buffer out(worker_.loop.buffers);
+  if (settings().auth) {
+    const bool verified = co_await verify_password();
+    if (!verified) co_return false;
+    MysqlWriter packets(*out, sequence_);
+    write_mysql_ok(packets);
+    const bool welcomed = co_await send_all(*out);
+    co_return welcomed;
+  }
   const bool is_sha2 = login.plugin == kCachingSha2Password;
   const bool is_native = login.plugin.empty() || login.plugin == kNativePassword;
   if (is_sha2 ? login.proof == MysqlLogin::Proof::none : !is_native) {

@@ -30,10 +30,8 @@ std::string mysql_refusal_bytes(std::string_view reason);
 /// statements and a small coroutine frame. Docs: docs/mysql.md.
 class MysqlSession final : public ClientConnection {
  public:
-  /// `client`: its address as text, empty for a unix socket; `address`: as a number. `read_only`:
-  /// refuses statements that change data.
-  MysqlSession(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address,
-               bool read_only);
+  /// `read_only`: refuses statements that change data.
+  MysqlSession(Worker& worker, Socket socket, ClientAddress client, bool read_only);
 
   void start();
   void abandon() override;
@@ -106,6 +104,7 @@ class MysqlSession final : public ClientConnection {
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
   Task<bool> authenticate(MysqlLogin login);
+  Task<bool> verify_password();
   std::string new_salt();
   // Commands.
   Task<bool> answer_command();

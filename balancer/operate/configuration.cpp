@@ -27,12 +27,12 @@ std::vector<std::string_view> keep_fixed(const InstanceSettings& now, InstanceSe
     next.*setting = now.*setting;
   };
   const auto value = [](const auto& setting) { return setting.value; };
-  const auto addresses = [](const std::vector<Listen>& lines) {
-    std::vector<Address> all;
-    for (const auto& line : lines) all.push_back(line.address);
+  const auto listeners = [](const std::vector<Listen>& lines) {
+    std::vector<std::string> all;
+    for (const auto& line : lines) all.push_back(text(line));
     return all;
   };
-  keep("listen", &InstanceSettings::listen, addresses);
+  keep("listen", &InstanceSettings::listen, listeners);
   keep("listen_socket_owner", &InstanceSettings::listen_socket_owner, text_of);
   keep("listen_socket_mode", &InstanceSettings::listen_socket_mode, value);
   keep("workers", &InstanceSettings::workers, value);

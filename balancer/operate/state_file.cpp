@@ -89,6 +89,16 @@ std::expected<std::string, std::string> read_state_file(const std::string& path)
   return read_at_most(file.fd(), kLongestFile);
 }
 
+std::expected<SecretFile, std::string> read_secret_file(const std::string& path, std::size_t most) {
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
+  if (file.fd() < 0) return failed_with_errno("open");
+  struct stat facts {};
+  if (::fstat(file.fd(), &facts) != 0) return failed_with_errno("stat");
+  auto content = read_at_most(file.fd(), most);
+  if (!content) return std::unexpected(content.error());
+  return SecretFile{*std::move(content), (facts.st_mode & S_IROTH) != 0};
+}
+
 std::expected<std::string, std::string> read_token_file(const std::string& path) {
   const OpenFile file(path, O_RDONLY | O_NONBLOCK);
   if (file.fd() < 0) return failed_with_errno("open");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 
@@ -12,6 +13,13 @@ std::expected<void, std::string> write_state_file(const std::string& path,
 
 /// The content; empty if there is no such file. Only regular files of at most 16 MB.
 std::expected<std::string, std::string> read_state_file(const std::string& path);
+
+/// The content of a file with secrets, of at most `most` bytes.
+struct SecretFile {
+  std::string content;
+  bool is_public = false;  ///< every user of the host may read it
+};
+std::expected<SecretFile, std::string> read_secret_file(const std::string& path, std::size_t most);
 
 /// The first line of a file with a secret, without white space at its ends: 16 to 4096 visible
 /// ASCII characters.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "balancer/admission/client_auth.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/endpoints/endpoints.hpp"
@@ -78,6 +79,18 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
   if (auto refused = refuse_for_size(request)) return refused;
   if (auto refused = refuse_for_memory(request)) return refused;
   return refuse_without_ticket(request);
+}
+
+Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
+                                                std::string_view client) {
+  const auto path = request.head.path;
+  if (path == "/healthz" || path == "/readyz") co_return std::nullopt;
+  const AuthRequest checked{request.worker, request.topology, request.head, request.client, client};
+  auto refused = co_await refuse_client(checked);
+  if (!refused) co_return std::nullopt;
+  const bool ends = !is_dropped_easily(request);
+  if (ends) request.worker.counters.add(Count::requests);
+  co_return EarlyRefusal{*std::move(refused), ends};
 }
 
 Task<Answer> pass_pipeline(Query& query) {

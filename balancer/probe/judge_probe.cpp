@@ -36,7 +36,8 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
                        .is_routed = dialect.is_routed(),
                        .path = table.path ? table.path->value : table.route.value,
                        .ping = ping_kind(line.ping_type.value),
-                       .ping_path = line.ping_path ? line.ping_path->value : std::string()};
+                       .ping_path = line.ping_path ? line.ping_path->value : std::string(),
+                       .authorization = table.authorization};
     if (std::find(targets.begin() + static_cast<std::ptrdiff_t>(first), targets.end(), target) ==
         targets.end())
       targets.push_back(std::move(target));
@@ -108,8 +109,10 @@ class ProbeJudge {
     judge_clock(answer);
     if (answer.status == 401 || answer.status == 403) {
       refused_ = true;
-      return problem(
-          fmt::format("it refuses karmad without credentials (status {})", answer.status));
+      return problem(fmt::format("it refuses {} (status {})",
+                                 target_.authorization.empty() ? "karmad without credentials"
+                                                               : "the credentials of the table",
+                                 answer.status));
     }
     const auto json = parse_answer(answer.body);
     switch (request.about) {

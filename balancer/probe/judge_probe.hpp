@@ -26,6 +26,7 @@ struct ProbeTarget {
   std::string path;                 ///< where the agent gets requests to the route
   const PingKind* ping = nullptr;   ///< null: it is not pinged
   std::string ping_path;
+  std::string authorization{};  ///< value of that field; empty: none
 
   std::string name() const { return text(address); }
   bool operator==(const ProbeTarget&) const = default;

@@ -7,6 +7,7 @@
 
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "balancer/probe/judge_probe.hpp"
 
 namespace karmad {
@@ -51,7 +52,7 @@ class Prober {
     auto requests = std::vector{banner_request()};
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const auto request = requests[i];
-      auto answer = co_await ask(*pool, request.request);
+      auto answer = co_await ask(*pool, request.request, target.authorization);
       exchanges.push_back({request, std::move(answer)});
       if (!exchanges.back().answer.failure.empty()) break;
       if (i == 0)
@@ -64,15 +65,17 @@ class Prober {
     co_return exchanges;
   }
 
-  Task<ProbeAnswer> ask(Pool& pool, const PingRequest& what) {
+  Task<ProbeAnswer> ask(Pool& pool, const PingRequest& what, const std::string& credentials) {
     const auto now = Loop::now();
     if (now >= end_) co_return ProbeAnswer{.failure = "no time was left"};
+    const Field authorization{kAuthorization, credentials};
     const AttemptRequest request{
         .began = now,
         .method = what.method,
         .target = what.target,
         .content_type = what.content_type,
         .body = what.method == "POST" ? std::optional<std::string_view>(what.body) : std::nullopt,
+        .extra = {&authorization, credentials.empty() ? 0U : 1U},
         .connect_timeout = kConnectTime,
         .query_timeout = kAnswerTime,
         .note_first_byte = true,

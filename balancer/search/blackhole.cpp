@@ -8,6 +8,9 @@
 namespace karmad {
 namespace {
 
+/// The fields X-Forwarded-… of a copy.
+using ForwardedCopies = std::vector<std::pair<std::string_view, std::string>>;
+
 /// A copy with its own data: the query may end before the copy is sent.
 struct Copy {
   std::string method;
@@ -16,9 +19,13 @@ struct Copy {
   std::string body;
   bool read = true;
   std::string fields;  ///< those to pass on, as the text of a head; empty: none
+  std::string host;    ///< empty: the agent's address
+  ForwardedCopies forwarded;
   RequestId request_id;
   std::string traceparent;  ///< empty: no trace
   std::string tracestate;
+  std::string authorization;  ///< empty: none
+  std::string_view withheld;  ///< name of a field that is not passed on; empty: none
   unsigned hops = 0;
   Micros connect_timeout{};
   Micros query_timeout{};
@@ -32,6 +39,15 @@ std::string fields_of(const Head& head) {
   std::string text = "GET / HTTP/1.1\r\nHost: copy\r\n";
   copy_end_to_end(head, text);
   return text + "\r\n";
+}
+
+ForwardedCopies forwarded_of(const Query& query) {
+  const ForwardedFields told(query.request.fields, forwarded_by(query.client));
+  ForwardedCopies fields{{kForwardedFor, std::string(told.addresses)},
+                         {kForwardedProto, std::string(told.proto)}};
+  if (!told.host.empty()) fields.emplace_back(kForwardedHost, told.host);
+  if (!told.forwarded.empty()) fields.emplace_back(kForwarded, told.forwarded);
+  return fields;
 }
 
 /// The value of `traceparent` for one copy; empty: no trace.
@@ -49,19 +65,22 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   const bool with_fields =
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
-  boost::container::static_vector<Field, 3> fields;
+  boost::container::static_vector<Field, 8> fields;
+  for (const auto& [name, value] : copy.forwarded) fields.push_back({name, value});
   for (const Field field :
        {Field{kRequestId, copy.request_id.text()}, Field{kTraceparent, copy.traceparent},
-        Field{kTracestate, copy.tracestate}})
+        Field{kTracestate, copy.tracestate}, Field{kAuthorization, copy.authorization}})
     if (!field.value.empty()) fields.push_back(field);
   const auto now = Loop::now();
   const AttemptRequest request{.began = now,
                                .method = copy.method,
                                .target = copy.target,
+                               .host = copy.host,
                                .content_type = copy.content_type,
                                .body = copy.body,
                                .extra = {fields.data(), fields.size()},
                                .passed_on = with_fields ? &passed_on : nullptr,
+                               .withheld = copy.withheld,
                                .hops = copy.hops,
                                .repeatable = copy.read,
                                .connect_timeout = copy.connect_timeout,
@@ -88,6 +107,10 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
     }
     worker.counters.add(Count::blackhole_sent);
     Buffer buffer(worker.loop.buffers);
+    const auto& credentials = blackhole.credentials;
+    const auto authorization =
+        credentials.differs ? credentials.for_client(query.request.fields.find(kAuthorization))
+                            : std::string_view();
     const auto request = dialect.write(query.request, parsed, blackhole.tables, *buffer);
     spawn(send(worker, blackhole.agent,
                {.method = std::string(request.method),
@@ -96,9 +119,14 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .body = std::string(request.body),
                 .read = parsed.read,
                 .fields = with_fields ? fields_of(query.request.fields) : std::string(),
+                .host = table.keeps_host ? std::string(query.request.fields.find("Host")) : "",
+                .forwarded = table.forwards_headers ? forwarded_of(query) : ForwardedCopies(),
                 .request_id = query.record.request_id,
                 .traceparent = traceparent_of(query),
                 .tracestate = query.record.trace_context.state,
+                .authorization = std::string(authorization),
+                .withheld = credentials.differs && authorization.empty() ? kAuthorization
+                                                                         : std::string_view(),
                 .hops = query.request.hops + 1,
                 .connect_timeout = table.timeouts.connect,
                 .query_timeout = table.timeouts.query,

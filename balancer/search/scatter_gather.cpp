@@ -106,7 +106,10 @@ class ScatterGather {
     const bool tells_of_change = changes_data() && parts_.tell_of_change();
     if (!query_.record.attributions.empty()) compare_shards();
     if (tells_of_change) {
-      return false;
+      auto* const denying =
+          parts_.any_answered() || parts_.any_in_doubt() ? nullptr : parts_.denying();
+      if (denying == nullptr) return false;
+      unmerged_.pass_on(*denying, answer);
     } else if (parts_.any_crashed()) {
       answer = unmerged_.failed(502, unmerged_.reasons());
     } else if (auto* part = parts_.refusing()) {

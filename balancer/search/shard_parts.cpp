@@ -66,6 +66,14 @@ ShardDriver* ShardParts::refusing() {
   return found == parts_.end() ? nullptr : &**found;
 }
 
+ShardDriver* ShardParts::denying() {
+  const auto found = std::ranges::find_if(parts_, [](auto& part) {
+    const auto status = part->reply().status;
+    return part->outcome() == Outcome::client_mistake && (status == 401 || status == 403);
+  });
+  return found == parts_.end() ? nullptr : &**found;
+}
+
 const Refusal* ShardParts::whole_refusal(bool may_be_partial, bool may_lack_all) const {
   const Refusal* found = nullptr;
   std::size_t refused = 0;

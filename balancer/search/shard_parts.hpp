@@ -34,6 +34,8 @@ class ShardParts {
   bool all_answered() const;
   /// The first part whose mirror refused the query as the client's mistake; null: there is none.
   ShardDriver* refusing();
+  /// The first part whose mirror wants other credentials of the client; null: there is none.
+  ShardDriver* denying();
   /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
   /// is only missing in the answer if partial answers are allowed. `may_lack_all`: also if that are
   /// all.

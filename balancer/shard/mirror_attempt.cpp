@@ -12,7 +12,6 @@
 #include "agent/health/error_hint.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
-#include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/refuses_connections.hpp"
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
@@ -24,16 +23,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kForwardedFor = "X-Forwarded-For";
-
-/// The addresses that forwarded the request: those in the client's field, then the client's.
-std::string forwarded_for(const Query& query) {
-  std::string names;
-  for (const auto& field : query.request.fields.all())
-    if (wire::same_word(field.name, kForwardedFor) && !field.value.empty())
-      names.append(field.value).append(", ");
-  return names.append(query.client.address);
-}
+/// An unknown server's answer without a length is passed on while it arrives when it pauses for so
+/// long; one that comes without a pause can be replaced by that of another mirror until it is
+/// complete.
+constexpr Micros kStreamPause = 50ms;
 
 Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
   if (shard_query.parsed.options.agent_query_timeout)
@@ -85,20 +78,26 @@ bool ended_loop(const AttemptResult& result, const ErrorBody& body) {
          text_of(member_of(member_of(body.object(), "error"), "type")) == kLoopDetected;
 }
 
+/// The Host for agents; empty: their own address.
+std::string_view kept_host(const Query& query, const Table& table) {
+  return table.keeps_host ? query.request.fields.find("Host") : std::string_view();
+}
+
 AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const action::Send& send,
-                        TimePoint began, const AgentRequest& request,
-                        std::span<const Field> extra) {
+                        TimePoint began, const AgentRequest& request, const ExtraFields& extra) {
   const auto& settings = query.topology->settings;
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
   return {.began = began,
           .method = request.method,
           .target = request.target,
+          .host = kept_host(query, shard_query.table),
           .content_type = request.content_type,
           .body = request.body.empty() && request.method != "POST" && request.method != "PUT"
                       ? std::nullopt
                       : std::optional(request.body),
-          .extra = extra,
+          .extra = extra.all(),
           .passed_on = passes_fields ? &query.request.fields : nullptr,
+          .withheld = extra.withheld(),
           .hops = query.request.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .looks_first = !query.record.crashes.empty(),
@@ -111,6 +110,9 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                      .whole = shard_query.plan == nullptr && shard_query.parsed.read
                                   ? settings.reply_buffer_size.value
                                   : settings.max_packet_size.value,
+                     .open_end = shard_query.plan == nullptr && shard_query.parsed.read &&
+                                 !query.client.takes_rows,
+                     .pause = passes_fields ? std::optional(kStreamPause) : std::nullopt,
                      .fields = passes_fields,
                      .memory = query.resources.memory}};
 }
@@ -126,13 +128,23 @@ AgentRequest write_for_mirror(const Query& query, const ShardQuery& shard_query,
 
 }  // namespace
 
-ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, std::size_t shard_at,
-                         std::string&& preference) {
+ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+                         std::size_t shard_at, std::string&& preference) {
   add(kBackpressure, "1");
+  if (shard.credentials.differs) {
+    const auto value = shard.credentials.for_client(query.request.fields.find(kAuthorization));
+    if (value.empty())
+      withheld_ = kAuthorization;
+    else
+      add(kAuthorization, value);
+  }
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
-  if (passes_fields && !query.client.address.empty()) {
-    from_ = forwarded_for(query);
-    add(kForwardedFor, from_);
+  if (shard_query.table.forwards_headers) {
+    const auto& told = forwarded_.emplace(query.request.fields, forwarded_by(query.client));
+    add(kForwardedFor, told.addresses);
+    add(kForwardedProto, told.proto);
+    if (!told.host.empty()) add(kForwardedHost, told.host);
+    if (!told.forwarded.empty()) add(kForwarded, told.forwarded);
   }
   if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
   if (const auto seen = query.request.seen_generations.at(shard_at)) {
@@ -167,12 +179,12 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       worked_(!place.shard.protection->standings.of(mirror).failing()),
       written_(query_.worker.loop.buffers),
       extra_(
-          query_, shard_query_, place.shard_number - 1,
+          query_, shard_query_, place.shard, place.shard_number - 1,
           shard_query_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
       attempt_(order_of(
           query_, shard_query_, send, began,
           write_for_mirror(query_, shard_query_, place.shard_number - 1, mirror_.tables, *written_),
-          extra_.all())),
+          extra_)),
       trace_(open_trace(place, send, mirror_, hedging, extra_.span())),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own body is sent
@@ -212,14 +224,16 @@ void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& res
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   if (!answered) return std::exchange(result_.rest_on, {})->close();
   auto& breaker = place_.shard.protection->breaker;
-  const ResponseStream::Source source{.loop = query_.worker.loop,
-                                      .pool = query_.worker.pool(mirror_.agent),
-                                      .set = set_,
-                                      .number = mirror,
-                                      .tracks_state = tracks_state_,
-                                      .breaker = breaker ? &*breaker : nullptr,
-                                      .patience = attempt_.query_timeout,
-                                      .ends_in = ends_in};
+  const ResponseStream::Source source{
+      .loop = query_.worker.loop,
+      .pool = query_.worker.pool(mirror_.agent),
+      .set = set_,
+      .number = mirror,
+      .tracks_state = tracks_state_,
+      .breaker = breaker ? &*breaker : nullptr,
+      .patience = attempt_.query_timeout,
+      .open_patience = query_.topology->settings.stream_timeout.value,
+      .ends_in = ends_in};
   rest = std::make_unique<ResponseStream>(source, std::move(agent_slot_), result_);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/transport/loop/buffers.hpp"
+#include "balancer/core/forwarded.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/shard_event.hpp"
 
@@ -16,23 +17,26 @@ namespace karmad {
 class ExtraFields {
  public:
   /// `shard_at`: the place of the shard in its table, from 0.
-  ExtraFields(const Query& query, const ShardQuery& shard_query, std::size_t shard_at,
-              std::string&& preference);
+  ExtraFields(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+              std::size_t shard_at, std::string&& preference);
   ExtraFields(const ExtraFields&) = delete;
   ExtraFields& operator=(const ExtraFields&) = delete;
   std::span<const Field> all() const { return fields_; }
+  /// The name of a field of the client that its agent must not get; empty: there is none.
+  std::string_view withheld() const { return withheld_; }
   /// The parent id that the agent gets in `traceparent`; 0: none.
   std::uint64_t span() const { return span_; }
 
  private:
   void add(std::string_view name, std::string_view value) { fields_.push_back(Field{name, value}); }
 
-  std::string from_;
+  std::optional<ForwardedFields> forwarded_;
   std::string preference_;
   std::array<char, 20> generation_;
   std::uint64_t span_ = 0;
   Traceparent traceparent_;
-  boost::container::static_vector<Field, 8> fields_;
+  std::string_view withheld_;
+  boost::container::static_vector<Field, 13> fields_;
 };
 
 /// What an attempt in progress may ask its shard request.

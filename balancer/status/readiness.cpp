@@ -17,6 +17,14 @@ bool live(const Agent& agent, const HealthSettings& settings) {
          counters.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
 }
 
+std::string expiry_warning(const TlsServer& certificates,
+                           std::chrono::system_clock::time_point now) {
+  const auto left = std::chrono::floor<std::chrono::days>(certificates.expires() - now).count();
+  if (left >= 14) return {};
+  return left < 0 ? "a certificate of tls_certificate has expired: clients refuse it"
+                  : fmt::format("a certificate of tls_certificate expires in {} days", left);
+}
+
 namespace {
 
 /// Whether a search without a read preference would find a mirror.
@@ -81,6 +89,10 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
       out.array("missing", topology.tables, [&](const auto& table) {
         if (only == nullptr || table.get() == only) shards(out, *table);
       });
+      if (topology.client_tls) {
+        const auto warning = expiry_warning(*topology.client_tls, std::chrono::system_clock::now());
+        if (!warning.empty()) out.text("warning", warning);
+      }
       out.value("ready", ready);
     });
   }

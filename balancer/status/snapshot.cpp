@@ -380,6 +380,10 @@ void write_start(StatsWriter& out, const ProcessStatus& process) {
 void write_counters(StatsWriter& out, const ProcessStatus& process) {
   out.add({"workers", "threads that serve queries", gauge, Unit::count, "workers_total", kHidden},
           process.workers);
+  if (process.certificate_time)
+    out.add({"tls_certificate_time", "time until the first certificate for clients expires", gauge,
+             Unit::seconds},
+            *process.certificate_time);
   write(out, process.counters);
   write(out, process.sources);
 }
@@ -412,6 +416,9 @@ Snapshot collect(Worker& worker) {
   process.uptime = std::chrono::duration_cast<Micros>(now - worker.monitoring.started);
   process.version = KARMAD_VERSION;
   process.started_at = worker.monitoring.started_at;
+  if (const auto& tls = worker.topology_now()->client_tls)
+    process.certificate_time =
+        std::chrono::duration_cast<Micros>(tls->expires() - std::chrono::system_clock::now());
   if (worker.monitoring.sources != nullptr) process.sources = worker.monitoring.sources->all();
   process.workers = static_cast<unsigned>(worker.all.size());
   for (const auto& each : worker.all) process.connections += each->counters[Count::connections];

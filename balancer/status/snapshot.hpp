@@ -114,6 +114,7 @@ struct ProcessStatus {
   std::string version;
   std::chrono::system_clock::time_point started_at{};
   unsigned workers = 0;
+  std::optional<Micros> certificate_time;        ///< until the first one for clients expires
   std::uint64_t connections = 0;                 ///< of clients, accepted since the start
   std::vector<RecordedStat> counters;            ///< all others
   std::map<std::string, SourceNumbers> sources;  ///< of mirrors

@@ -95,6 +95,9 @@ class Builder {
     table->required = from.required.value == Required::yes;
     if (notices_ == nullptr) keep_counts(from, *table);
     table->partial_results = from.partial_results.value;
+    table->forwards_headers = from.forwarded_headers ? from.forwarded_headers->value
+                                                     : table->dialect.capabilities.passes_fields;
+    table->keeps_host = from.keep_host.value;
     if (table->dialect.is_routed()) {
       table->route = from.route.value;
       table->routed = table->dialect.make_routed(
@@ -105,14 +108,18 @@ class Builder {
            .any_method = from.methods.value == Methods::any});
     }
     for (const auto& shard : from.shards)
-      table->shards.push_back(this->shard(from, shard, table->preference.has_value()));
+      table->shards.push_back(this->shard(from, shard, table->preference.has_value(),
+                                          table->dialect.capabilities.passes_fields));
     if (notices_ != nullptr) {
       judge_rest(from);
       return table;
     }
+    const auto credentials = rules_.credentials(from, table->dialect.capabilities.passes_fields);
     for (std::size_t line = 0; line < from.blackholes.size(); ++line)
       for (const auto& mirror : from.blackholes[line].mirrors) {
-        table->blackholes.push_back({registry_.at(mirror.address), mirror.tables, line});
+        table->blackholes.push_back(
+            {registry_.at(mirror.address), mirror.tables, line, credentials});
+        encrypt(table->blackholes.back().agent.get(), mirror, from);
         insert_new(topology_.agents, table->blackholes.back().agent);
       }
     return table;
@@ -122,18 +129,20 @@ class Builder {
 
  private:
   std::shared_ptr<Shard> shard(const TableSettings& table, const ShardSettings& from,
-                               bool preferred) {
+                               bool preferred, bool passes_fields) {
     auto rules = rules_.shard(table, from, preferred);
     if (notices_ != nullptr) {
       judge_mirrors(table, from, rules);
       return nullptr;
     }
+    rules.credentials = rules_.credentials(table, passes_fields);
     Agents agents;
     for (const auto& mirror : from.mirrors) {
       auto agent = registry_.at(mirror.address);
       insert_new(topology_.agents, agent);
       if (rules.pings.kind != nullptr) insert_new(topology_.pinged_agents, agent);
       limit_slots(*agent, mirror.max_in_flight);
+      encrypt(agent.get(), mirror, table);
       agents.push_back(std::move(agent));
     }
     const auto same = unchanged_mirrors(table.name, rules);
@@ -213,6 +222,7 @@ class Builder {
     for (const auto& mirror : mirrors) {
       if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
         problem(mirror.max_in_flight.at, limit.error());
+      encrypt(nullptr, mirror, table);
       if (mirror.weight.at.line == 0) continue;
       if (mirrors.size() == 1)
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
@@ -252,6 +262,7 @@ class Builder {
     rules_.check(table);
     for (const auto& line : table.blackholes) {
       rules_.check(static_cast<const InheritedByLines&>(line));
+      for (const auto& mirror : line.mirrors) encrypt(nullptr, mirror, table);
       for (const auto& mirror : line.mirrors)
         if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
           problem(mirror.max_in_flight.at, limit.error());
@@ -310,6 +321,37 @@ class Builder {
                 *limit);
   }
 
+  /// Reads the files of TLS once for all agents with the same rules. An agent that several tables
+  /// have must have the same rules in all. No `agent`: only checks.
+  void encrypt(const Agent* agent, const MirrorSettings& mirror, const TableSettings& table) {
+    const auto text_of = [](const auto& setting) { return setting ? setting->value : ""; };
+    std::optional<TlsClientRules> rules;
+    if (mirror.agent_tls.value != AgentTls::no)
+      rules = {.ca = text_of(table.agent_tls_ca),
+               .name = text_of(mirror.agent_tls_name),
+               .certificate = text_of(table.agent_tls_certificate),
+               .verify = mirror.agent_tls.value == AgentTls::yes};
+    const auto& address = mirror.address;
+    const auto [known, is_new] = agent_tls_.try_emplace(address, rules, table.name);
+    if (!is_new) {
+      if (known->second.first != rules)
+        problem(mirror.at,
+                fmt::format("{} has other settings of TLS (agent_tls …) than in table {}",
+                            text(address), known->second.second));
+      return;
+    }
+    if (!rules) return;
+    auto& context = tls_contexts_[*rules];
+    if (!context) {
+      auto read = TlsClient::read(*rules);
+      if (!read) return problem(mirror.agent_tls.at, "agent_tls: " + read.error());
+      context = *std::move(read);
+    }
+    if (agent == nullptr) return;
+    const auto& host = address.is_unix() ? std::string("localhost") : address.host;
+    topology_.tls[agent] = std::make_shared<TlsClient>(context, *rules, host);
+  }
+
   void problem(const Place& at, std::string message) {
     problems_.push_back({at, std::move(message)});
   }
@@ -333,6 +375,9 @@ class Builder {
   const Topology* previous_;
   Problems& problems_;
   Problems* notices_;
+  /// The rules of each agent, and the table that had them first.
+  std::map<Address, std::pair<std::optional<TlsClientRules>, std::string>> agent_tls_;
+  std::map<TlsClientRules, TlsClient::Context> tls_contexts_;
   std::vector<const Shard*> kept_;                      ///< shards of the previous topology
   std::vector<Located<std::string>> refusing_updates_;  ///< tables without a primary
   const TableSettings* refusing_table_ = nullptr;       ///< the last of them
@@ -340,6 +385,25 @@ class Builder {
   std::set<std::string> all_strategies_;  ///< of all lines that were judged
   bool compares_ = false;                 ///< one of them uses `choices`
 };
+
+/// Reads the certificates for clients; null: there are none, or one cannot be read.
+std::shared_ptr<TlsServer> read_client_tls(const ClientTlsSettings& settings,
+                                           const Topology* previous, Problems& problems) {
+  const auto& certificates = settings.tls_certificate;
+  if (!certificates) return nullptr;
+  const auto& keys = settings.tls_key ? *settings.tls_key : *certificates;
+  TlsServerRules rules;
+  for (std::size_t i = 0; i < std::min(certificates->value.size(), keys.value.size()); ++i)
+    rules.pairs.push_back({certificates->value[i], keys.value[i]});
+  if (settings.tls_client_ca) rules.client_ca = settings.tls_client_ca->value;
+  if (settings.tls_client_names) rules.client_names = settings.tls_client_names->value;
+  if (previous != nullptr && previous->client_tls && previous->client_tls->rules() == rules)
+    return previous->client_tls;  // clients resume their sessions; reread() follows the files
+  auto server = TlsServer::make(std::move(rules));
+  if (server) return *std::move(server);
+  problems.push_back({certificates->at, "tls_certificate: " + server.error()});
+  return nullptr;
+}
 
 }  // namespace
 
@@ -353,6 +417,7 @@ void Topology::judge(const Settings& settings, Dialects dialects, Problems& prob
   const Environment environment{.registry = empty, .loops = loops, .dialects = dialects};
   Builder builder(topology, environment, nullptr, problems, &notices);
   for (const auto& table : settings.tables) builder.table(table);
+  read_client_tls(settings.searchd, nullptr, problems);
   builder.judge_instance();
   builder.rules().check_ping_interval();
 }
@@ -368,6 +433,8 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
     topology->limits_requests =
         limits.ingress_request_rate.value.limits() || limits.client_request_rate.value.limits();
   }
+  topology->notes_clients = !settings.searchd.trusted_proxies.value.empty() ||
+                            !settings.searchd.allow_origin.value.empty();
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value,
                                 .scroll_key = settings.searchd.scroll_key};
@@ -375,6 +442,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();
   topology->hedge = builder.rules().hedge(settings.searchd.hedge);
+  topology->client_tls = read_client_tls(settings.searchd, previous, problems);
   if (problems.size() != before) return nullptr;
   for (const auto& table : topology->tables) {
     topology->by_name_.emplace(table->name, table.get());

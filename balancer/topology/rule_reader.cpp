@@ -179,6 +179,16 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   return rules;
 }
 
+AgentCredentials RuleReader::credentials(const TableSettings& table, bool passes_fields) const {
+  const bool passes = table.pass_authorization
+                          ? table.pass_authorization->value == PassAuthorization::yes
+                          : passes_fields && !table.credentials && !searchd_.auth;
+  const bool adds = !table.authorization.empty();
+  return {.own = table.authorization,
+          .passes_clients = passes,
+          .differs = passes_fields ? adds || !passes : adds || passes};
+}
+
 void RuleReader::check(const InheritedByLines& level) {
   strategy(level, false);
   ping_kind(level);

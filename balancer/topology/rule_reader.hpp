@@ -46,6 +46,8 @@ class RuleReader {
   ProtectionRules protection(const TableSettings& table, const ShardSettings& line) const;
   /// `preferred`: searches of the table have a read preference.
   ShardDefinition shard(const TableSettings& table, const ShardSettings& line, bool preferred);
+  /// `passes_fields`: its dialect passes the fields of clients on.
+  AgentCredentials credentials(const TableSettings& table, bool passes_fields) const;
   /// Checks what a level sets or inherits, whether or not a line or mirror uses it.
   void check(const InheritedByTables& level);
   void check(const InheritedByLines& level);

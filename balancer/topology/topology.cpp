@@ -66,6 +66,8 @@ void Topology::apply_limits(TimePoint now) const {
     agent->copies.change(bounds);
     const auto found = slots.find(agent.get());
     agent->slots.rules(found == slots.end() ? AgentSlotRules() : found->second);
+    const auto encrypted = tls.find(agent.get());
+    agent->tls(encrypted == tls.end() ? nullptr : encrypted->second);
   }
   for (const auto& table : tables)
     for (const auto& shard : table->shards) shard->mirrors->read_limits();

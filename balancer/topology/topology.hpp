@@ -57,8 +57,23 @@ struct MirrorSetRules {
   bool operator==(const MirrorSetRules&) const = default;
 };
 
+/// What the agents of a shard get in the field `Authorization`.
+struct AgentCredentials {
+  std::string own;              ///< that of `credentials`; empty: none
+  bool passes_clients = false;  ///< that of the client comes first, if there is one
+  /// Whether it differs from what the dialect sends anyway: the client's fields, or none of them.
+  bool differs = false;
+
+  /// The value for a request whose client sent that one; empty: the agent gets none.
+  std::string_view for_client(std::string_view sent) const {
+    return passes_clients && !sent.empty() ? sent : std::string_view(own);
+  }
+  bool operator==(const AgentCredentials&) const = default;
+};
+
 /// All settings of a shard. A reload that leaves them equal keeps the shard.
 struct ShardDefinition : MirrorSetRules {
+  AgentCredentials credentials;
   ProtectionRules protection_rules;
   std::optional<unsigned> retry_count;  ///< absolute (HA-026)
   bool persistent = false;
@@ -95,6 +110,7 @@ struct Blackhole {
   std::shared_ptr<Agent> agent;
   std::vector<std::string> tables;
   std::size_t line = 0;  ///< number of its `agent_blackhole` line in the table
+  AgentCredentials credentials;
 };
 
 /// How long one attempt may take.
@@ -119,7 +135,13 @@ struct TableHedging {
   unsigned max{};
 };
 
-struct Table {
+/// What agents are told of the client's request.
+struct ForwardingRules {
+  bool forwards_headers = false;
+  bool keeps_host = false;
+};
+
+struct Table : ForwardingRules {
   std::string name;
   DialectKind dialect;
   std::string route;
@@ -206,13 +228,16 @@ class Topology {
   InstanceSettings settings;
   bool limits_connections = false;             ///< a rate is set, and admission is not off
   bool limits_requests = false;                ///< likewise, for all requests or for clients
+  bool notes_clients = false;                  ///< `trusted_proxies` or `allow_origin` is set
   HedgeSetting hedge;                          ///< the default if neither request nor table set it
   std::vector<std::unique_ptr<Table>> tables;  ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;  ///< in the order of first use
   std::map<const Agent*, AgentSlotRules> slots;  ///< agents with a limit
   /// Weights and states of the mirrors of each set; they change without a new set.
   std::vector<std::pair<std::shared_ptr<MirrorSet>, std::vector<MirrorService>>> services;
-  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< agents that are pinged
+  std::vector<std::shared_ptr<Agent>> pinged_agents;             ///< agents that are pinged
+  std::map<const Agent*, std::shared_ptr<const TlsClient>> tls;  ///< agents with TLS
+  std::shared_ptr<TlsServer> client_tls;  ///< for clients with TLS; null: there is none
 
  private:
   /// Once all tables are known.

@@ -151,6 +151,7 @@ Diagnosis diagnose(const MirrorSigns& signs) {
                                signs.work.in_flight,
                                signs.down ? "; " + why_failing(signs) : std::string())};
   if (signs.unresolved) return {unresolved, *signs.unresolved};
+  if (signs.untrusted) return {untrusted, signs.last_error};
   if (signs.down) return {dead, why_failing(signs), signs.unreachable};
   if (signs.tripped) return {breaker_open, why_failing(signs)};
   if (signs.ejected && !signs.panic) return {ejected, *signs.ejected};

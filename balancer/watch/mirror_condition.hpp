@@ -144,6 +144,7 @@ enum class MirrorCondition : std::uint8_t {
   breaker_open,  ///< the breaker of its shard avoids it
   ejected,       ///< an outlier of its set (`outlier`)
   unresolved,    ///< its name has no address
+  untrusted,     ///< its certificate is not accepted (`agent_tls`)
   dead,          ///< more than `dead_after` errors in a row, or cannot be reached
 };
 inline constexpr auto kConditionNames =
@@ -160,6 +161,7 @@ inline constexpr auto kConditionNames =
                                  {MirrorCondition::breaker_open, "breaker_open"},
                                  {MirrorCondition::ejected, "ejected"},
                                  {MirrorCondition::unresolved, "unresolved"},
+                                 {MirrorCondition::untrusted, "untrusted"},
                                  {MirrorCondition::dead, "dead"}});
 constexpr std::string_view name(MirrorCondition condition) {
   return kConditionNames[condition];
@@ -198,6 +200,7 @@ struct MirrorSigns {
   ServiceState service = ServiceState::ready;
   bool answered = false;                  ///< has ever answered
   std::optional<std::string> unresolved;  ///< why its name has no address
+  bool untrusted = false;                 ///< Destination::untrusted
   bool down = false;                      ///< is_down()
   bool silent = false;                    ///< a search timed out, and none was answered since
   FailureSpell failures;                  ///< of its searches

@@ -255,6 +255,7 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   MirrorSigns signs{
       .answered = read(counters.answered),
       .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
+      .untrusted = agent.untrusted.load(std::memory_order_relaxed),
       .down = is_down(agent, place.topology.settings.dead_after.value),
       .silent = sample.silent.contains(mirror),
       .failures = watched.failures,
@@ -286,7 +287,7 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   if (sample.need != nullptr && !sample.may_serve.contains(mirror))
     signs.unsuitable = why_unsuitable(*sample.need, picture, mirror);
   if (errors > 0 || !signs.answered || signs.failures.goes_on() || signs.failures.in_a_row() > 0 ||
-      signs.tripped || signs.silent || signs.unreachable)
+      signs.tripped || signs.silent || signs.unreachable || signs.untrusted)
     signs.last_error = in_one_line(agent.last_error());
   return signs;
 }

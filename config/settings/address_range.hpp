@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ struct IpAddress {
   bool is_v4() const { return high == 0 && low >> 32 == 0xffff; }
   bool operator==(const IpAddress&) const = default;
 };
+
+/// An address of IPv4 or IPv6, without brackets, port or zone.
+std::optional<IpAddress> parse_address(std::string_view text);
+/// `10.0.0.1`, `2001:db8::1`; of a mapped address that of IPv4.
+std::string text(const IpAddress& address);
 
 /// All addresses with the same first bits, in CIDR form: `10.0.0.0/8`, `fe80::/10`.
 struct AddressRange {

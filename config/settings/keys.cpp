@@ -94,17 +94,73 @@ constexpr std::string_view kUnsetBeside = "that of `searchd`; none with a `read_
 constexpr std::array kSearchdKeys{
     key("listen", &I::listen,
         "Address for clients: `[host:]port[:http]` or the path of a unix socket. May be repeated. "
+        "With `:https` at the end clients speak TLS (`tls_certificate`). "
         "No host or `*`: every address, of IPv4 and IPv6; port 0: any free one. With `:mysql` at "
         "the end it is for clients of the MySQL protocol (without a port: 9306), with "
         "`:mysql_readonly` for such that change nothing. With `:admin` at the end it is for the "
         "operator: admin calls and the status, no queries; no host is the loopback address then, "
-        "and a public address needs `admin_token_file`. Lines for the search server's other "
-        "protocols are ignored.",
+        "and a public address needs `admin_token_file`. `,proxy` behind the protocol "
+        "(`:http,proxy`, "
+        "`:mysql,proxy`): each connection must begin with a header of the PROXY protocol, version "
+        "1 "
+        "or 2, which has the client's address. Lines for the search server's other protocols are "
+        "ignored.",
         {}, "127.0.0.1:9308"),
+    key("tls_certificate", &I::tls_certificate,
+        "Files in PEM, separated by commas: each a certificate for clients with those between it "
+        "and its root, and its private key unless `tls_key` has that. A client gets the one with "
+        "the name that it asks for (SNI), else the first. Read again at a reload, and when a file "
+        "changes. Clients of the MySQL protocol are offered TLS, too.",
+        {}, "no TLS"),
+    key("tls_key", &I::tls_key,
+        "Files with the private keys of `tls_certificate`, in the same order; without passwords.",
+        {}, "the files of `tls_certificate`"),
+    key("tls_client_ca", &I::tls_client_ca,
+        "File in PEM with roots: clients with TLS must show a certificate that one of them has "
+        "signed.",
+        {}, "clients need no certificate"),
+    key("tls_client_names", &I::tls_client_names,
+        "Names, separated by commas, of which a client's certificate must have one: a DNS name or "
+        "an IP address.",
+        {}, "any name"),
+    key("trusted_proxies", &I::trusted_proxies,
+        "Proxies that are believed about their clients. The client of their requests is "
+        "the last address in `X-Forwarded-For`, or without it in `Forwarded`, that is none of "
+        "these. "
+        "Listeners with `,proxy` accept connections from them only. Unix sockets are trusted once "
+        "it is set.",
+        {}, "none: the client is the peer of the connection"),
+    key("allow_origin", &I::allow_origin,
+        "Web pages that may read answers (CORS): `*`, or a list of origins such as "
+        "`https://app.example.org`, which are compared whole. karmad answers the browsers' "
+        "preflights then. Not for listeners with `:admin`.",
+        {}, "none: nothing is added to answers"),
+    key("forwarded_headers", &ByTables::forwarded_headers,
+        "1: agents get `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`, and "
+        "`Forwarded` if the client sent one. What clients send in them counts only if they are "
+        "`trusted_proxies`. 0: karmad adds none of them.",
+        {}, "1 with dialect `http`, 0 with the others"),
+    key("keep_host", &ByTables::keep_host,
+        "1: agents get the client's `Host`. 0: they get their own address."),
     key("admin_token_file", &I::admin_token_file,
         "File whose first line is the token that admin calls must send, as `Authorization: Bearer "
         "TOKEN`. Read again at a reload.",
         {}, "admin calls need no token"),
+    key("auth", &I::auth,
+        "What clients must send in `Authorization`. `basic FILE`: a user and a password of that "
+        "file; `bearer FILE`: one of its tokens. Listeners with `:admin`, `/healthz` and `/readyz` "
+        "need none. Read again at a reload.",
+        {}, "nothing: every client is served"),
+    key("auth_remembered", &I::auth_remembered,
+        "With `auth = basic`: how many verified passwords each worker remembers, as a keyed hash. "
+        "The others are verified again, which takes 50 ms and more.",
+        counts(1, 1'000'000)),
+    key("auth_failure_rate", &I::auth_failure_rate,
+        "With `auth`: highest average rate of refused credentials per address, or per IPv6 /64; "
+        "beyond it credentials are refused with 429 and not looked at, except remembered ones."),
+    key("auth_failure_burst", &I::auth_failure_burst,
+        "Time for which that rate may be saved up during quiet periods and then used at once.",
+        kBurst),
     key("scroll_key_file", &I::scroll_key_file,
         "File whose first line is the key that signs the scroll tokens of tables with several "
         "shards. Several karmads with the same key accept each other's tokens. Read again at a "
@@ -212,6 +268,22 @@ constexpr std::array kSearchdKeys{
         counts(0, 1000)),
     key("agent_connect_timeout", &ByTables::agent_connect_timeout,
         "Longest time for connecting to an agent.", times(1ms, 1ms, 1h)),
+    key("agent_tls", &ByMirrors::agent_tls,
+        "Whether connections to agents use TLS, those of pings included. `yes`: the agent must "
+        "have "
+        "a certificate for its host that `agent_tls_ca` accepts. `unverified`: with any "
+        "certificate: encrypted, but without protection against an attacker in the network."),
+    key("agent_tls_name", &ByMirrors::agent_tls_name,
+        "Name that the certificate of an agent must have, and that is asked for (SNI).", {},
+        "the agent's host or address"),
+    key("agent_tls_ca", &ByTables::agent_tls_ca,
+        "File in PEM with the roots that certificates of agents are checked with. Read again at a "
+        "reload.",
+        {}, "the roots of the system"),
+    key("agent_tls_certificate", &ByTables::agent_tls_certificate,
+        "File in PEM with the certificate that is shown to agents, and its private key. Read again "
+        "at a reload.",
+        {}, "none is shown"),
     key("agent_query_timeout", &ByTables::agent_query_timeout,
         "Longest time for an agent's answer to one attempt, once connected.", times(1ms, 1ms, 1h)),
     key("agent_retry_count", &ByTables::agent_retry_count,
@@ -484,17 +556,24 @@ constexpr std::array kSearchdKeys{
         times(1s, 0s, kDay)),
     key("read_timeout", &I::network_timeout, "The same as `network_timeout`, which overrides it.",
         times(1s, 1ms, kDay), {}, "network_timeout"),
+    key("stream_timeout", &I::stream_timeout,
+        "Longest time between two bytes of an answer without a length that is passed on while it "
+        "arrives, such as server-sent events.",
+        times(1s, 1ms, kDay)),
     key("network_timeout", &I::network_timeout,
         "Longest pause of a client within a request or an answer.", times(1s, 1ms, kDay)),
     key("max_packet_size", &I::max_packet_size,
-        "Largest body of a request and largest answer of an agent.", counts(kKilo, 4 * kGiga)),
+        "Largest body of a request and largest answer of an agent; one without a length that needs "
+        "no merging may have any.",
+        counts(kKilo, 4 * kGiga)),
     key("reply_buffer_size", &I::reply_buffer_size,
         "An agent's answer up to this size is received completely before the client gets any of "
         "it, so that after an error another mirror can be asked. A longer answer that needs no "
-        "merging and has a known length is passed on while it arrives; if it breaks off, the "
-        "client's connection is closed.",
+        "merging is passed on while it arrives; if it breaks off, the client's connection is "
+        "closed.",
         counts(64 * kKilo, 4 * kGiga)),
-    key("max_header_size", &I::max_header_size, "Largest head of a request.", counts(kKilo, kMega)),
+    key("max_header_size", &I::max_header_size,
+        "Largest head of a request, and header of the PROXY protocol.", counts(kKilo, kMega)),
     key("max_header_count", &I::max_header_count, "Most header fields in a request.",
         counts(1, 128)),
     key("max_connections", &I::max_connections,
@@ -594,6 +673,12 @@ constexpr std::array kSearchdKeys{
         "A request that takes this long is slow (`access_log_sample`).", times(1s, 0s, kDay)),
 };
 
+/// A field that a table has from a part of its settings.
+template <class Value>
+consteval Value T::*of_table(Value CredentialSettings::*field) {
+  return field;
+}
+
 constexpr std::array kTableKeys{
     Key<T>{"type",
            std::monostate{},
@@ -654,6 +739,19 @@ constexpr std::array kTableKeys{
            "x *= 0x94d049bb133111eb; x ^= x >> 31, in 64 bits), for an id that is no number of the "
            "FNV-1a hash (64 bits) of its bytes. karmad makes the id of a document that has none. "
            "`none`: inserts and replaces are refused."},
+    Key<T>{"pass_authorization",
+           of_table(&CredentialSettings::pass_authorization),
+           "`yes`: the agents get the field `Authorization` of clients in every dialect, in place "
+           "of `credentials`. `no`: they never get it.",
+           {},
+           "`yes` with dialect `http`, unless `credentials` or `auth` is set; else `no`"},
+    Key<T>{"credentials",
+           of_table(&CredentialSettings::credentials),
+           "File whose only line is `basic USER:PASSWORD`, `bearer TOKEN` or `apikey TOKEN`: what "
+           "the agents of the table get as `Authorization`, with pings, too. Read again at a "
+           "reload.",
+           {},
+           "none"},
     Key<T>{"consistency", &T::consistency,
            "`quorum`: a search asks so many mirrors of a shard that at least one has the latest "
            "update, and the newest answer is used. `any`: one mirror is asked. The header "

@@ -33,20 +33,21 @@ using FieldOf =
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
 using KeyField =
-    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
+    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, Origins, unsigned,
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Methods,
             ShardBy, Consistency, LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode,
             QueueOrder, TicketResize, Outlier, Required, TicketCount, MemorySize, FileMode, double,
-            Resolve, DnsServers, DiscoverySource>;
+            Resolve, AgentTls, DnsServers, DiscoverySource, PassAuthorization, ClientAuth>;
 
 /// The most specific level at which a setting may be given; all more general levels are allowed
 /// too. The struct of its field decides: InheritedByTables and the like, or none.
 enum class Level : std::uint8_t { instance, table, line, mirror };
 template <class Owner>
-inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>  ? Level::mirror
-                                  : std::is_same_v<Owner, InheritedByLines>  ? Level::line
-                                  : std::is_same_v<Owner, InheritedByTables> ? Level::table
-                                                                             : Level::instance;
+inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>   ? Level::mirror
+                                  : std::is_same_v<Owner, InheritedByLines>   ? Level::line
+                                  : std::is_same_v<Owner, InheritedByTables>  ? Level::table
+                                  : std::is_same_v<Owner, ForwardingSettings> ? Level::table
+                                                                              : Level::instance;
 
 /// One key of the configuration: the row from which it is read, inherited, checked, dumped and
 /// documented. If two rows set the same field, the later one wins.

@@ -24,10 +24,12 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string text(const Listen& listen) {
-  const std::string_view protocol = !listen.mysql      ? ""
+  const std::string_view protocol = listen.admin       ? ":admin"
+                                    : listen.tls       ? ":https"
+                                    : !listen.mysql    ? listen.proxy ? ":http" : ""
                                     : listen.read_only ? ":mysql_readonly"
                                                        : ":mysql";
-  return fmt::format("{}{}{}", text(listen.address), listen.admin ? ":admin" : "", protocol);
+  return fmt::format("{}{}{}", text(listen.address), protocol, listen.proxy ? ",proxy" : "");
 }
 
 std::string text(const Address& address) {

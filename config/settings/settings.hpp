@@ -32,6 +32,15 @@ struct Rate {
 /// Prefixes of application names; none is empty.
 using AppNames = std::vector<std::string>;
 
+/// Origins of web pages, as browsers write them: `https://app.example.org`.
+struct Origins {
+  bool any = false;
+  std::vector<std::string> list;
+
+  bool empty() const { return !any && list.empty(); }
+  bool operator==(const Origins&) const = default;
+};
+
 /// An end point of a connection: host and port, or the path of a unix socket (empty host).
 struct Address {
   std::string host;
@@ -66,6 +75,8 @@ struct Listen {
   bool admin = false;      ///< for the operator: admin calls and the status, no queries
   bool mysql = false;      ///< speaks the MySQL protocol instead of HTTP
   bool read_only = false;  ///< with `mysql`: refuses statements that change data
+  bool tls = false;        ///< `https`: HTTP in TLS
+  bool proxy = false;      ///< connections begin with a header of the PROXY protocol
 };
 /// As a line of the configuration.
 std::string text(const Listen& listen);
@@ -76,6 +87,8 @@ enum class LookUp : std::uint8_t { at_load, on_request };
 /// What the name of an agent stands for: one mirror with all its addresses, a mirror for each
 /// address, or a mirror for each target of its SRV records.
 enum class Resolve : std::uint8_t { one, all, srv };
+/// Whether connections to an agent use TLS; `unverified`: with any certificate.
+enum class AgentTls : std::uint8_t { no, yes, unverified };
 enum class Updates : std::uint8_t { primary, any, all };
 /// Which methods of requests reach the mirrors of an HTTP server.
 enum class Methods : std::uint8_t { known, any };
@@ -93,6 +106,8 @@ enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
 enum class TicketResize : std::uint8_t { gradual, immediate };
 /// Whether `/readyz` needs the table.
 enum class Required : std::uint8_t { yes, no };
+/// Whether the agents of a table get the `Authorization` of clients.
+enum class PassAuthorization : std::uint8_t { yes, no };
 /// What ejects a mirror from its set; `on`: failures and latency.
 enum class Outlier : std::uint8_t { off, failures, latency, on };
 
@@ -104,6 +119,8 @@ enum class ServiceState : std::uint8_t { ready, drain, maint };
 struct InheritedByMirrors {
   Located<std::string> max_in_flight{"unlimited", {}};  ///< checked when the topology is built
   Located<Resolve> resolve{Resolve::one, {}};
+  Located<AgentTls> agent_tls{AgentTls::no, {}};
+  std::optional<Located<std::string>> agent_tls_name;  ///< unset: the agent's host
 };
 
 /// Settings of `searchd` that a table and an agent line may override.
@@ -114,8 +131,14 @@ struct InheritedByLines {
   std::optional<Located<std::string>> ping_path;  ///< unset: the kind's default
 };
 
+/// What agents are told of the client's request. A table may override it.
+struct ForwardingSettings {
+  std::optional<Located<bool>> forwarded_headers;  ///< unset: with dialect `http`
+  Located<bool> keep_host{false, {}};
+};
+
 /// Settings of `searchd` that a table may override.
-struct InheritedByTables : InheritedByLines, InheritedByMirrors {
+struct InheritedByTables : InheritedByLines, InheritedByMirrors, ForwardingSettings {
   std::optional<Located<std::string>> read_preference;  ///< checked when the topology is built
   std::optional<Located<std::string>> tag_sets;         ///< likewise
   std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
@@ -136,6 +159,9 @@ struct InheritedByTables : InheritedByLines, InheritedByMirrors {
   /// Unset: kSlowStart with `adaptive`, `prequal` and `ars`, else none.
   std::optional<Located<Micros>> slow_start;
   Located<PartialResults> partial_results{PartialResults::allow, {}};
+  std::optional<Located<std::string>> agent_tls_ca;  ///< file of roots; unset: the system's
+  /// File with a certificate for agents, and its key. Unset: none is shown.
+  std::optional<Located<std::string>> agent_tls_certificate;
 };
 
 /// One mirror of an agent line. `tables`: its names of the table, never empty.
@@ -185,8 +211,16 @@ struct FileMode {
   bool operator==(const FileMode&) const = default;
 };
 
+/// What the agents of a table get in the field `Authorization`.
+struct CredentialSettings {
+  /// Unset: `yes` with a dialect that passes fields on, unless the next or `auth` is set.
+  std::optional<Located<PassAuthorization>> pass_authorization;
+  std::optional<Located<std::string>> credentials;  ///< path of a file with a secret; unset: none
+  std::string authorization;  ///< value of the field, read from it by the server; no key
+};
+
 /// A distributed table.
-struct TableSettings : InheritedByTables {
+struct TableSettings : InheritedByTables, CredentialSettings {
   std::string name;
   Place at;
   Located<std::string> dialect{"manticore", {}};  ///< checked when the topology is built
@@ -215,6 +249,20 @@ struct ListenerSettings {
   std::optional<Located<std::string>> takeover_socket;  ///< path of a unix socket; unset: none
 };
 
+/// What clients that use TLS get, and need.
+struct ClientTlsSettings {
+  std::optional<Located<AppNames>> tls_certificate;  ///< files; chosen by SNI
+  std::optional<Located<AppNames>> tls_key;          ///< one per certificate; unset: the same files
+  std::optional<Located<std::string>> tls_client_ca;
+  std::optional<Located<AppNames>> tls_client_names;
+};
+
+/// Clients that come by other proxies, and web pages.
+struct EdgeSettings {
+  Located<AddressRanges> trusted_proxies;
+  Located<Origins> allow_origin;
+};
+
 /// What the operator may do and see, and where.
 struct AdminSettings {
   /// File with the token that admin calls need. Unset: none is needed.
@@ -227,6 +275,34 @@ struct AdminSettings {
   Located<unsigned> explain_requests{64, {}};   ///< 0: none
   /// File with what the operator changed at run time. Unset: it is lost at the end.
   std::optional<Located<std::string>> state_file;
+};
+
+/// The kind of credentials that clients must send, and the file with those that are known.
+struct ClientAuth {
+  enum class Kind : std::uint8_t { basic, bearer };
+  Kind kind = Kind::basic;
+  std::string file;
+
+  bool operator==(const ClientAuth&) const = default;
+};
+
+/// A line of that file.
+struct KnownClient {
+  std::string user;  ///< empty with `bearer`
+  /// Of the password, for crypt(3), or `*` and the bytes of that of mysql_native_password; with
+  /// `bearer` the SHA-256 of the token.
+  std::string hash;
+
+  bool operator==(const KnownClient&) const = default;
+};
+
+/// Which clients may ask.
+struct AuthSettings {
+  std::optional<Located<ClientAuth>> auth;       ///< unset: all
+  std::vector<KnownClient> known_clients;        ///< read from its file by the server; no key
+  Located<unsigned> auth_remembered{1000, {}};   ///< verified passwords per worker
+  Located<Rate> auth_failure_rate{{1, 1s}, {}};  ///< per address
+  Located<Micros> auth_failure_burst{10s, {}};
 };
 
 /// How scroll tokens are signed.
@@ -394,6 +470,7 @@ struct ConnectionSettings {
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
   Located<Micros> network_timeout{5s, {}};
+  Located<Micros> stream_timeout{60s, {}};  ///< between two bytes of an answer without a length
 };
 
 /// How the process ends.
@@ -419,7 +496,10 @@ struct LogSettings {
 /// All defaults are defined here. A function takes the part that it needs.
 struct InstanceSettings : InheritedByTables,
                           ListenerSettings,
+                          ClientTlsSettings,
+                          EdgeSettings,
                           AdminSettings,
+                          AuthSettings,
                           ScrollSettings,
                           ResourceSettings,
                           HealthSettings,

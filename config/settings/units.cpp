@@ -1,6 +1,5 @@
 #include "config/settings/units.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -145,19 +144,14 @@ namespace {
 
 std::expected<AddressRange, Unfit> parse_range(std::string_view text) {
   const auto slash = std::min(text.find('/'), text.size());
-  const std::string spelt(text.substr(0, slash));
-  AddressRange range;
-  unsigned most = 128;
-  if (in_addr v4{}; ::inet_pton(AF_INET, spelt.c_str(), &v4) == 1) {
-    range.first = IpAddress::v4(ntohl(v4.s_addr));
-    most = 32;
-  } else if (in6_addr v6{}; ::inet_pton(AF_INET6, spelt.c_str(), &v6) == 1) {
-    range.first = IpAddress::v6(v6.s6_addr);
-  } else {
+  const auto spelt = text.substr(0, slash);
+  const auto address = parse_address(spelt);
+  if (!address)
     return unfit(0,
                  fmt::format("{} is neither an address nor a range as in 10.0.0.0/8 or fe80::/10",
                              in_quotes(text)));
-  }
+  AddressRange range{.first = *address};
+  const unsigned most = spelt.find(':') == spelt.npos ? 32 : 128;
   if (slash == text.size()) return range;
   const auto length = parse_count(text.substr(slash + 1));
   if (!length || *length > most)
@@ -189,6 +183,36 @@ std::expected<AppNames, Unfit> parse_app_names(std::string_view text) {
       });
 }
 
+namespace {
+
+/// `https://app.example.org:8443`, as a browser writes it (RFC 6454 section 6.2).
+std::expected<std::string, Unfit> parse_origin(std::string_view text) {
+  constexpr std::string_view kRight = "write it as browsers do, as in https://app.example.org";
+  const auto scheme = text.find("://");
+  if (scheme == 0 || scheme == text.npos)
+    return unfit(0, fmt::format("{} is no origin: {}", in_quotes(text), kRight));
+  const auto host = text.substr(scheme + 3);
+  if (host.empty() || host.find_first_of("/?#@* ") != host.npos)
+    return unfit(scheme + 3,
+                 fmt::format("{} is more than scheme, host and port: {}", in_quotes(text), kRight));
+  const bool is_usual = (text.starts_with("https:") && host.ends_with(":443")) ||
+                        (text.starts_with("http:") && host.ends_with(":80"));
+  if (is_usual || lower(text) != text)
+    return unfit(0, fmt::format("{} is never sent by a browser: {}, in lower case and without the "
+                                "usual port",
+                                in_quotes(text), kRight));
+  return std::string(text);
+}
+
+}  // namespace
+
+std::expected<Origins, Unfit> parse_origins(std::string_view text) {
+  if (text == "*") return Origins{.any = true};
+  auto list = parse_list<std::string>(text, kMostOrigins, "origins", parse_origin);
+  if (!list) return std::unexpected(std::move(list).error());
+  return Origins{.list = *std::move(list)};
+}
+
 std::string rate_text(const Rate& rate) {
   if (!rate.limits()) return "unlimited";
   return fmt::format("{}/{}", rate.count, time_text(rate.per).substr(1));
@@ -208,8 +232,8 @@ std::expected<std::uint64_t, Unfit> parse_count(std::string_view text) {
 }
 
 std::expected<bool, Unfit> parse_switch(std::string_view text) {
-  if (text == "1") return true;
-  if (text == "0") return false;
+  if (text == "1" || text == "yes") return true;
+  if (text == "0" || text == "no") return false;
   return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
 }
 
@@ -290,6 +314,22 @@ std::string size_text(std::uint64_t bytes) {
     if (bytes % kSizes[i].factor == 0) largest = &kSizes[i];
   return largest == nullptr ? fmt::format("{}", bytes)
                             : fmt::format("{}{}", bytes / largest->factor, largest->suffix);
+}
+
+std::expected<ClientAuth, Unfit> parse_client_auth(std::string_view text) {
+  const auto blank = std::min(text.find_first_of(" \t"), text.size());
+  const auto kind = lower(text.substr(0, blank));
+  const auto file = trimmed(text.substr(blank));
+  if (kind != "basic" && kind != "bearer")
+    return unfit(0, fmt::format("{} is neither basic nor bearer", in_quotes(kind)));
+  if (!file.starts_with('/'))
+    return unfit(blank, fmt::format("expected the path of a file, from the root: {} /PATH", kind));
+  return ClientAuth{kind == "basic" ? ClientAuth::Kind::basic : ClientAuth::Kind::bearer,
+                    std::string(file)};
+}
+
+std::string text(const ClientAuth& auth) {
+  return fmt::format("{} {}", auth.kind == ClientAuth::Kind::basic ? "basic" : "bearer", auth.file);
 }
 
 }  // namespace karmad

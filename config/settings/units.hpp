@@ -46,13 +46,18 @@ inline constexpr std::size_t kLongestAppName = 128;
 /// `nightly-, Grafana/`: prefixes of application names, separated by commas.
 std::expected<AppNames, Unfit> parse_app_names(std::string_view text);
 
+inline constexpr std::size_t kMostOrigins = 64;
+/// `*`, or `https://app.example.org, http://localhost:3000`: origins of web pages, separated by
+/// commas.
+std::expected<Origins, Unfit> parse_origins(std::string_view text);
+
 /// `4096`, `64k`, `8MiB`: a whole number, optionally with k, m, g, t (powers of 1024; also kib …).
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text);
 
 /// A whole number from 0.
 std::expected<std::uint64_t, Unfit> parse_count(std::string_view text);
 
-/// `0` or `1`.
+/// `0` or `1`; also `no` or `yes`.
 std::expected<bool, Unfit> parse_switch(std::string_view text);
 
 /// A decimal number from 0: `0.67`.
@@ -80,5 +85,10 @@ std::string rate_text(const Rate& rate);
 
 /// The shortest text that parse_size() reads as this value: `128m`, `4097`.
 std::string size_text(std::uint64_t bytes);
+
+/// `basic /PATH` or `bearer /PATH`.
+std::expected<ClientAuth, Unfit> parse_client_auth(std::string_view text);
+/// The text that parse_client_auth() reads as this value.
+std::string text(const ClientAuth& auth);
 
 }  // namespace karmad

@@ -47,10 +47,14 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return parse_ranges(text);
   } else if constexpr (std::is_same_v<T, AppNames>) {
     return parse_app_names(text);
+  } else if constexpr (std::is_same_v<T, Origins>) {
+    return parse_origins(text);
   } else if constexpr (std::is_same_v<T, DnsServers>) {
     return parse_dns_servers(text);
   } else if constexpr (std::is_same_v<T, DiscoverySource>) {
     return parse_discovery(text);
+  } else if constexpr (std::is_same_v<T, ClientAuth>) {
+    return parse_client_auth(text);
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -92,11 +96,13 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     return out;
   } else if constexpr (std::is_same_v<T, AppNames>) {
     return fmt::format("{}", fmt::join(value, ", "));
+  } else if constexpr (std::is_same_v<T, Origins>) {
+    return value.any ? "*" : fmt::format("{}", fmt::join(value.list, ", "));
   } else if constexpr (std::is_same_v<T, DnsServers>) {
     std::string out;
     for (const auto& server : value) out.append(out.empty() ? "" : ", ").append(text(server));
     return out;
-  } else if constexpr (std::is_same_v<T, DiscoverySource>) {
+  } else if constexpr (std::is_same_v<T, DiscoverySource> || std::is_same_v<T, ClientAuth>) {
     return text(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";

@@ -25,6 +25,9 @@ template <>
 inline constexpr auto kWords<Resolve> =
     enum_names<Resolve>({{Resolve::one, "one"}, {Resolve::all, "all"}, {Resolve::srv, "srv"}});
 template <>
+inline constexpr auto kWords<AgentTls> = enum_names<AgentTls>(
+    {{AgentTls::no, "no"}, {AgentTls::yes, "yes"}, {AgentTls::unverified, "unverified"}});
+template <>
 inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, "primary"},
                                                              {Updates::any, "any"},
                                                              {Updates::all, "all"}});
@@ -64,6 +67,9 @@ inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
 template <>
 inline constexpr auto kWords<Required> = enum_names<Required>({{Required::yes, "yes"},
                                                                {Required::no, "no"}});
+template <>
+inline constexpr auto kWords<PassAuthorization> =
+    enum_names<PassAuthorization>({{PassAuthorization::yes, "yes"}, {PassAuthorization::no, "no"}});
 template <>
 inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off"},
                                                              {Outlier::failures, "failures"},

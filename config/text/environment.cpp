@@ -102,6 +102,12 @@ ThisHost this_host() {
 
 }  // namespace
 
+FileStamp stamp_of(const std::string& path) {
+  struct stat seen {};
+  if (::stat(path.c_str(), &seen) != 0 || !S_ISREG(seen.st_mode)) return {};
+  return {seen.st_dev, seen.st_ino, seen.st_size, seen.st_ctim.tv_sec, seen.st_ctim.tv_nsec};
+}
+
 Environment real_environment() {
   return {read_file, matches, variable, this_host};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <optional>
@@ -16,6 +17,20 @@ struct ThisHost {
   std::vector<std::string> names;      ///< in lower case, with and without the domain
   std::vector<std::string> addresses;  ///< of its interfaces, without zones
 };
+
+/// What changes when a file is written, replaced or made readable.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = -1;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
+/// Of a regular file as it is now; of anything else, and of no file, that of a new FileStamp. To be
+/// taken before the file is read: what changes meanwhile is seen at the next look.
+FileStamp stamp_of(const std::string& path);
 
 /// The environment that reading a configuration needs. Tests replace it.
 struct Environment {

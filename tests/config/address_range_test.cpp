@@ -46,6 +46,16 @@ TEST(AddressRange, IsWrittenAsItIsRead) {
   EXPECT_EQ(text(parse_ranges("::ffff:0.0.0.0/96").value().front()), "0.0.0.0/0");
 }
 
+TEST(AnAddress, IsWrittenAsItIsRead) {
+  for (const std::string spelt : {"203.0.113.9", "::1", "2001:db8::5", "fe80::1:2"})
+    EXPECT_EQ(text(parse_address(spelt).value()), spelt);
+  EXPECT_EQ(text(parse_address("::FFFF:1.2.3.4").value()), "1.2.3.4");
+  for (const auto& spelt :
+       {std::string(), std::string("1.2.3"), std::string("1.2.3.4:80"), std::string("[::1]"),
+        std::string("::1%lo"), std::string("1.2.3.4\0", 8), std::string(100, '1')})
+    EXPECT_FALSE(parse_address(spelt)) << spelt;
+}
+
 TEST(AddressRange, IsRefusedAtTheCharacterThatIsWrong) {
   const std::pair<const char*, std::size_t> cases[] = {
       {"", 0},           {"x", 0},          {"10.0.0.0/33", 9}, {"::/129", 3},

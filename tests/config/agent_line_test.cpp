@@ -85,7 +85,8 @@ TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
 }
 
 const std::string kKnown =
-    "; known are role, tags, weight, state, max_in_flight, resolve behind a mirror and conn, "
+    "; known are role, tags, weight, state, max_in_flight, resolve, agent_tls, agent_tls_name "
+    "behind a mirror and conn, "
     "ha_strategy, blackhole, retry_count, ping_type, ping_path, set at the end of the line";
 
 TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
@@ -123,7 +124,7 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:1:t [conn]", "c:1:8: the option 'conn' is not of the form name=value"},
       {"h:1:t [conn=]", "c:1:13: the option conn has no value"},
       {"h:1:t [conn=fast]", "c:1:13: conn is persistent or pconn, not 'fast'"},
-      {"h:1:t [blackhole=yes]", "c:1:18: 'yes' is neither 0 nor 1"},
+      {"h:1:t [blackhole=on]", "c:1:18: 'on' is neither 0 nor 1"},
       {"h:1:t [retry_count=-1]", "c:1:20: '-1' must not be negative"},
       {"h:1:t [retry_count=101]", "c:1:20: retry_count is larger than 100"},
       {"h:1:t [conn=pconn,]", "c:1:19: an option is missing here"},

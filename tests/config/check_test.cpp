@@ -251,6 +251,9 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
     const char* notice;
   } const cases[] = {
       {searchd("agent_retry_count = 20"), "c:2:21: 20 retries: more than 8 rarely help"},
+      {searchd("listen = 10.1.1.1:9399:http,proxy"),
+       "c:2:10: 10.1.1.1:9399:http,proxy believes the PROXY header of everyone who can connect to "
+       "it: set trusted_proxies"},
       {searchd("agent_retry_delay = 5000"),
        "c:2:21: agent_retry_delay is longer than one second: 5s"},
       {searchd("agent_connect_timeout = 20s"),

@@ -52,6 +52,7 @@ std::array<std::string, 3> samples(const Key<TableSettings>& key) {
   };
   if (is(bool{})) return {"1", "0", "1"};
   if (is(Outlier{})) return {"on", "off", "failures"};
+  if (is(AgentTls{})) return {"yes", "no", "unverified"};
   if (is(Resolve{})) return {"all", "srv", "all"};
   if (is(PartialResults{})) return {"deny", "allow", "deny"};
   if (is(0U)) return {"5", "6", "7"};
@@ -147,7 +148,8 @@ TEST(Levels, AgentLinesAndMirrorsInheritFromTheTable) {
     return out;
   };
   EXPECT_EQ(names(line_keys()), (Lines{"ha_strategy", "ping_type", "ping_path"}));
-  EXPECT_EQ(names(mirror_keys()), (Lines{"max_in_flight", "resolve"}));
+  EXPECT_EQ(names(mirror_keys()),
+            (Lines{"agent_tls", "agent_tls_name", "max_in_flight", "resolve"}));
 }
 
 TEST(Levels, AReadPreferenceIsTakenWholeFromOneLevel) {  // SS-081

@@ -84,6 +84,25 @@ TEST(Listen, IgnoresVipOfMysqlWithANoticeAndKeepsReadonly) {
                                 "suffix _vip is ignored"});
 }
 
+TEST(Listen, TakesAnOptionBehindTheProtocol) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"9308:http,proxy", "*:9308:http,proxy"},
+      {"127.0.0.1:9308:HTTP,Proxy", "127.0.0.1:9308:http,proxy"},
+      {"127.0.0.1:9308,proxy", "127.0.0.1:9308:http,proxy"},
+      {"[::1]:9309:admin,proxy", "[::1]:9309:admin,proxy"},
+      {"9306:mysql_readonly,proxy", "*:9306:mysql_readonly,proxy"},
+      {"/run/k.sock:http,proxy", "/run/k.sock:http,proxy"},
+  };
+  for (const auto& [line, meaning] : cases) {
+    const auto read = read_listen_line(line);
+    EXPECT_EQ(read.problems, Lines{}) << line;
+    ASSERT_TRUE(read.listen) << line;
+    EXPECT_EQ(text(*read.listen), meaning);
+    EXPECT_TRUE(read.listen->proxy);
+    EXPECT_EQ(text(*read_listen_line(meaning).listen), meaning) << "is read as it is written";
+  }
+}
+
 TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {
   const auto read = read_listen_line("9308:http_vip");
   EXPECT_TRUE(read.listen);
@@ -95,14 +114,17 @@ TEST(Listen, ReportsMistakesAtTheirCharacter) {
     const char* line;
     const char* problem;
   } const cases[] = {
-      {"9308:https",
-       "c:1:6: https is not supported: karmad has no TLS; listen with http, behind a proxy that "
-       "does TLS"},
       {"70000", "c:1:1: port 70000 is larger than 65535"},
       {"127.0.0.1:70000", "c:1:11: port 70000 is larger than 65535"},
       {"127.0.0.1:", "c:1:11: a value is missing"},
       {"", "c:1:1: a host is missing"},
       {"9308:htpt", "c:1:6: unknown protocol 'htpt'; did you mean 'http'?"},
+      {"9308:http,proxi", "c:1:11: unknown option 'proxi' of a listener; did you mean 'proxy'?"},
+      {"9308:http,accept-proxy",
+       "c:1:11: unknown option 'accept-proxy' of a listener; did you mean 'proxy'?"},
+      {"9308:mysql,proxy,", "c:1:18: unknown option '' of a listener"},
+      {"9308:http,tfo", "c:1:11: unknown option 'tfo' of a listener"},
+      {"9308:htpt,proxy", "c:1:6: unknown protocol 'htpt'; did you mean 'http'?"},
       {"a:9308:htpt", "c:1:8: unknown protocol 'htpt'; did you mean 'http'?"},
       {"/run/x:htpt", "c:1:8: unknown protocol 'htpt'; did you mean 'http'?"},
       {"1.2.3:9308", "c:1:1: '1.2.3' is neither a host name nor an IPv4 address"},

@@ -35,7 +35,7 @@ TEST(Read, ReportsBadValuesAtTheCharacterThatIsWrong) {
       {"workers =", "c:2:10: workers: a value is missing"},
       {"workers = many", "c:2:11: workers: 'many' does not begin with a whole number"},
       {"workers = 4294967296", "c:2:11: workers: '4294967296' is too large"},
-      {"karma_compound = yes", "c:2:18: karma_compound: 'yes' is neither 0 nor 1"},
+      {"karma_compound = on", "c:2:18: karma_compound: 'on' is neither 0 nor 1"},
       {"partial_results = alow",
        "c:2:19: partial_results: 'alow' is not one of allow, deny; did you mean 'allow'?"},
       {"collation_server = utf8_general_ci",

@@ -109,7 +109,38 @@ TEST(ParseCount, IsAWholeNumberAndNothingElse) {
 TEST(ParseSwitch, IsZeroOrOne) {
   EXPECT_TRUE(parse_switch("1").value());
   EXPECT_FALSE(parse_switch("0").value());
-  EXPECT_EQ(parse_switch("yes").error().why, "'yes' is neither 0 nor 1");
+  EXPECT_TRUE(parse_switch("yes").value());
+  EXPECT_FALSE(parse_switch("no").value());
+  EXPECT_EQ(parse_switch("on").error().why, "'on' is neither 0 nor 1");
+}
+
+TEST(ParseOrigins, TakesEveryOriginOrAListOfThem) {
+  EXPECT_EQ(parse_origins("*").value(), Origins{.any = true});
+  EXPECT_EQ(
+      parse_origins("https://a.example, http://localhost:3000,chrome-extension://abc").value(),
+      (Origins{.list = {"https://a.example", "http://localhost:3000", "chrome-extension://abc"}}));
+}
+
+TEST(ParseOrigins, RefusesWhatNoBrowserSends) {
+  const std::pair<const char*, std::size_t> cases[] = {
+      {"", 0},
+      {"a.example", 0},
+      {"null", 0},
+      {"://a", 0},
+      {"https://", 8},
+      {"https://a.example/", 8},
+      {"https://*.example", 8},
+      {"*, https://a.example", 0},
+      {"https://a.example https://b.example", 8},
+      {"https://A.example", 0},
+      {"https://a.example:443", 0},
+      {"http://a.example, http://b.example:80", 18},
+  };
+  for (const auto& [text, offset] : cases) {
+    const auto origins = parse_origins(text);
+    ASSERT_FALSE(origins) << text;
+    EXPECT_EQ(origins.error().offset, offset) << text << ": " << origins.error().why;
+  }
 }
 
 TEST(ParseMode, TakesThreeOctalDigits) {
@@ -138,6 +169,16 @@ TEST(SizeText, ReadsBackAsTheSameSize) {
        {0ULL, 1ULL, 1023ULL, 1024ULL, 4097ULL, 128ULL << 20, 5ULL << 40})
     EXPECT_EQ(parse_size(size_text(bytes)).value(), bytes);
   EXPECT_EQ(size_text(128U << 20), "128m");
+}
+
+TEST(ClientAuth, IsAKindAndTheFileFromTheRoot) {
+  const auto read = parse_client_auth("Basic \t/etc/karmad/users");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, (ClientAuth{ClientAuth::Kind::basic, "/etc/karmad/users"}));
+  EXPECT_EQ(text(*read), "basic /etc/karmad/users");
+  EXPECT_EQ(text(*parse_client_auth("bearer /t")), "bearer /t");
+  for (const auto* wrong : {"digest /x", "/x", "basic", "basic users"})
+    EXPECT_FALSE(parse_client_auth(wrong)) << wrong;
 }
 
 }  // namespace

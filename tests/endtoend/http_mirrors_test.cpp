@@ -67,6 +67,7 @@ TEST_P(NastyMirror, CostsNoClientItsAnswer) {  // X-18
   for (const auto& c : odd_replies()) {
     SCOPED_TRACE("a reply " + c.name);
     const auto end = end_of(c);
+    if (end == End::begun) continue;
     // Another one each time, because a mirror that does not answer is left out.
     std::optional<Master> hasty;
     if (end == End::timeout) hasty.emplace(kHasty, tables);
@@ -103,7 +104,7 @@ TEST_P(NastyMirror, AloneIsAClearErrorThatNamesItAndIsCounted) {
   for (const auto& c : odd_replies()) {
     const auto end = end_of(c);
     const auto& master = end == End::timeout ? hasty : patient;
-    if (end == End::taken || c.at_head) continue;
+    if (end == End::taken || end == End::begun || c.at_head) continue;
     SCOPED_TRACE("a reply " + c.name);
     nasty.react([c](const std::string&) { return c.reaction; });
     const auto key = fmt::format("agent_1periods_{}", c.counter);

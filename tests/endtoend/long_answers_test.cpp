@@ -266,5 +266,155 @@ TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
   EXPECT_EQ(master.count("clients_left"), 0);
 }
 
+/// An answer of three chunks, of which the mirror sends the last two when the test releases them.
+Reaction open_answer(std::string_view type, Then then = Then::stay,
+                     std::string_view end = "0\r\n\r\n") {
+  Reaction reaction{
+      fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  "8\r\ndata: 1\n\r\n",
+                  type)};
+  reaction.held_from = reaction.bytes.size();
+  reaction.bytes.append("9\r\ndata: 22\n\r\n3\r\nend\r\n").append(end);
+  reaction.then = then;
+  return reaction;
+}
+
+class OpenAnswers : public LongAnswers {
+ protected:
+  static std::string web(const std::string& agents) {
+    return fmt::format(
+        "table t {{\n type = distributed\n dialect = http\n route = /t\n agent = {}\n}}\n", agents);
+  }
+  static bool get_on(HttpClient& client, unsigned minor = 1) {
+    return client.send(fmt::format("GET /t/x HTTP/1.{}\r\nHost: h\r\n\r\n", minor));
+  }
+};
+
+TEST_F(OpenAnswers, ArePassedOnWhileTheyArriveAndKeepTheConnections) {
+  for (const auto* type : {"text/event-stream", "Text/Event-Stream; charset=utf-8", "text/plain"}) {
+    FakeMirror agent([&](const std::string&) { return open_answer(type); }, /*pings_too=*/true);
+    Master master(kSearchd, web(agent.address()));
+    HttpClient client(master.port());
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(get_on(client));
+      if (round == 0) {
+        ASSERT_TRUE(client.has(100)) << "the first event comes before the last is sent";
+        agent.send_rest();
+      }
+      const auto answer = client.receive();
+      ASSERT_TRUE(answer) << type;
+      EXPECT_EQ(answer->body, "data: 1\ndata: 22\nend");
+      if (round == 0) {
+        EXPECT_EQ(answer->fields.at("transfer-encoding"), "chunked");
+      }
+    }
+    EXPECT_EQ(agent.connections(), 1u);
+    EXPECT_EQ(master.count("replies_broken_off"), 0);
+  }
+}
+
+TEST_F(OpenAnswers, UpToTheEndOfTheConnectionReachClientsOfBothVersions) {
+  for (const unsigned minor : {0u, 1u}) {
+    FakeMirror agent(
+        [](const std::string&) {
+          Reaction reaction{"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\none\n"};
+          reaction.held_from = reaction.bytes.size();
+          reaction.bytes += "two\n";
+          reaction.then = Then::close;
+          return reaction;
+        },
+        /*pings_too=*/true);
+    Master master(kSearchd, web(agent.address()));
+    HttpClient client(master.port());
+    ASSERT_TRUE(get_on(client, minor));
+    ASSERT_TRUE(client.has(60));
+    agent.send_rest();
+    if (minor == 0) {
+      const auto answer = client.rest();
+      EXPECT_TRUE(answer.ends_with("\r\n\r\none\ntwo\n")) << answer;
+      EXPECT_FALSE(answer.contains("chunked")) << answer;
+      EXPECT_FALSE(client.was_reset());
+    } else {
+      const auto answer = client.receive();
+      ASSERT_TRUE(answer);
+      EXPECT_EQ(answer->body, "one\ntwo\n");
+    }
+  }
+}
+
+TEST_F(OpenAnswers, ThatBreakOffNeverLookWhole) {
+  for (const auto* end : {"5\r\nxy", "zz\r\n"}) {
+    FakeMirror agent(
+        [&](const std::string&) { return open_answer("text/event-stream", Then::close, end); },
+        /*pings_too=*/true);
+    Master master(kSearchd, web(agent.address()));
+    HttpClient client(master.port());
+    ASSERT_TRUE(get_on(client));
+    ASSERT_TRUE(client.has(100));
+    agent.send_rest();
+    const auto answer = client.rest();
+    EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    EXPECT_TRUE(client.was_reset());
+    EXPECT_TRUE(eventually([&] { return master.count("replies_broken_off") == 1; }));
+  }
+}
+
+TEST_F(OpenAnswers, ThatComeWithoutAPauseAreReplacedWhenTheyBreakOff) {
+  FakeMirror broken(
+      [](const std::string&) {
+        return Reaction{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhal",
+                        Then::close};
+      },
+      /*pings_too=*/true);
+  FakeMirror good(
+      [](const std::string&) {
+        return Reaction{
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"};
+      },
+      /*pings_too=*/true);
+  Master master(kSearchd + "\n ha_strategy = roundrobin",
+                web(broken.address() + "|" + good.address()));
+  for (int i = 0; i < 4; ++i) {
+    const auto answer = get(master.port(), "/t/x");
+    EXPECT_EQ(answer.body, "whole");
+    EXPECT_EQ(answer.fields.count("content-length"), 1u);
+  }
+  EXPECT_GE(broken.requests(), 1u);
+}
+
+TEST_F(OpenAnswers, EndWhenNothingComesForStreamTimeoutAndNotBefore) {
+  FakeMirror agent([](const std::string&) { return open_answer("text/event-stream"); },
+                   /*pings_too=*/true);
+  Master master(kSearchd +
+                    "\n agent_query_timeout = 100ms\n request_timeout = 200ms\n"
+                    " stream_timeout = 700ms",
+                web(agent.address()));
+  HttpClient client(master.port());
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(get_on(client));
+  client.rest();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 600ms);
+  EXPECT_EQ(master.count("replies_broken_off"), 1);
+}
+
+TEST_F(OpenAnswers, OfSearchServersAreLongOnlyBeyondTheBuffer) {
+  const auto chunked = [](std::size_t size) {
+    return Reaction{
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                    size, json_of(size))};
+  };
+  std::size_t size = 30'000;
+  mirror.react([&](const std::string&) { return chunked(size); });
+  Master master(kSearchd, table(mirror));
+  EXPECT_EQ(master.search(kLongQuery).fields.at("content-length"), "30000");
+  EXPECT_EQ(master.count("replies_passed"), 0);
+  size = 900'000;
+  const auto answer = master.search(kLongQuery);
+  EXPECT_TRUE(answer.body == json_of(size));
+  EXPECT_EQ(answer.fields.count("content-length"), 0u);
+  EXPECT_EQ(master.count("replies_passed"), 1);
+}
+
 }  // namespace
 }  // namespace karmad::test

@@ -107,7 +107,8 @@ std::string post_to(std::string_view path, std::string_view table) {
 
 constexpr auto kPatient =
     "ha_ping_interval = 0\n network_timeout = 60\n request_timeout = 60s\n"
-    "agent_query_timeout = 60s\n agent_max_connecting = 0\n agent_connect_timeout = 10s\n";
+    "agent_query_timeout = 60s\n agent_max_connecting = 0\n agent_connect_timeout = 10s\n"
+    "reply_buffer_size = 1G\n";  // no answer is passed on while it arrives
 
 void expect_refused(const Response& response) {
   EXPECT_EQ(response.status, 429) << response.body;

@@ -11,8 +11,8 @@
 namespace karmad::test {
 
 /// What becomes of a reply: it is taken, the other mirror is asked, or time runs out (a query that
-/// timed out is not put again).
-enum class End { taken, elsewhere, timeout };
+/// timed out is not put again). `begun`: its beginning is passed on before it stops (OpenAnswers).
+enum class End { taken, elsewhere, timeout, begun };
 
 /// The unit of long replies: a million bytes, and a quarter of that under sanitizers, which need
 /// much more time per byte.

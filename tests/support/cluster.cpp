@@ -100,7 +100,7 @@ std::string Master::unrest() const {
     expect(key, 0, static_cast<double>(count(key)));
   expect("connections_open", 1, static_cast<double>(count("connections_open")));  // this client
   rapidjson::Document told;
-  told.Parse(get(port_, "/agents").body.c_str());
+  told.Parse(ask(port_, "GET", "/agents", "", own_fields_).body.c_str());
   if (!told.IsObject()) return left.append("no answer\n");
   for (const auto& table : told["tables"].GetArray())
     for (const auto& shard : table["shards"].GetArray()) {
@@ -124,7 +124,7 @@ Response Master::search(std::string_view body, std::string_view fields) const {
 }
 
 std::string Master::status(const std::string& key, const std::string& statement) const {
-  const auto told = post(port_, "/sql?mode=raw", statement).body;
+  const auto told = ask(port_, "POST", "/sql?mode=raw", statement, own_fields_).body;
   const auto name = fmt::format(":\"{}\",\"Value\":\"", key);
   const auto found = told.find(name);
   if (found == std::string::npos) return {};

@@ -47,6 +47,8 @@ class Master {
 
   int port() const { return port_; }
   Process& process() { return process_; }
+  /// The requests that this class sends for itself have these fields from now on.
+  void identify(std::string_view fields) { own_fields_ = fields; }
   /// Waits until /readyz says 200.
   bool ready();
   Response search(std::string_view body, std::string_view fields = {}) const;
@@ -69,6 +71,7 @@ class Master {
   std::string config_;
   Process process_;
   int port_ = 0;
+  std::string own_fields_;
 };
 
 }  // namespace karmad::test

@@ -8,6 +8,8 @@
 
 #include <utility>
 
+#include "tests/support/process.hpp"
+
 namespace karmad::test {
 namespace {
 
@@ -47,9 +49,9 @@ constexpr int kLong64 = 8;
 
 }  // namespace
 
-void MysqlClient::connect(int port) {
+void MysqlClient::connect(int port, std::string_view before) {
   socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval longest{.tv_sec = 5, .tv_usec = 0};
+  const timeval longest{.tv_sec = kSoon.count(), .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -57,6 +59,7 @@ void MysqlClient::connect(int port) {
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   welcome_.error = -1;
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return;
+  send(before);
   greeting_ = packet();
 }
 
@@ -65,8 +68,9 @@ MysqlClient::MysqlClient(int port, std::string_view bytes) {
   send(bytes);
 }
 
-MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin) {
-  connect(port);
+MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin,
+                         std::string_view before) {
+  connect(port, before);
   if (greeting_.empty()) return;
   if (greeting_[0] != 10) {
     welcome_ = {.error = static_cast<int>(number(std::string_view(greeting_).substr(1, 2))),

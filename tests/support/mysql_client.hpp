@@ -29,9 +29,11 @@ class MysqlClient {
   static constexpr std::uint32_t kMultiStatements = 1U << 16;
   static constexpr std::uint32_t kDeprecateEof = 1U << 24;
 
-  /// Connects and says hello. `more`: further capabilities. `plugin`: of authentication.
+  /// Connects and says hello. `more`: further capabilities. `plugin`: of authentication. `before`:
+  /// what a proxy sends first.
   explicit MysqlClient(int port, std::uint32_t more = 0,
-                       std::string_view plugin = "mysql_native_password");
+                       std::string_view plugin = "mysql_native_password",
+                       std::string_view before = {});
   /// Connects and answers the greeting with these bytes; next_packet() has what comes.
   MysqlClient(int port, std::string_view bytes);
   MysqlClient(const MysqlClient&) = delete;
@@ -61,7 +63,7 @@ class MysqlClient {
   bool closed();
 
  private:
-  void connect(int port);
+  void connect(int port, std::string_view before = {});
   std::string read(std::size_t size);
   /// The payload of the next packet; empty: none came.
   std::string packet();

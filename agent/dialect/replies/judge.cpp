@@ -239,6 +239,9 @@ Judgement judge_reply(const AgentReply& reply) {
   };
   if (reply.status == 408 || reply.status == 429)
     return judgement(Outcome::agent_error, with_status());
+  // The agent works. Whatever words it has for that, the client sent the wrong credentials or none.
+  if (reply.status == 401 || reply.status == 403)
+    return judgement(Outcome::client_mistake, error.empty() ? with_status() : error);
   if (reply.status >= 400 && reply.status < 500)
     return judgement(blame_of(error, reply.request) == Blame::agent ? Outcome::agent_error
                                                                     : Outcome::client_mistake,

@@ -21,6 +21,16 @@ inline constexpr std::string_view kRequestId = "X-Request-Id";
 inline constexpr std::string_view kTraceparent = "traceparent";
 inline constexpr std::string_view kTracestate = "tracestate";
 
+// Of requests: the way that they came, from the client through all proxies (RFC 7239 has the last).
+inline constexpr std::string_view kForwardedFor = "X-Forwarded-For";
+inline constexpr std::string_view kForwardedProto = "X-Forwarded-Proto";
+inline constexpr std::string_view kForwardedHost = "X-Forwarded-Host";
+inline constexpr std::string_view kForwarded = "Forwarded";
+/// Of requests: who asks, and what proves it (RFC 9110 section 11.6.2).
+inline constexpr std::string_view kAuthorization = "Authorization";
+/// Of answers with 401: which credentials are wanted.
+inline constexpr std::string_view kAuthenticate = "WWW-Authenticate";
+
 // Of answers: how a server is. Agents tell karmad, karmad its clients.
 
 inline constexpr std::string_view kRetryAfter = "Retry-After";

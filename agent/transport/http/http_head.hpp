@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,6 +123,8 @@ class ChunkedBody {
   /// whether the body and its trailer are complete. Must not be called after an error.
   std::expected<std::size_t, HeadError> put(std::string_view bytes, std::string& out);
   bool done() const { return at_ == At::done; }
+  /// The content may be of any length from now on, because it is not kept.
+  void remove_limit() { content_left_ = std::numeric_limits<std::size_t>::max(); }
 
  private:
   enum class At : std::uint8_t {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cassert>
 #include <charconv>
 
@@ -54,6 +55,11 @@ template <class Write>
   });
 }
 
+/// In any case.
+bool begins_with_word(std::string_view text, std::string_view word) {
+  return text.size() >= word.size() && same_word(text.substr(0, word.size()), word);
+}
+
 /// Appends the fields of `from` that may travel on and whose name is `wanted`.
 template <class Wanted>
 void copy_if(const Head& from, std::string& out, Wanted wanted) {
@@ -81,11 +87,20 @@ void append_head(std::string& out, const Message& message, std::size_t size, Beg
     if (message.passed_on == nullptr) head.put("\r\n");
   });
   if (message.passed_on == nullptr) return;
+  const auto& names = message.passed_on->names;
+  boost::container::small_vector<std::string_view, 16> replaced;  // of those that may be there
+  const auto replaces = [&](std::string_view name) {
+    if (names.may_have(name)) replaced.push_back(name);
+  };
+  if (!message.content_type.empty()) replaces("Content-Type");
+  if (!message.withheld.empty()) replaces(message.withheld);
+  for (const auto& field : message.numbers) replaces(field.name);
+  for (const auto& field : message.extra) replaces(field.name);
   copy_if(*message.passed_on, out, [&](std::string_view name) {
-    const auto same = [&](std::string_view other) { return same_word(name, other); };
-    return !(!message.content_type.empty() && same("content-type")) &&
-           std::ranges::none_of(message.numbers, same, &NumberField::name) &&
-           std::ranges::none_of(message.extra, same, &Field::name);
+    if constexpr (requires { message.drops_cors; })
+      if (message.drops_cors && begins_with_word(name, "Access-Control-")) return false;
+    return std::ranges::none_of(replaced,
+                                [&](std::string_view other) { return same_word(name, other); });
   });
   out.append("\r\n");
 }

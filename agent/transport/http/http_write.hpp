@@ -31,6 +31,7 @@ struct RequestToWrite {
   std::span<const NumberField> numbers;         ///< before `extra`
   std::span<const Field> extra;
   const Head* passed_on = nullptr;  ///< head whose end-to-end fields are passed on
+  std::string_view withheld{};      ///< name of a field of `passed_on` that is not passed on
 };
 
 /// An answer to a client, up to and including the empty line.
@@ -43,6 +44,8 @@ struct ResponseToWrite {
   std::span<const NumberField> numbers;
   std::span<const Field> extra;
   const Head* passed_on = nullptr;
+  bool drops_cors = false;  ///< the fields `Access-Control-…` of `passed_on` stay behind
+  std::string_view withheld{};
 };
 
 void write_request_head(std::string& out, const RequestToWrite& request);

@@ -58,6 +58,17 @@ class alignas(64) ClientRates::Part {
     return std::nullopt;
   }
 
+  std::optional<Micros> wait(const IpAddress& address, std::uint64_t hash, TimePoint now) {
+    const auto at = in_micros(now);
+    const std::lock_guard lock(mutex_);
+    if (room_ == 0) return std::nullopt;
+    auto i = chain(hash);
+    while (i != kNobody && clients_[i].address != address) i = clients_[i].next;
+    if (i == kNobody) return std::nullopt;
+    const auto after = rule_.after(clients_[i].empty_at, 1, at);
+    return rule_.has_tokens(after, at) ? std::nullopt : std::optional(as_long_as(after - at));
+  }
+
   void add_to(ClientCounts& sum) {
     const std::lock_guard lock(mutex_);
     sum.successful += counts_.successful;
@@ -156,6 +167,13 @@ std::optional<Micros> ClientRates::take(const IpAddress& client, TimePoint now) 
   const auto hash = mixed(mixed(address.high ^ seed_) ^ address.low);
   const auto used = parts_used_.load(std::memory_order_relaxed);
   return parts_[(hash >> 32) % used].take(address, hash, now);
+}
+
+std::optional<Micros> ClientRates::wait(const IpAddress& client, TimePoint now) {
+  const auto address = who(client);
+  const auto hash = mixed(mixed(address.high ^ seed_) ^ address.low);
+  const auto used = parts_used_.load(std::memory_order_relaxed);
+  return parts_[(hash >> 32) % used].wait(address, hash, now);
 }
 
 ClientCounts ClientRates::counts() const {

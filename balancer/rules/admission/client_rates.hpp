@@ -41,6 +41,10 @@ class ClientRates {
   /// Takes a token of that client; if it has none, returns the time until it has one.
   std::optional<Micros> take(const IpAddress& client, TimePoint now);
 
+  /// The time until that client has a token, without taking one; nothing if it has one, or is not
+  /// known.
+  std::optional<Micros> wait(const IpAddress& client, TimePoint now);
+
   ClientCounts counts() const;
 
  private:

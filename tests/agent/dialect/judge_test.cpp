@@ -83,6 +83,12 @@ TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
   }
 }
 
+TEST(Judge, TakesRefusedCredentialsForTheClientsWhateverTheText) {
+  for (const int status : {401, 403})
+    for (const auto* body : {"", R"({"error":"internal error: connection refused"})"})
+      EXPECT_EQ(judged(status, body).outcome, Outcome::client_mistake) << status << body;
+}
+
 TEST(Judge, GivesTheAgentsTextAsTheReasonCutToABound) {
   EXPECT_EQ(judged(500, R"({"error":"unknown column: \"x\""})").message, "unknown column: \"x\"");
   EXPECT_EQ(judged(500, "{\"error\":\"P01: syntax error near '\xC3\"}").message,

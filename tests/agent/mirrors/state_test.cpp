@@ -30,6 +30,22 @@ TEST(SetState, ForgetsAMirrorWhosePingFailed) {  // SD-008, SS-151
   EXPECT_EQ(state[1].trips.average(), std::nullopt);
 }
 
+TEST(SetState, TakesAMirrorThatWantsCredentialsForWhatItWas) {
+  auto state = settled();
+  const auto before = roles(state);
+  for (std::size_t i = 0; i < 3; ++i) state.answered(i, {.denied = true}, 1ms, at(2s));
+  EXPECT_EQ(roles(state), before);
+}
+
+TEST(SetState, LearnsTheKindOfTheSetOnceMirrorsTellMoreThanThatTheyLive) {
+  auto state = set_of(SetKind::unknown);
+  state.answered(0, {.denied = true}, 1ms, at(1s));
+  EXPECT_EQ(state.facts(0).role, Role::router) << "it serves";
+  state.answered(0, {.role = Role::primary}, 1ms, at(2s));
+  EXPECT_EQ(state.picture().kind, SetKind::roles);
+  EXPECT_EQ(state.facts(0).role, Role::primary);
+}
+
 TEST(SetState, PingsAKnownMirrorOnceMoreAfterANetworkError) {  // SD-008
   auto state = settled();
   EXPECT_EQ(state.failed(1, PingFailure::network, "refused", at(2s)),

@@ -74,6 +74,29 @@ TEST(PingKinds, CallOtherStatusesAnError) {
   }
 }
 
+TEST(PingKinds, TakeAnAgentThatWantsCredentialsForAlive) {
+  for (const auto name : ping_kind_names()) {
+    if (name == "none") continue;
+    for (const int status : {401, 403}) {
+      const std::vector<PingAnswer> answers(2, {status, "{}"});
+      EXPECT_EQ(describe_ping(*ping_kind(name), answers, kMe, "books"), Description{.denied = true})
+          << name << ' ' << status;
+    }
+    const std::vector<PingAnswer> answers(2, {404, "{}"});
+    EXPECT_FALSE(describe_ping(*ping_kind(name), answers, kMe, "books")) << name;
+  }
+}
+
+TEST(PingKinds, UseWhatAnAgentTellsBeforeItWantsCredentials) {
+  const auto node = described_as("elasticsearch", {{200, kHealth}, {403, "{}"}});
+  ASSERT_TRUE(node) << node.error();
+  EXPECT_EQ(*node, Description{});
+  const auto core = described_as("solr", {{200, kCore}, {401, ""}});
+  ASSERT_TRUE(core) << core.error();
+  EXPECT_EQ(core->role, Role::router);
+  EXPECT_EQ(core->generation, 57U);
+}
+
 TEST(HttpPing, TakesAnySuccessForLife) {
   EXPECT_EQ(described_as("http", {{204, ""}}), Description{});
   EXPECT_EQ(complaint(described_as("http", {{301, ""}})), "answered the ping with status 301");

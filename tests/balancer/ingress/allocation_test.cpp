@@ -84,7 +84,8 @@ class AWorker {
     client_ = ends[0];
     Socket socket(worker_.loop.io.get_executor(), asio::local::stream_protocol(), ends[1]);
     socket.non_blocking(true);
-    boost::intrusive_ptr<Session>(new Session(worker_, std::move(socket), "::1", std::nullopt))
+    boost::intrusive_ptr<Session>(
+        new Session(worker_, std::move(socket), ClientAddress{.text = "::1"}))
         ->start();
     thread_ = std::jthread([this] { worker_.run(); });
   }

@@ -137,8 +137,9 @@ std::size_t expect_anew(std::span<const Key<Owner>> keys) {
   for (const auto& key : keys) {
     if (!key.alias_of.empty()) continue;
     const auto value = other_value(key);
-    if (value.empty() || key.name == "admin_on_query_port") continue;  // needs a token
-
+    if (value.empty()) continue;
+    // They need a token and certificates.
+    if (key.name == "admin_on_query_port" || key.name.starts_with("tls_")) continue;
     ++settings;
     std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
     if (key.name.starts_with("outlier_")) breaker += " outlier = on\n";

@@ -46,6 +46,15 @@ TEST(HttpWrite, ResponseHeadNamesTheConnectionOnlyWhenTheVersionDoesNotImplyIt) 
   EXPECT_EQ(out, "HTTP/1.1 599 Unknown\r\nConnection: keep-alive\r\n\r\n");
 }
 
+TEST(HttpWrite, AFieldCanBeWithheld) {
+  const auto head = parsed(
+      "GET / HTTP/1.1\r\nHost: a\r\nauthorization: x\r\nAccept: b\r\nAuthorization: y\r\n\r\n");
+  std::string out;
+  write_request_head(
+      out, {.method = "GET", .host = "c", .passed_on = &head, .withheld = "Authorization"});
+  EXPECT_EQ(out, "GET / HTTP/1.1\r\nHost: c\r\nAccept: b\r\n\r\n");
+}
+
 TEST(HttpWrite, OnlyEndToEndFieldsTravelOn) {
   const auto head = parsed(
       "POST / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nConnection: keep-alive, x-hop ,Y-Hop\r\n"

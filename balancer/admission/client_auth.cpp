@@ -1,0 +1,234 @@
+#include "balancer/admission/client_auth.hpp"
+
+#include <crypt.h>
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/transport/http/field_names.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "balancer/core/long_work.hpp"
+#include "balancer/core/refusal.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kLongestPassword = 512;  // what crypt(3) reads
+
+/// What follows the scheme in a field Authorization; empty: it has another one.
+std::string_view after_scheme(std::string_view field, std::string_view scheme) {
+  if (field.size() <= scheme.size() || field[scheme.size()] != ' ' ||
+      !wire::same_word(field.substr(0, scheme.size()), scheme))
+    return {};
+  return wire::trimmed(field.substr(scheme.size()));
+}
+
+bool same_bytes(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+/// An error in the words of the dialect that serves the path.
+Answer error_at(const Topology& topology, std::string_view path, int status,
+                std::string_view reason) {
+  Answer answer;
+  answer.status = status;
+  if (const auto* served = topology.endpoint_at(path)) {
+    answer.content_type = served->kind.content_type;
+    served->dialect->refuse(status, reason, answer.body);
+  } else if (const auto* table = topology.route(path)) {
+    answer.content_type = table->dialect.content_type;
+    table->routed->refuse(status, reason, answer.body);
+  } else {
+    return refusal(status, reason);
+  }
+  return answer;
+}
+
+/// The checks of one request.
+class AuthSteps {
+ public:
+  explicit AuthSteps(const AuthRequest& request)
+      : request_(request), settings_(request.topology.settings) {}
+
+  /// 401. `why`: for the log; empty: the client has sent nothing, which is no attempt.
+  Answer refuse(std::string_view why) {
+    if (why.empty())
+      request_.worker.counters.add(Count::auth_refused);
+    else if (const auto wait =
+                 note_refused_client(request_.worker, request_.address, request_.client, why))
+      return limit(*wait);
+    static constexpr std::array kBasic{
+        Field{kAuthenticate, R"(Basic realm="karmad", charset="UTF-8")"}};
+    static constexpr std::array kBearer{Field{kAuthenticate, R"(Bearer realm="karmad")"}};
+    const bool basic = settings_.auth->value.kind == ClientAuth::Kind::basic;
+    auto answer = error_at(request_.topology, request_.head.path, 401,
+                           why.empty() ? basic ? "this needs a user and a password (Authorization: "
+                                                 "Basic)"
+                                               : "this needs a token (Authorization: Bearer)"
+                           : basic     ? "the user or the password is wrong"
+                                       : "the token is not known");
+    answer.fields = basic ? kBasic : kBearer;
+    return answer;
+  }
+
+  Answer limit(Micros wait) {
+    request_.worker.counters.add(Count::auth_limited);
+    auto answer = error_at(request_.topology, request_.head.path, 429,
+                           "too many wrong credentials came from this address");
+    answer.retry_after = static_cast<unsigned>(
+        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count()));
+    return answer;
+  }
+
+  /// The time that the address must wait for its next attempt.
+  std::optional<Micros> wait() const {
+    if (!request_.address) return std::nullopt;
+    return request_.worker.limits.auth_failures.wait(*request_.address, Loop::now());
+  }
+
+ private:
+  const AuthRequest& request_;
+  const InstanceSettings& settings_;
+};
+
+}  // namespace
+
+std::optional<SentPassword> sent_password(std::string_view field) {
+  auto pair = bytes_of_base64(after_scheme(field, "Basic"));
+  if (!pair) return std::nullopt;
+  const auto colon = pair->find(':');
+  const bool valid = colon != pair->npos && colon > 0 && pair->size() - colon <= kLongestPassword &&
+                     std::ranges::all_of(*pair, [](char c) {
+                       return static_cast<unsigned char>(c) >= ' ' && c != 0x7f;
+                     });
+  std::optional<SentPassword> sent;
+  if (valid) sent = {pair->substr(0, colon), pair->substr(colon + 1)};
+  OPENSSL_cleanse(pair->data(), pair->size());
+  return sent;
+}
+
+std::optional<Micros> note_refused_client(Worker& worker, const std::optional<IpAddress>& address,
+                                          std::string_view client, std::string_view why) {
+  if (address)
+    if (const auto wait = worker.limits.auth_failures.take(*address, Loop::now())) return wait;
+  worker.counters.add(Count::auth_refused);
+  if (const auto left_out = worker.auth_lines.may_write(Loop::now()))
+    spdlog::warn(
+        "{} was refused: {}{}", client.empty() ? "a client" : fmt::format("client {}", client), why,
+        *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
+  return std::nullopt;
+}
+
+bool is_of_mysql(const KnownClient& client) {
+  return client.hash.starts_with('*');
+}
+
+bool proves_native(std::string_view hash, std::string_view salt, std::string_view proof) {
+  // The client sends SHA1(password) XOR SHA1(salt, SHA1(SHA1(password))).
+  using Digest = std::array<unsigned char, 20>;
+  constexpr std::size_t kSize = Digest().size();
+  const auto sha1 = [](std::string_view text, Digest& into) {
+    return EVP_Digest(text.data(), text.size(), into.data(), nullptr, EVP_sha1(), nullptr) == 1;
+  };
+  Digest mask{};
+  Digest once{};
+  Digest twice{};
+  hash.remove_prefix(std::min<std::size_t>(1, hash.size()));  // the `*`
+  if (proof.size() != kSize || hash.size() != kSize || !sha1(std::string(salt).append(hash), mask))
+    return false;
+  for (std::size_t i = 0; i < kSize; ++i)
+    once[i] = static_cast<unsigned char>(static_cast<unsigned char>(proof[i]) ^ mask[i]);
+  return sha1({reinterpret_cast<const char*>(once.data()), kSize}, twice) &&
+         CRYPTO_memcmp(twice.data(), hash.data(), kSize) == 0;
+}
+
+std::string_view sent_token(std::string_view field) {
+  return after_scheme(field, "Bearer");
+}
+
+bool matches_hash(const std::string& hash, const std::string& password) {
+  const auto data = std::make_unique<crypt_data>();
+  const char* const made = ::crypt_r(password.c_str(), hash.c_str(), data.get());
+  const bool same = made != nullptr && same_bytes(made, hash);
+  OPENSSL_cleanse(data.get(), sizeof *data);
+  return same;
+}
+
+bool is_known_token(std::span<const KnownClient> clients, std::string_view token) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(token.data(), token.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    return false;
+  const std::string_view hash(reinterpret_cast<const char*>(digest.data()), size);
+  bool known = false;
+  for (const auto& client : clients) known = same_bytes(client.hash, hash) || known;
+  return known;
+}
+
+Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
+  AuthSteps steps(request);
+  auto& worker = request.worker;
+  const auto& settings = request.topology.settings;
+  const auto field = request.head.find(kAuthorization);
+  const auto token = sent_token(field);
+  // Admin calls have their own token, also where queries are.
+  if (!token.empty() && !settings.admin_token.empty() && settings.admin_on_query_port.value &&
+      same_bytes(token, settings.admin_token))
+    co_return std::nullopt;
+  if (settings.auth->value.kind == ClientAuth::Kind::bearer) {
+    if (token.empty()) co_return steps.refuse({});
+    if (is_known_token(settings.known_clients, token)) co_return std::nullopt;
+    co_return steps.refuse("its token is not known");
+  }
+  auto sent = sent_password(field);
+  if (!sent) co_return steps.refuse({});
+  const auto& clients = settings.known_clients;
+  const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
+    return !is_of_mysql(client) && client.user == sent->user;
+  });
+  const bool is_known = known != clients.end();
+  // The password of an unknown user takes as long: the time does not tell who is known.
+  const auto any = std::ranges::find_if_not(clients, is_of_mysql);
+  if (any == clients.end()) co_return steps.refuse("all users are for MySQL only");
+  const std::string hash = is_known ? known->hash : any->hash;
+  const auto key = VerifiedPasswords::key_of(sent->user, hash, sent->password);
+  if (is_known && worker.verified.contains(key)) co_return std::nullopt;
+  if (const auto wait = steps.wait()) co_return steps.limit(*wait);
+  bool matches = false;
+  bool looked = false;
+  auto verify = [&] {
+    // While it waited for a thread, other guesses of this address may have failed.
+    looked = !steps.wait();
+    if (looked) matches = matches_hash(hash, sent->password);
+    OPENSSL_cleanse(sent->password.data(), sent->password.size());
+  };
+  auto end = ThreadPool::End::done;
+  if (auto* const helpers = worker.process.helpers) {
+    Stop stop(worker.loop);
+    stop.arm(Loop::now() + settings.request_timeout.value, StopReason::deadline);
+    constexpr std::size_t kCost = 64 << 10;  // as much as long work on so many bytes
+    end = co_await helpers->run(worker.loop, stop, work_on(kCost, request.client), verify);
+    stop.disarm();
+  } else {
+    verify();
+  }
+  if (end != ThreadPool::End::done) co_return answer_with(too_much_long_work());
+  if (!looked) co_return steps.limit(steps.wait().value_or(Micros(1s)));
+  worker.counters.add(Count::auth_verified);
+  if (!matches || !is_known)
+    co_return steps.refuse(
+        is_known ? fmt::format("the password of user {} is wrong", in_quotes(sent->user))
+                 : "its user is not known");
+  worker.verified.add(key, settings.auth_remembered.value);
+  co_return std::nullopt;
+}
+
+}  // namespace karmad
