@@ -524,6 +524,10 @@ class InstanceChecker : CheckSteps {
               fmt::format("tls_key has {} and tls_certificate {}: each certificate needs its key, "
                           "in the same order",
                           s.tls_key->value.size(), certificates->value.size()));
+    if (s.tls_client_names && !s.tls_client_ca)
+      problem(s.tls_client_names->at,
+              "tls_client_names needs tls_client_ca: without roots no client is asked for a "
+              "certificate");
     if (certificates) return;
     const auto needs = [&](std::string_view key, const auto& setting) {
       if (setting)

@@ -89,7 +89,9 @@ class Destination {
   void tls(std::shared_ptr<const TlsClient> next) {
     const auto before = tls_.exchange(next);
     const bool same = before && next ? before->rules() == next->rules() : before == next;
-    if (!same) discard_connections(generation.load(std::memory_order_relaxed) + 1);
+    if (same) return;
+    untrusted.store(false, std::memory_order_relaxed);
+    discard_connections(generation.load(std::memory_order_relaxed) + 1);
   }
 
   /// Whether it stands for mirrors that have not been found (`discovery`); unresolved() says why.

@@ -16,9 +16,9 @@ constexpr auto kNoVersion = std::numeric_limits<std::uint64_t>::max();  // not l
 
 }  // namespace
 
-Connection::Connection(Socket socket, const Endpoint& peer, Pool& pool)
+Connection::Connection(Socket socket, const Endpoint& peer, Pool& pool, std::uint64_t of)
     : Stream(pool.loop_, std::move(socket)),
-      generation(pool.agent_->generation.load(std::memory_order_relaxed)),
+      generation(of),
       peer_(peer),
       version_(kNoVersion),
       pool_(pool),

@@ -19,7 +19,8 @@ class Pool;
 /// error of the agent.
 class Connection final : public Stream {
  public:
-  Connection(Socket socket, const Endpoint& peer, Pool& pool);
+  /// `of`: the generation of the agent when it was opened.
+  Connection(Socket socket, const Endpoint& peer, Pool& pool, std::uint64_t of);
   ~Connection() override;
 
   /// Notes the size of the last reply: the next read gets room for as much.

@@ -110,6 +110,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
 
   const auto began = Loop::now();
   error_code error = asio::error::host_not_found;
+  std::string tls_failure;          // at the last address
   bool ours = !endpoints->empty();  // no address was tried in vain for another reason
   for (const auto& endpoint : *endpoints) {
     if (stop.requested()) break;
@@ -136,7 +137,10 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     error = connecting.error;
     ours = ours && is_ours(error);
     if (error || stop.requested()) continue;
+    tls_failure.clear();
     std::unique_ptr<Tls> tls;
+    // Before the rules are read: a connection by older ones belongs to an older generation.
+    const auto generation = agent_->generation.load(std::memory_order_acquire);
     if (const auto client = agent_->tls()) {
       tls = client->connect(socket.native_handle());
       const Stop::Guard guard(stop, &socket, [](void* target) {
@@ -149,20 +153,20 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     }
     if (stop.requested()) break;
     if (error) {
-      if (tls->failure().empty()) continue;
-      co_return Result(
-          std::unexpected(opening.failed({Outcome::connect_failed, "TLS: " + tls->failure()})));
+      tls_failure = tls->failure();
+      continue;
     }
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
-    ConnectionPtr connection(new Connection(std::move(socket), endpoint, *this));
+    ConnectionPtr connection(new Connection(std::move(socket), endpoint, *this, generation));
     if (tls) connection->encrypt(std::move(tls));
     connection->start_read(connection->room_);
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
   if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
   if (ours) co_return Result(std::unexpected(NoConnection{Outcome::local_error, error.message()}));
-  co_return Result(std::unexpected(opening.failed({Outcome::connect_failed, error.message()})));
+  co_return Result(std::unexpected(opening.failed(
+      {Outcome::connect_failed, tls_failure.empty() ? error.message() : "TLS: " + tls_failure})));
 }
 
 Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop) {

@@ -89,14 +89,19 @@ void Stream::start_read(char* into, std::size_t room) {
   intrusive_ptr_add_ref(this);  // until it is complete
   read_operation_.ec_ = {};
   read_operation_.bytes_transferred_ = 0;
+  if (tls_ && tls_->has_pending()) [[unlikely]]
+    if (ReadOperation::perform(&read_operation_) != asio::detail::reactor_op::not_done) {
+      loop_.reactor.post_immediate_completion(&read_operation_, /*is_continuation=*/false);
+      return;
+    }
   loop_.reactor.start_op(asio::detail::reactor::read_op, socket_.native_handle(), socket_.place(),
                          &read_operation_, /*is_continuation=*/false, /*allow_speculative=*/true);
 }
 
 /// Takes bytes that have arrived: their number, 0 at the end, or minus `errno`.
 ssize_t Stream::take(char* into, std::size_t room) {
-  if (tls_) [[unlikely]]
-    return tls_->receive(into, room);
+  if (tls_) [[unlikely]]  // the descriptor of a closed one may be another connection's
+    return open() ? tls_->receive(into, room) : -EBADF;
   return receive_now(socket_.native_handle(), into, room);
 }
 
@@ -197,6 +202,7 @@ Stream::Unasked Stream::behind() {
 Stream::Unasked Stream::look_for_unasked() {
   if (unasked_ != Unasked::nothing) return unasked_;
   if (tls_) [[unlikely]] {
+    if (!open()) return Unasked::end;
     const auto there = tls_->peek();
     if (there == -EAGAIN) return Unasked::nothing;
     return there > 0 ? Unasked::bytes : Unasked::end;
@@ -209,6 +215,8 @@ Stream::Unasked Stream::look_for_unasked() {
 
 error_code Stream::write_now(Outgoing& out) {
   if (unasked_ != Unasked::nothing) return asio::error::not_connected;
+  if (tls_ && !open()) [[unlikely]]
+    return asio::error::bad_descriptor;
   silent_ = false;
   std::size_t bodies = 0;
   while (!out.empty()) {

@@ -67,14 +67,15 @@ bool has_name(X509* certificate, const std::string& name) {
 
 void set_common_options(ssl_ctx_st* context) {
   ::SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  ::SSL_CTX_set_options(
-      context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF
+  ::SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION
 #ifdef SSL_OP_ENABLE_KTLS
-                   | SSL_OP_ENABLE_KTLS
+                                     | SSL_OP_ENABLE_KTLS
 #endif
   );
   ::SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
+  // One call would otherwise go on as long as records without data come.
+  ::SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 }
 
 std::unexpected<std::string> file_error(const std::string& file, std::string_view what) {
@@ -153,10 +154,15 @@ ssize_t Tls::outcome(int result) {
       ended_ = true;
       return 0;
     case SSL_ERROR_SYSCALL:
-      if (errno != 0) return -errno;
+      if (errno != 0) return -(broken_ = errno);
       ended_ = true;
       return 0;
     default:
+      // Whoever has cut the connection was not the peer's TLS: a message up to the end is not
+      // whole.
+      if (ERR_GET_REASON(::ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING &&
+          is_established())
+        return -(broken_ = ECONNRESET);
       if (failure_.empty()) failure_ = failure_text(ssl_.get());
       plain_http_ = ERR_GET_REASON(::ERR_peek_error()) == SSL_R_HTTP_REQUEST;
       untrusted_ = is_refused(ssl_.get());
@@ -164,27 +170,46 @@ ssize_t Tls::outcome(int result) {
   }
 }
 
-ssize_t Tls::receive(char* into, std::size_t room) {
-  if (!failure_.empty()) return -EPROTO;
-  std::size_t got = 0;
-  while (got < room && !ended_) {
-    std::size_t some = 0;
+/// What `read` returns, which is called again behind records without data. These cost the peer
+/// little and this thread much, so they have a limit: a record with data arrives in a dozen parts.
+template <class Read>
+ssize_t Tls::past_empty_records(unsigned& records, Read read) {
+  constexpr unsigned kMostEmptyRecords = 256;
+  for (;;) {
+    auto* const input = ::SSL_get_rbio(ssl_.get());
+    const auto before = ::BIO_number_read(input);
     ::ERR_clear_error();
     errno = 0;
-    const auto result = ::SSL_read_ex(ssl_.get(), into + got, room - got, &some);
+    const auto result = read();
+    if (result == 1) return 1;
+    const auto nothing = outcome(result);
+    if (nothing != -EAGAIN || ::BIO_number_read(input) == before) return nothing;
+    if (++records <= kMostEmptyRecords) continue;
+    failure_ = "the peer sends records without data";
+    return -EPROTO;
+  }
+}
+
+ssize_t Tls::receive(char* into, std::size_t room) {
+  std::size_t got = 0;
+  unsigned empty_records = 0;
+  while (got < room && !ended_) {
+    if (!failure_.empty() || broken_ != 0) return got != 0 ? static_cast<ssize_t>(got) : failed();
+    std::size_t some = 0;
+    const auto result = past_empty_records(
+        empty_records, [&] { return ::SSL_read_ex(ssl_.get(), into + got, room - got, &some); });
     if (result == 1) {
       got += some;
       continue;
     }
-    const auto nothing = outcome(result);
-    if (got == 0) return nothing;
-    break;  // an error comes again
+    if (got == 0) return result;
+    break;  // an error is kept for the next call
   }
   return static_cast<ssize_t>(got);
 }
 
 ssize_t Tls::send(std::string_view bytes) {
-  if (!failure_.empty()) return -EPROTO;
+  if (const auto error = failed(); error != 0) return error;
   std::size_t sent = 0;
   ::ERR_clear_error();
   errno = 0;
@@ -195,14 +220,17 @@ ssize_t Tls::send(std::string_view bytes) {
 }
 
 ssize_t Tls::peek() {
-  if (!failure_.empty()) return -EPROTO;
+  if (const auto error = failed(); error != 0) return error;
   if (ended_) return 0;
   char byte = 0;
   std::size_t got = 0;
-  ::ERR_clear_error();
-  errno = 0;
-  const auto result = ::SSL_peek_ex(ssl_.get(), &byte, 1, &got);
-  return result == 1 ? 1 : outcome(result);
+  unsigned empty_records = 0;
+  return past_empty_records(empty_records,
+                            [&] { return ::SSL_peek_ex(ssl_.get(), &byte, 1, &got); });
+}
+
+bool Tls::has_pending() const {
+  return ::SSL_has_pending(ssl_.get()) == 1;
 }
 
 int Tls::shake_hands() {
@@ -224,7 +252,7 @@ bool Tls::is_established() const {
 }
 
 void Tls::say_end() {
-  if (!failure_.empty() || !is_established()) return;
+  if (failed() != 0 || !is_established()) return;
   ::ERR_clear_error();
   ::SSL_shutdown(ssl_.get());
 }
@@ -276,7 +304,9 @@ std::expected<std::shared_ptr<const TlsServer::Contexts>, std::string> TlsServer
   for (const auto& pair : rules.pairs) {
     auto& context = contexts->all.emplace_back(::SSL_CTX_new(::TLS_server_method()));
     set_common_options(context.get());
-    ::SSL_CTX_set_options(context.get(), SSL_OP_CIPHER_SERVER_PREFERENCE);
+    // Many clients just close; nothing is lost with the end of a request.
+    ::SSL_CTX_set_options(context.get(),
+                          SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     // Sessions are resumed by tickets, which need no memory here.
     ::SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
     constexpr std::string_view kId = "karmad";

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -44,6 +45,8 @@ class Tls {
   ssize_t send(std::string_view bytes);
   /// 1: bytes have arrived; 0: the end; or minus `errno`. Takes none.
   ssize_t peek();
+  /// Bytes were read from the socket that receive() has not returned: no event will tell of them.
+  bool has_pending() const;
   /// The end has arrived, behind bytes that receive() has returned.
   bool has_ended() const { return ended_; }
 
@@ -71,10 +74,15 @@ class Tls {
 
  private:
   ssize_t outcome(int result);
+  template <class Read>
+  ssize_t past_empty_records(unsigned& records, Read read);
+  /// Minus `errno` if an error has ended it; else 0.
+  ssize_t failed() const { return !failure_.empty() ? -EPROTO : -broken_; }
 
   const std::shared_ptr<const void> keeps_;
   std::unique_ptr<ssl_st, SslCloser> ssl_;
   std::string failure_;
+  int broken_ = 0;  ///< `errno` with which the connection has broken off
   bool ended_ = false;
   bool untrusted_ = false;
   bool plain_http_ = false;

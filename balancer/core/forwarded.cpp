@@ -38,9 +38,19 @@ std::optional<IpAddress> node(std::string_view text) {
   return parse_address(text);
 }
 
+using Parts = std::vector<std::string_view>;
+
+/// Splits at every comma.
+Parts split_plainly(std::string_view text) {
+  Parts parts;
+  for (const auto part : std::views::split(text, ','))
+    parts.push_back(trimmed(std::string_view(part.begin(), part.end())));
+  return parts;
+}
+
 /// Splits at `separator`, but not within quotes (RFC 9110 section 5.6.4). None: a quote is open.
-std::optional<std::vector<std::string_view>> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
+std::optional<Parts> split(std::string_view text, char separator) {
+  Parts parts;
   bool quoted = false;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -75,11 +85,9 @@ std::optional<IpAddress> for_of(std::string_view element) {
 
 /// Walks from the nearest hop to the farthest one and stops at the first that is not trusted.
 template <class Read>
-std::optional<IpAddress> walk(std::string_view list, const AddressRanges& trusted, Read read) {
-  const auto elements = split(list, ',');
-  if (!elements) return std::nullopt;
+std::optional<IpAddress> walk(const Parts& elements, const AddressRanges& trusted, Read read) {
   std::optional<IpAddress> client;
-  for (const auto element : *elements | std::views::reverse) {
+  for (const auto element : elements | std::views::reverse) {
     if (element.empty()) continue;
     const auto address = read(element);
     if (!address) break;
@@ -122,8 +130,10 @@ bool is_trusted(const AddressRanges& trusted, const std::optional<IpAddress>& pe
 
 std::optional<IpAddress> forwarded_client(const Head& fields, const AddressRanges& trusted) {
   if (const auto list = joined(fields, kForwardedFor); !list.empty())
-    return walk(list, trusted, node);
-  return walk(joined(fields, kForwarded), trusted, for_of);
+    return walk(split_plainly(list), trusted, node);
+  const auto list = joined(fields, kForwarded);
+  // A quote that a client has left open hides nothing that a proxy adds behind it.
+  return walk(split(list, ',').value_or(split_plainly(list)), trusted, for_of);
 }
 
 ForwardedFields::ForwardedFields(const Head& fields, const ForwardedBy& by)

@@ -213,7 +213,7 @@ Task<bool> Session::answer_requests() {
     auto refused = is_preflight ? answer_preflight() : refuse_on_head(arrived);
     if (!refused && needs_client_auth(arrived)) {
       phase_ = Phase::answering;
-      refused = co_await refuse_client(arrived, client_);
+      refused = co_await refuse_client(arrived, client());
       if (!open()) co_return false;
       if (!whole) start_phase(Phase::reading, settings().network_timeout.value);
     }

@@ -210,10 +210,12 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
   if (answer.status == 401 && passed_on == nullptr && answer.reply &&
-      answer.reply->restore(worker_.loop.response_head))
+      answer.reply->restore(worker_.loop.response_head)) {
+    std::size_t challenges = 0;
     for (const auto& [name, value] : worker_.loop.response_head.all())
-      if (wire::same_word(name, kAuthenticate) && fields.size() < fields.capacity())
+      if (wire::same_word(name, kAuthenticate) && challenges++ < kMostChallenges)
         add(kAuthenticate, value);
+  }
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();

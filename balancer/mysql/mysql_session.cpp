@@ -394,11 +394,15 @@ Task<bool> MysqlSession::shake_hands() {
 /// Asks for the proof of a password (`auth`), and checks it. False: the connection has ended.
 Task<bool> MysqlSession::verify_password() {
   const auto denied = fmt::format("Access denied for user '{}'@'{}'", user_, client_);
-  auto& failures = worker_.limits.auth_failures;
-  if (address_ && failures.wait(*address_, Loop::now())) {
-    worker_.counters.add(Count::auth_limited);
-    co_await send_error(1129, "HY000", "too many wrong credentials came from this address",
-                        sequence_);
+  const auto has_guessed_too_much = [&] {
+    const bool is_limited =
+        address_ && worker_.limits.auth_failures.wait(*address_, Loop::now()).has_value();
+    if (is_limited) worker_.counters.add(Count::auth_limited);
+    return is_limited;
+  };
+  constexpr auto kTooMany = "too many wrong credentials came from this address";
+  if (has_guessed_too_much()) {
+    co_await send_error(1129, "HY000", kTooMany, sequence_);
     co_return false;
   }
   const auto salt = new_salt();
@@ -413,6 +417,10 @@ Task<bool> MysqlSession::verify_password() {
   const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
     return is_of_mysql(client) && client.user == user_;
   });
+  if (has_guessed_too_much()) {  // over other connections meanwhile
+    co_await send_error(1129, "HY000", kTooMany, sequence_);
+    co_return false;
+  }
   const bool is_right = known != clients.end() && proves_native(known->hash, salt, payload());
   drop_payload();
   if (is_right) co_return true;

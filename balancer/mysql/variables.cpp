@@ -191,7 +191,7 @@ std::optional<MysqlError> refused_value(std::string_view name, std::string& valu
   } else if (is_number_variable(name)) {
     const auto number = whole_number<std::uint64_t>(value);
     if (!number) return wrong_value(name, value);
-    if (name == "wait_timeout" && *number == 0) value = "1";  // as MySQL
+    if (name == "wait_timeout" && *number == 0) value.assign(1, '1');  // as MySQL
   }
   return std::nullopt;
 }

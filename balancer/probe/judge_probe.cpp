@@ -29,6 +29,8 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
               const ShardSettings& line, const DialectKind& dialect, std::string part) {
   const auto first = targets.size();
   for (const auto& mirror : line.mirrors) {
+    // The probe speaks plain HTTP, in which the secrets of TLS do not belong.
+    const bool is_plain = mirror.agent_tls.value == AgentTls::no;
     ProbeTarget target{.table = table.name,
                        .part = part,
                        .address = mirror.address,
@@ -37,7 +39,7 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
                        .path = table.path ? table.path->value : table.route.value,
                        .ping = ping_kind(line.ping_type.value),
                        .ping_path = line.ping_path ? line.ping_path->value : std::string(),
-                       .authorization = table.authorization};
+                       .authorization = is_plain ? table.authorization : std::string()};
     if (std::find(targets.begin() + static_cast<std::ptrdiff_t>(first), targets.end(), target) ==
         targets.end())
       targets.push_back(std::move(target));

@@ -371,6 +371,13 @@ TEST(Check, NamesLimitsThatHaveNoEffect) {
                    "c:9:28: warning: max_in_flight has no effect: admission = off (c:2:14)"}));
 }
 
+TEST(Check, RefusesNamesOfClientsThatNobodyIsAskedFor) {
+  const std::string names = "tls_certificate = /a.pem\ntls_client_names = app.example\n";
+  EXPECT_TRUE(
+      mentions(problems_of(searchd(names)), "c:3:20: tls_client_names needs tls_client_ca"));
+  EXPECT_FALSE(mentions(problems_of(searchd(names + "tls_client_ca = /b.pem\n")), "needs"));
+}
+
 // A mistake of a generated file is in each of its tables.
 TEST(Check, TellsOnceWhatIsTheSameInManyPlaces) {
   const auto notices_with = [](std::size_t tables) {

@@ -290,6 +290,27 @@ TEST(WebPagesOfOtherOrigins, AreNotToldAnythingUnlessOneIsAllowed) {
   EXPECT_EQ(broken.receive()->fields["access-control-allow-origin"], "*");
 }
 
+// More of them than an answer has fields.
+TEST(WebPagesOfOtherOrigins, GetAFewOfTheChallengesOfAMirror) {
+  std::string challenges;
+  for (int i = 0; i < 60; ++i)
+    challenges += fmt::format("WWW-Authenticate: Basic realm=\"{}\"\r\n", i);
+  const FakeMirror mirror(
+      [&](const std::string&) {
+        return Reaction{"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n" + challenges +
+                        "\r\n{}"};
+      },
+      /*pings_too=*/true);
+  Master master(
+      "workers = 1\n ha_ping_interval = 0\n allow_origin = *",
+      fmt::format("table t {{\n type = distributed\n agent = {}\n}}\n", mirror.address()));
+  const auto answer =
+      ask(master.port(), "POST", "/search", R"({"table":"t"})", "Origin: https://shop.example\r\n");
+  EXPECT_EQ(answer.status, 401);
+  EXPECT_TRUE(answer.fields.contains("www-authenticate"));
+  EXPECT_EQ(get(master.port(), "/healthz").status, 200);
+}
+
 /// Whether the kernel will probe all connections of this end of a port (proc_pid_net(5): a timer of
 /// kind 2), and there is one.
 bool are_probed(int port, bool own_end) {

@@ -55,6 +55,10 @@ TEST(ClientsBehindProxies, AreTheLastAddressOfNoTrustedProxy) {
       {"Forwarded: for=203.0.113.5, for=_hidden, for=10.1.1.1\r\n", "10.1.1.1"},
       {"Forwarded: for=203.0.113.5, by=10.1.1.1\r\n", ""},
       {"Forwarded: for=203.0.113.5;host=\"open\r\n", ""},
+      // A quote that the client has left open hides nothing that its proxy has added.
+      {"X-Forwarded-For: \", 203.0.113.9\r\n", "203.0.113.9"},
+      {"X-Forwarded-For: a\"b\r\nX-Forwarded-For: 203.0.113.9,10.4.4.4\r\n", "203.0.113.9"},
+      {"Forwarded: for=\"x\r\nForwarded: for=203.0.113.9, for=10.4.4.4\r\n", "203.0.113.9"},
       // A proxy that writes the one may pass on the other, which its client has made up.
       {"Forwarded: for=127.0.0.1\r\nX-Forwarded-For: 203.0.113.5\r\n", "203.0.113.5"},
   };
