@@ -428,13 +428,13 @@ Background Acceptor::HeaderReader::run(boost::intrusive_ptr<HeaderReader> self) 
 
 /// Takes what has arrived of the header, and nothing behind it.
 std::expected<std::optional<ProxyHeader>, std::string> Acceptor::HeaderReader::look_further() {
-  constexpr std::size_t kAtOnce = 256;  // most headers are shorter
+  constexpr std::size_t kPeeked = 256;  // most headers are shorter
   const auto longest = settings().max_header_size.value;
   for (;;) {
     const auto have = bytes_.size();
-    bytes_.resize(have + kAtOnce);
+    bytes_.resize(have + kPeeked);
     const auto seen =
-        ::recv(socket().native_handle(), bytes_.data() + have, kAtOnce, MSG_PEEK | MSG_DONTWAIT);
+        ::recv(socket().native_handle(), bytes_.data() + have, kPeeked, MSG_PEEK | MSG_DONTWAIT);
     const auto came = seen > 0 ? static_cast<std::size_t>(seen) : 0;
     bytes_.resize(have + came);
     auto header = read_proxy_header(bytes_, longest);
@@ -442,7 +442,7 @@ std::expected<std::optional<ProxyHeader>, std::string> Acceptor::HeaderReader::l
     const auto size = *header ? (*header)->size : bytes_.size();
     if (size > have)
       ::recv(socket().native_handle(), bytes_.data() + have, size - have, MSG_DONTWAIT);
-    if (*header || came < kAtOnce) return header;
+    if (*header || came < kPeeked) return header;
   }
 }
 
