@@ -39,10 +39,12 @@ rlim_t raise_file_limit() {
   return limit.rlim_cur;
 }
 
-/// The most client connections: a quarter of the descriptors is reserved for other uses.
-std::uint32_t most_clients(unsigned wanted, rlim_t files) {
-  const auto possible = static_cast<std::uint32_t>(
-      std::min<rlim_t>(files - files / 4, std::numeric_limits<std::int32_t>::max()));
+/// The most client connections: of the descriptors beyond those that are `needed` anyway a quarter
+/// is reserved for mirrors. Each worker may have a few in any case.
+std::uint32_t most_clients(unsigned wanted, rlim_t files, rlim_t needed, unsigned workers) {
+  const auto beyond = files - needed;
+  const auto possible = static_cast<std::uint32_t>(std::clamp<rlim_t>(
+      beyond - beyond / 4, rlim_t{4} * workers, std::numeric_limits<std::int32_t>::max()));
   return wanted == 0 ? possible : std::min<std::uint32_t>(wanted, possible);
 }
 
@@ -201,12 +203,14 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const auto workers = static_cast<unsigned>(fleet_.size());
   const auto files = raise_file_limit();
   const auto lines = settings().searchd.listen.size();
-  if (const auto needed = descriptors_needed(workers, lines); files < needed)
+  const auto needed = descriptors_needed(workers, lines);
+  if (files < needed)
     return StartFailure{
         kSystem, fmt::format("only {} descriptors may be open (ulimit -n, LimitNOFILE), and {} "
                              "workers with {} listen lines need at least {}",
                              files, workers, lines, needed)};
-  shared_.connections.most = most_clients(settings().searchd.max_connections.value, files);
+  shared_.connections.most =
+      most_clients(settings().searchd.max_connections.value, files, needed, workers);
   auto file = configuration_.file();
   problems = read_secrets(file);
   log_notices(file);

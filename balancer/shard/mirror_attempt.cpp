@@ -239,9 +239,15 @@ void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& res
 
 Judgement MirrorAttempt::check() const {
   const auto& reply = result_.reply;
-  return shard_query_.dialect.judge(
+  auto judged = shard_query_.dialect.judge(
       {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
       shard_query_.plan != nullptr);
+  const auto& credentials = place_.shard.credentials;
+  if (reply.status == 401 && judged.outcome == Outcome::client_mistake &&
+      !credentials.own.empty() &&
+      credentials.for_client(query_.request.fields.find(kAuthorization)) == credentials.own)
+    judged.outcome = Outcome::agent_error;  // the client had no part in them
+  return judged;
 }
 
 /// Checking is cheaper than parsing: most of an answer is skipped in large steps.

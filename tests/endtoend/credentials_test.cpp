@@ -102,6 +102,26 @@ TEST_P(AgentCredentials, OfTheTableReplaceThoseOfClientsUnlessTheseArePassedOn) 
   EXPECT_EQ(sent_with(both, ""), Sent{std::string(kOwnLine)});
 }
 
+TEST_P(AgentCredentials, OfTheTableThatOneMirrorRefusesCostNoClientItsAnswer) {
+  const auto mirrors = " agent = " + a.address() + "|" + b.address() + ":t\n";
+  const Master master(taking_turns("agent_retry_count = 1"),
+                      fmt::format("table t {{\n type = distributed\n pass_authorization = yes\n"
+                                  " credentials = {}\n{}{}}}\n",
+                                  file, mirrors, several_shards() ? mirrors : ""));
+  a.react(always(denied()));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(ask(master.port(), "POST", "/search", R"({"table":"t"})", "").status, 200) << i;
+  EXPECT_GT(master.count("agent_retry"), 0);
+  // Those of a client are its own mistake, and tell nothing about the mirror.
+  const auto retries = master.count("agent_retry");
+  int denied_ones = 0;
+  for (int i = 0; i < 4; ++i)
+    denied_ones +=
+        ask(master.port(), "POST", "/search", R"({"table":"t"})", kClients).status == 401;
+  EXPECT_GT(denied_ones, 0);
+  EXPECT_EQ(master.count("agent_retry"), retries);
+}
+
 TEST_P(AgentCredentials, ADeniedQueryIsTheAnswerOfItsClientInEveryDialect) {
   const RestingMaster master(taking_turns("agent_retry_count = 3"),
                              table("pass_authorization = yes"));

@@ -402,6 +402,24 @@ TEST(Takeover, IsNotDoneWithTooFewDescriptors) {
   EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
 }
 
+// As many clients as there are descriptors leave some for connections to mirrors.
+TEST(FewDescriptors, AreNotAllTakenByClients) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  for (const int descriptors : {56, 64, 130}) {
+    auto karmad = limited(descriptors, service.config("workers = 1"));
+    const auto port = serving_port(karmad);
+    ASSERT_NE(port, 0) << karmad.output();
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    for (int i = 0; i < descriptors; ++i) clients.push_back(std::make_unique<HttpClient>(port));
+    for (int i = 0; i < 3; ++i) {
+      const auto answer = clients[0]->request("POST", "/search", std::string(kTakeoverQuery));
+      ASSERT_TRUE(answer) << descriptors << karmad.output();
+      EXPECT_EQ(answer->status, 200) << descriptors << karmad.output();
+    }
+  }
+}
+
 /// A file with these mirrors, for `discovery = file …`.
 std::string mirrors_file(const TempDir& dir, const std::string& address) {
   return dir.file("mirrors.json", fmt::format(R"([{{"address":"{}"}}])", address));
