@@ -291,6 +291,7 @@ Task<error_code> Stream::write(Outgoing out) {
       if (!open()) co_return asio::error::operation_aborted;
     }
     if (tls_) {
+      // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
       Ready ready{socket_, Socket::wait_write, this};
       co_await ready;
       if (ready.error) co_return ready.error;
@@ -311,6 +312,7 @@ Task<error_code> Stream::shake_hands(Socket& socket, Tls& tls) {
   for (;;) {
     const auto done = tls.shake_hands();
     if (done != -EAGAIN) co_return done == 0 ? error_code() : error_of(done);
+    // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
     Ready ready{socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
     co_await ready;
     if (ready.error) co_return ready.error;

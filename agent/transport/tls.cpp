@@ -385,7 +385,7 @@ std::chrono::system_clock::time_point TlsServer::expires() const {
 // ---- a client
 
 std::expected<TlsClient::Context, std::string> TlsClient::read(const TlsClientRules& rules) {
-  const Context made(::SSL_CTX_new(::TLS_client_method()), SslCloser());
+  Context made(::SSL_CTX_new(::TLS_client_method()), SslCloser());
   auto* const context = made.get();
   set_common_options(context);
   if (!rules.certificate.empty())
