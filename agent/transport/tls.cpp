@@ -158,7 +158,7 @@ ssize_t Tls::outcome(int result) {
       ended_ = true;
       return 0;
     default:
-      // Whoever has cut the connection was not the peer's TLS: a message up to the end is not
+      // The end was not sent by the peer's TLS but may be an attacker's: a message up to it is not
       // whole.
       if (ERR_GET_REASON(::ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING &&
           is_established())
