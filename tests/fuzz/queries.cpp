@@ -1,8 +1,8 @@
-// Fuzz target (libFuzzer): a client's request and the answers of its mirrors, through everything
-// that a dialect does with them: parse, plan, write, judge, merge. tests/README.md says how it is
-// run.
+// Fuzz targets (libFuzzer); tests/README.md says how they are run. The environment variable
+// KARMAD_FUZZ names one of readers.cpp. Without it: a client's request and the answers of its
+// mirrors, through everything that a dialect does with them: parse, plan, write, judge, merge.
 //
-// An input is a text (seeds.txt has some):
+// An input of the latter is a text (seeds.txt has some):
 //
 //   METHOD TARGET SHARDS STATUS
 //   BODY<1e>ANSWER<1e>ANSWER…
@@ -23,6 +23,7 @@
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/rows/result_set.hpp"
+#include "fuzz/readers.hpp"
 
 namespace karmad {
 namespace {
@@ -279,6 +280,13 @@ void run(std::string_view input) {
 }  // namespace karmad
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  karmad::run({reinterpret_cast<const char*>(data), size});
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  static const char* const reader = std::getenv("KARMAD_FUZZ");
+  if (reader == nullptr) {
+    karmad::run(input);
+  } else if (!karmad::fuzz_reader(reader, karmad::Exact(input).view())) {
+    std::cerr << "BROKEN: no reader has the name " << reader << '\n';
+    std::abort();
+  }
   return 0;
 }
