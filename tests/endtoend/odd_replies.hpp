@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/process.hpp"
 
 namespace karmad::test {
 
@@ -16,11 +17,7 @@ enum class End { taken, elsewhere, timeout, begun };
 
 /// The unit of long replies: a million bytes, and a quarter of that under sanitizers, which need
 /// much more time per byte.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kMillion = 250'000;
-#else
-inline constexpr std::size_t kMillion = 1'000'000;
-#endif
+inline const std::size_t kMillion = karmad_is_sanitized() ? 250'000 : 1'000'000;
 
 /// A reply of a mirror, and what karmad makes of it.
 struct OddReply {

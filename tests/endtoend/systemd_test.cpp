@@ -95,8 +95,8 @@ class NotifySocket {
 Process started_with(const std::string& variables, const std::string& config,
                      const std::string& more = "") {
   return {"/bin/bash",
-          {"-c", fmt::format("{} exec \"{}/karmad\" --config \"{}\" {}", variables,
-                             KARMAD_BINARY_DIR, config, more)}};
+          {"-c", fmt::format("{} exec \"{}\" --config \"{}\" {}", variables, karmad_program(),
+                             config, more)}};
 }
 
 std::string service_config(const FakeMirror& mirror, const std::string& searchd) {

@@ -377,8 +377,8 @@ TEST(Takeover, LeavesAProcessWhateverMomentTheFormerOneIsKilledAt) {
 /// karmad with this limit of descriptors.
 Process limited(int descriptors, const std::string& config, const std::string& more = "") {
   return {"/bin/bash",
-          {"-c", fmt::format("ulimit -n {}; exec \"{}/karmad\" --config \"{}\" {}", descriptors,
-                             KARMAD_BINARY_DIR, config, more)}};
+          {"-c", fmt::format("ulimit -n {}; exec \"{}\" --config \"{}\" {}", descriptors,
+                             karmad_program(), config, more)}};
 }
 
 TEST(Takeover, IsNotDoneWithTooFewDescriptors) {

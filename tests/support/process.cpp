@@ -35,11 +35,21 @@ bool has_crashed(int code) {
 
 }  // namespace
 
+std::string karmad_program() {
+  const char* given = std::getenv("KARMAD_PROGRAM");
+  return given != nullptr ? given : KARMAD_BINARY_DIR "/karmad";
+}
+
+bool karmad_is_sanitized() {
+  return std::getenv("ASAN_OPTIONS") != nullptr || std::getenv("TSAN_OPTIONS") != nullptr;
+}
+
 Process::Process(const std::string& program, const std::vector<std::string>& arguments) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  const bool is_path = program.find('/') != std::string::npos;
-  const auto path = is_path ? program : std::string(KARMAD_BINARY_DIR) + "/" + program;
+  const auto path = program == "karmad"                      ? karmad_program()
+                    : program.find('/') != std::string::npos ? program
+                                                             : KARMAD_BINARY_DIR "/" + program;
   std::vector<char*> argv{const_cast<char*>(path.c_str())};
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

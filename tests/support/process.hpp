@@ -12,12 +12,14 @@ namespace karmad::test {
 
 using namespace std::chrono_literals;
 
+/// The karmad that is tested: KARMAD_PROGRAM, or else that of the build. So the same tests also try
+/// a build with a sanitizer (.ci/sanitize), without the time that they themselves would take with
+/// it.
+std::string karmad_program();
+/// Whether it has a sanitizer, by the environment, which then has options for it.
+bool karmad_is_sanitized();
 /// Whether the memory of a process is what it uses: sanitizers keep what is freed.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kTrueSize = false;
-#else
-inline constexpr bool kTrueSize = true;
-#endif
+inline const bool kTrueSize = !karmad_is_sanitized();
 
 /// How long a test waits for something that should happen soon. Sanitizers are slow.
 inline constexpr std::chrono::seconds kSoon{30};
