@@ -95,7 +95,7 @@ class NotifySocket {
 Process started_with(const std::string& variables, const std::string& config,
                      const std::string& more = "") {
   return {"/bin/bash",
-          {"-c", fmt::format("{} exec \"{}\" --config \"{}\" {}", variables, karmad_program(),
+          {"-c", fmt::format(R"({} exec "{}" --config "{}" {})", variables, karmad_program(),
                              config, more)}};
 }
 

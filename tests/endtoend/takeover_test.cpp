@@ -377,7 +377,7 @@ TEST(Takeover, LeavesAProcessWhateverMomentTheFormerOneIsKilledAt) {
 /// karmad with this limit of descriptors.
 Process limited(int descriptors, const std::string& config, const std::string& more = "") {
   return {"/bin/bash",
-          {"-c", fmt::format("ulimit -n {}; exec \"{}\" --config \"{}\" {}", descriptors,
+          {"-c", fmt::format(R"(ulimit -n {}; exec "{}" --config "{}" {})", descriptors,
                              karmad_program(), config, more)}};
 }
 
