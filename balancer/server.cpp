@@ -292,18 +292,12 @@ std::optional<StartFailure> Server::listen() {
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};
     for (auto& sockets : *opened)
-      for (auto& socket : sockets) {
-        socket.admin = listen.admin;
-        socket.mysql = listen.mysql;
-        socket.read_only = listen.read_only;
-        socket.tls = listen.tls;
-        socket.proxy = listen.proxy;
-      }
+      for (auto& socket : sockets) socket.kind = listen;
     fleet_.listen(*opened);
     auto bound = listen;
     bound.address = address;
     spdlog::info("listening on {}", text(bound));
-    bound_.push_back({address, listen.at});
+    bound_.push_back({{}, address, listen.at});
   }
   return std::nullopt;
 }

@@ -304,6 +304,7 @@ class EffectChecker {
       constexpr auto kWhy = "client_request_rate is unlimited";
       warn("client_request_burst", s_.client_request_burst, kWhy);
       warn("client_request_remembered", s_.client_request_remembered, kWhy);
+      warn("client_request_header", s_.client_request_header, kWhy);
     }
     if (!requests && !clients) {
       constexpr auto kWhy = "ingress_request_rate and client_request_rate are unlimited";
@@ -403,6 +404,11 @@ class EffectChecker {
   }
 
   void check_rest() {
+    if (s_.compress.value == Compress::off) {
+      warn("compress_min_size", s_.compress_min_size, "compress = off");
+      warn("compress_level", s_.compress_level, "compress = off");
+      warn("compress_share", s_.compress_share, "compress = off");
+    }
     if (std::ranges::none_of(s_.listen, [](const auto& each) { return each.address.is_unix(); })) {
       constexpr auto kWhy = "no listen is a unix socket";
       warn("listen_socket_mode", s_.listen_socket_mode, kWhy);
@@ -482,6 +488,7 @@ class InstanceChecker : CheckSteps {
     check_listen();
     check_admin();
     check_auth();
+    check_client_header();
     check_instance();
   }
 
@@ -555,13 +562,24 @@ class InstanceChecker : CheckSteps {
   /// Clients of MySQL send no tokens.
   void check_auth() {
     const auto& auth = searchd_.auth;
-    if (!auth || auth->value.kind != ClientAuth::Kind::bearer) return;
-    for (const auto& listen : searchd_.listen)
-      if (listen.mysql)
+    for (const auto& listen : searchd_.listen) {
+      if (listen.no_auth && !auth) notice(listen.at, "no-auth has no effect: there is no `auth`");
+      if (listen.mysql && !listen.no_auth && auth && auth->value.kind == ClientAuth::Kind::bearer)
         problem(listen.at,
                 fmt::format("clients of MySQL, which {} is for, have no tokens, and `auth` wants "
                             "one: use auth = basic, or leave the line out",
                             text(listen)));
+    }
+  }
+
+  void check_client_header() {
+    const auto& name = searchd_.client_request_header;
+    if (!name) return;
+    constexpr std::string_view kToken =  // RFC 9110 section 5.6.2
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
+    if (name->value.empty() || name->value.find_first_not_of(kToken) != std::string::npos)
+      problem(name->at, fmt::format("client_request_header = {} is no name of a header field",
+                                    in_quotes(name->value)));
   }
 
   void check_instance() {
@@ -581,6 +599,7 @@ class InstanceChecker : CheckSteps {
     check_tickets();
     check_probing();
     check_part("access_log_sample", s.access_log_sample, 0, 1);
+    check_part("compress_share", s.compress_share, 0, 1);
     check_tls();
     check_takeover_socket(s);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)

@@ -51,7 +51,7 @@ bool is_protocol_field(const Field& field) {
              kProtocols.end();
 }
 
-constexpr std::array<std::string_view, 1> kListenerOptions{"proxy"};
+constexpr std::array<std::string_view, 2> kListenerOptions{"proxy", "no-auth"};
 // What others call them.
 constexpr std::array<std::string_view, 4> kForeignProxy{"accept-proxy", "proxy_protocol",
                                                         "send-proxy", "proxy-protocol"};
@@ -67,13 +67,16 @@ std::optional<Unfit> take_options(Field& field, Listen& listen) {
   for (;;) {
     const auto end = std::min(rest.find(','), rest.size());
     const auto option = lower(rest.substr(0, end));
-    if (option != "proxy") {
+    if (option == kListenerOptions[0]) {
+      listen.proxy = true;
+    } else if (option == kListenerOptions[1]) {
+      listen.no_auth = true;
+    } else {
       const bool is_foreign = std::ranges::find(kForeignProxy, option) != kForeignProxy.end();
       return Unfit{offset,
                    fmt::format("unknown option {} of a listener{}", in_quotes(option),
                                suggestion(is_foreign ? "proxy" : option, kListenerOptions))};
     }
-    listen.proxy = true;
     if (end == rest.size()) return std::nullopt;
     rest.remove_prefix(end + 1);
     offset += end + 1;

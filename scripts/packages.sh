@@ -7,7 +7,7 @@ debian=$(sed -n 's/^VERSION_ID="\{0,1\}\([0-9]*\).*/\1/p' /etc/os-release 2>/dev
 boost=libboost1.81-dev
 if ((${debian:-12} >= 13)); then boost=libboost1.83-dev; fi
 build_packages=(g++ cmake ninja-build re2c lemon "$boost" rapidjson-dev libfmt-dev libspdlog-dev
-  libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libsqlite3-dev libjs-chart.js)
+  libcli11-dev libjemalloc-dev zlib1g-dev libzstd-dev libc-ares-dev libssl-dev libsqlite3-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)
 # promtool, and a browser for the dashboard; prometheus also starts a server

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "balancer/core/fingerprint.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "config/text/enum_names.hpp"
@@ -53,6 +54,16 @@ bool names_app(const AppNames& names, const Head& fields) {
   });
 }
 
+/// Who a request counts for: the value of `client_request_header`, in place of an address, or else
+/// the address. Two values that are taken for one only share a rate.
+std::optional<IpAddress> client_of(const InstanceSettings& settings, const Head& fields,
+                                   const std::optional<IpAddress>& address) {
+  if (!settings.client_request_header) return address;
+  const auto value = fields.find(settings.client_request_header->value);
+  if (value.empty()) return address;
+  return IpAddress{hashed(0, value) | 1, 0};  // none of IPv4
+}
+
 /// Counts a refusal and returns it; none if admission is not enforced.
 std::optional<OverRate> refuse_if_enforced(Worker& worker, const Topology& topology,
                                            OverRate over) {
@@ -68,16 +79,18 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
   auto& rates = worker.limits.rates;
   const auto& settings = topology.settings;
   const bool limits_all = settings.ingress_request_rate.value.limits();
-  const bool limits_client = settings.client_request_rate.value.limits() && client;
+  const auto counted = settings.client_request_rate.value.limits()
+                           ? client_of(settings, fields, client)
+                           : std::nullopt;
   if ((client && contains(settings.ingress_request_exempt.value, *client)) || about_karmad ||
       names_app(settings.ingress_request_exempt_apps.value, fields)) {
     if (limits_all) rates.requests.exempt();
-    if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
+    if (counted) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
   const auto now = Loop::now();
-  if (limits_client)
-    if (const auto until = rates.clients.take(*client, now))
+  if (counted)
+    if (const auto until = rates.clients.take(*counted, now))
       if (auto over = refuse_if_enforced(worker, topology, {OverRate::Limit::client, *until}))
         return over;
   if (!limits_all || rates.requests.try_acquire(1, now)) return std::nullopt;

@@ -15,6 +15,7 @@
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
+#include "balancer/core/compression.hpp"
 #include "balancer/core/forwarded.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
@@ -241,24 +242,29 @@ struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
-  std::unique_ptr<AnswerRows> rows;      ///< in place of `body`; null: it has none
-  MemoryReservation memory;              ///< of `body`, or of the rows
-  std::string_view allow;                ///< value of Allow, with status 405
-  std::optional<unsigned> retry_after;   ///< seconds
-  std::optional<Reply> reply;            ///< an agent's reply that is passed on
-  std::unique_ptr<ResponseStream> rest;  ///< the unread rest of `reply`; null: it is complete
-  bool pass_fields = false;              ///< passes on the end-to-end fields of `reply`
-  bool overloaded = false;               ///< both labels in X-Error-Labels
-  std::span<const Field> fields;         ///< further ones, at most kMaxAnswerFields; static
-  std::unique_ptr<BodySource> source;    ///< sends more after `body`; the length is unknown
-  std::string generations;               ///< value of X-Generation; empty: none
-  std::string trace;                     ///< value of X-Karmad-Trace; empty: none
-  std::string explanation;               ///< value of X-Karmad-Explain; empty: none
+  std::unique_ptr<AnswerRows> rows;        ///< in place of `body`; null: it has none
+  MemoryReservation memory;                ///< of `body`, or of the rows
+  std::string_view allow;                  ///< value of Allow, with status 405
+  std::optional<unsigned> retry_after;     ///< seconds
+  std::optional<Reply> reply;              ///< an agent's reply that is passed on
+  std::unique_ptr<ResponseStream> rest;    ///< the unread rest of `reply`; null: it is complete
+  bool pass_fields = false;                ///< passes on the end-to-end fields of `reply`
+  bool overloaded = false;                 ///< both labels in X-Error-Labels
+  std::span<const Field> fields;           ///< further ones, at most kMaxAnswerFields; static
+  std::unique_ptr<BodySource> source;      ///< sends more after `body`; the length is unknown
+  std::string generations;                 ///< value of X-Generation; empty: none
+  std::string trace;                       ///< value of X-Karmad-Trace; empty: none
+  std::string explanation;                 ///< value of X-Karmad-Explain; empty: none
+  Coding coding = Coding::identity;        ///< else `body` has what the client gets
+  std::unique_ptr<Compressor> compressor;  ///< for the `rest`; null: it passes unchanged
+  bool varies = false;                     ///< with the request's Accept-Encoding
 
   /// The body, or its beginning if there is a `rest`.
-  std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
+  std::string_view content() const {
+    return reply && coding == Coding::identity ? reply->body() : std::string_view(body);
+  }
   /// The length of the rest is unknown until it has ended.
-  bool has_open_end() const { return rest && rest->unread() == kOpenEnd; }
+  bool has_open_end() const { return rest && (compressor || rest->unread() == kOpenEnd); }
   std::uint64_t length() const {
     auto length = content().size() + (rest && !has_open_end() ? rest->unread() : 0);
     if (rows == nullptr) return length;

@@ -389,7 +389,8 @@ Task<Answer> answer_events(Query& query) {
 
 Task<Answer> answer_dashboard(Query& query) {
   const auto page = dashboard_page();
-  const bool packed = accepts_gzip(query.request.fields.find("Accept-Encoding"));
+  const bool packed =
+      wanted_coding(query.request.fields.find(kAcceptEncoding), Compress::gzip) == Coding::gzip;
   Answer answer;
   answer.content_type = "text/html; charset=UTF-8";
   answer.body = packed ? page.packed : page.plain;

@@ -164,16 +164,4 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
   co_return std::nullopt;
 }
 
-bool accepts_gzip(std::string_view accept_encoding) {
-  bool accepted = false;
-  wire::for_each_element(accept_encoding, [&](std::string_view element) {
-    const auto coding = wire::trimmed(element.substr(0, element.find(';')));
-    if (!wire::same_word(coding, "gzip") && !wire::same_word(coding, "x-gzip")) return;
-    const auto equals = element.find('=');
-    accepted =
-        equals == element.npos || element.find_first_not_of("0. \t", equals + 1) != element.npos;
-  });
-  return accepted;
-}
-
 }  // namespace karmad

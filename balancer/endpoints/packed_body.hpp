@@ -46,8 +46,6 @@ class Gunzip {
   bool done_ = false;
 };
 
-inline constexpr std::string_view kContentEncoding = "Content-Encoding";
-
 /// Whether the request has a Content-Encoding and its body is not unpacked yet. Costs one
 /// comparison of bits for a request without that field.
 bool is_packed(const Query& query);
@@ -57,8 +55,5 @@ bool is_packed(const Query& query);
 /// one. An answer if this fails: 415 for another encoding, 400 or 413 for an invalid or too large
 /// body.
 Task<std::optional<Answer>> unpack_body(Query& query);
-
-/// Whether the client takes an answer as gzip (RFC 9110 section 12.5.3).
-bool accepts_gzip(std::string_view accept_encoding);
 
 }  // namespace karmad

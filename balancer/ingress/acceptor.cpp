@@ -21,7 +21,7 @@
 namespace karmad {
 namespace {
 
-constexpr unsigned kAtOnce = 64;  // connections per turn of the loop
+constexpr unsigned kAcceptedAtOnce = 64;  // connections per turn of the loop
 
 std::string failure(const char* what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
@@ -227,11 +227,7 @@ struct Acceptor::RefusalBytes {
 Acceptor::Acceptor(Worker& worker, const Listening& listening)
     : worker_(worker),
       protocol_(listening.protocol),
-      admin_(listening.admin),
-      mysql_(listening.mysql),
-      read_only_(listening.read_only),
-      tls_(listening.tls),
-      proxy_(listening.proxy),
+      kind_(listening.kind),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
       pause_(worker.loop) {}
 
@@ -251,7 +247,7 @@ void Acceptor::refuse_new() {
 }
 
 void Acceptor::stop() {
-  while (accept_pending().value_or(0) == kAtOnce) continue;
+  while (accept_pending().value_or(0) == kAcceptedAtOnce) continue;
   close();
 }
 
@@ -276,11 +272,11 @@ Task<void> Acceptor::run() {
   }
 }
 
-/// Accepts up to kAtOnce connections, so that other work gets its turn. Returns their number, or
-/// the error that stopped it.
+/// Accepts up to kAcceptedAtOnce connections, so that other work gets its turn. Returns their
+/// number, or the error that stopped it.
 std::expected<unsigned, error_code> Acceptor::accept_pending() {
   unsigned accepted = 0;
-  while (accepted < kAtOnce && acceptor_.is_open()) {
+  while (accepted < kAcceptedAtOnce && acceptor_.is_open()) {
     Endpoint peer;
     auto size = static_cast<socklen_t>(peer.capacity());
     const int fd =
@@ -316,12 +312,12 @@ void Acceptor::on_admin_connection(NewConnection connection) {
 
 /// Sends the reason in the protocol of the listener, without waiting.
 void Acceptor::refuse(NewConnection& connection, const RefusalBytes& bytes) const {
-  refuse_connection(connection.socket, mysql_ ? bytes.mysql : bytes.http);
+  refuse_connection(connection.socket, kind_.mysql ? bytes.mysql : bytes.http);
 }
 
 void Acceptor::on_connection(NewConnection connection) {
   worker_.counters.add(Count::connections);
-  if (admin_) return on_admin_connection(std::move(connection));
+  if (kind_.admin) return on_admin_connection(std::move(connection));
   const auto& clients = worker_.connections;
   // Connections that wait because of the rate count as open.
   if (clients.open.load(std::memory_order_relaxed) + worker_.limits.rates.connections.asleep() >=
@@ -388,7 +384,7 @@ class Acceptor::HeaderReader final : public ClientConnection {
   HeaderReader(Acceptor& of, Socket socket, ClientAddress peer)
       : ClientConnection(
             of.worker_, std::move(socket), std::move(peer),
-            of.admin_ ? of.worker_.connections.admin_open : of.worker_.connections.open),
+            of.kind_.admin ? of.worker_.connections.admin_open : of.worker_.connections.open),
         acceptor_(of) {}
 
   void start() { run(this); }
@@ -488,7 +484,7 @@ Task<std::optional<ProxyHeader>> Acceptor::HeaderReader::read_header() {
 void Acceptor::start_session(NewConnection connection) {
   auto& [socket, peer, address] = connection;
   ClientAddress client{.text = peer_name(peer), .number = address};
-  if (!proxy_) {
+  if (!kind_.proxy) {
     start_session(std::move(socket), std::move(client));
     return;
   }
@@ -498,15 +494,15 @@ void Acceptor::start_session(NewConnection connection) {
 
 boost::intrusive_ptr<ClientConnection> Acceptor::start_session(Socket socket,
                                                                ClientAddress client) {
-  if (mysql_) {
+  if (kind_.mysql) {
     boost::intrusive_ptr<MysqlSession> mysql(
-        new MysqlSession(worker_, std::move(socket), std::move(client), read_only_));
+        new MysqlSession(worker_, std::move(socket), std::move(client), kind_));
     mysql->start();
     return mysql;
   }
   boost::intrusive_ptr<Session> session(
-      new Session(worker_, std::move(socket), std::move(client), admin_));
-  if (tls_) {
+      new Session(worker_, std::move(socket), std::move(client), kind_));
+  if (kind_.tls) {
     const auto& certificates = worker_.topology_now()->client_tls;
     if (!certificates) return session;  // taken away at a reload: it cannot be served
     session->encrypt(certificates->accept(session->socket().native_handle()));

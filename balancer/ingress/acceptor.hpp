@@ -18,11 +18,7 @@ namespace karmad {
 struct Listening {
   int descriptor = -1;
   Protocol protocol{0, 0};
-  bool admin = false;      ///< for the operator
-  bool mysql = false;      ///< speaks the MySQL protocol
-  bool read_only = false;  ///< with `mysql`: refuses statements that change data
-  bool tls = false;        ///< HTTP in TLS
-  bool proxy = false;      ///< connections begin with a header of the PROXY protocol
+  ListenerKind kind;
 };
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
@@ -72,11 +68,7 @@ class Acceptor {
 
   Worker& worker_;
   const Protocol protocol_;
-  const bool admin_;
-  const bool mysql_;
-  const bool read_only_;
-  const bool tls_;
-  const bool proxy_;
+  const ListenerKind kind_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
   std::list<Stop*> waiting_;  ///< of the connections that wait

@@ -12,6 +12,7 @@
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
+#include "balancer/ingress/compress_answer.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
@@ -42,10 +43,11 @@ struct HeadLease {
 
 }  // namespace
 
-Session::Session(Worker& worker, Socket socket, ClientAddress client, bool admin)
+Session::Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener)
     : ClientConnection(worker, std::move(socket), std::move(client),
-                       admin ? worker.connections.admin_open : worker.connections.open),
-      admin_(admin) {}
+                       listener.admin ? worker.connections.admin_open : worker.connections.open),
+      admin_(listener.admin),
+      no_auth_(listener.admin || listener.no_auth) {}
 
 void Session::start() {
   run(this);
@@ -188,7 +190,9 @@ void Session::drop_request(std::string& in, std::size_t size) {
   if (!in.empty()) memory_->body.charge(memory_, in.capacity());
 }
 
-/// Answers all requests that have arrived. False: the connection has ended.
+/// Answers all requests that have arrived. False: the connection has ended. One coroutine, because
+/// another would cost every request a frame.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Task<bool> Session::answer_requests() {
   const HeadLease lease(worker_);
   auto& head = *lease.head;
@@ -211,7 +215,7 @@ Task<bool> Session::answer_requests() {
     const ArrivedHead arrived{worker_, *settings_, head, number(), memory, whole, admin_};
     const bool is_preflight = told_ != nullptr && told_->cors.is_preflight;
     auto refused = is_preflight ? answer_preflight() : refuse_on_head(arrived);
-    if (!refused && needs_client_auth(arrived)) {
+    if (!refused && !no_auth_ && settings().auth) {
       phase_ = Phase::answering;
       refused = co_await refuse_client(arrived, client());
       if (!open()) co_return false;
@@ -242,6 +246,8 @@ Task<bool> Session::answer_requests() {
       start_query(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
+      if (settings_->settings.compress.value != Compress::off)
+        co_await compress_answer(query, answer, memory_);
       finish_query(query, answer);
       RestLog log(query, answer);
       if (query.client.left || !open()) co_return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <boost/container/static_vector.hpp>
 #include <memory>
 #include <string>
@@ -18,8 +19,7 @@ namespace karmad {
 /// memory only for itself and a small coroutine frame.
 class Session final : public ClientConnection {
  public:
-  /// `admin`: accepted by a listener for the operator.
-  Session(Worker& worker, Socket socket, ClientAddress client, bool admin = false);
+  Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener = {});
 
   void start();
   void abandon() override;
@@ -28,7 +28,7 @@ class Session final : public ClientConnection {
   enum class ReceivedPart : std::uint8_t { part_of_head, head, whole };
   static constexpr std::size_t kMostChallenges = 8;
   /// Of ours, besides those of an Answer.
-  static constexpr std::size_t kMostFields = 14 + kMostChallenges;
+  static constexpr std::size_t kMostFields = 17 + kMostChallenges;
   using AnswerFields = boost::container::static_vector<Field, kMostFields + kMaxAnswerFields>;
 
   /// What the fields of a request tell of its client.
@@ -78,7 +78,18 @@ class Session final : public ClientConnection {
   std::string_view client() const;
   const std::optional<IpAddress>& number() const;
   std::optional<EarlyRefusal> answer_preflight();
-  void add_cors(AnswerFields& fields, const Head* passed_on, std::string& vary) const;
+  /// What values of fields refer to.
+  struct FieldTexts {
+    std::array<char, 12> seconds;
+    std::string vary;
+    std::string weak_tag;
+  };
+  static void add_own(AnswerFields& fields, const Answer& answer, std::string_view id,
+                      FieldTexts& texts);
+  void add_challenges(AnswerFields& fields, const Answer& answer);
+  static void add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
+                                 FieldTexts& texts);
+  void add_cors(AnswerFields& fields, std::string& vary) const;
   void prepare_answer(bool has_next);
   void start_query(Query& query);
   void finish_query(Query& query, Answer& answer);
@@ -86,6 +97,7 @@ class Session final : public ClientConnection {
   void drop_request(std::string& in, std::size_t size);
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_now(Outgoing out);
+  void note_broken_off(const Query& query, const ResponseStream& rest, RestLog& log) const;
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
   Task<bool> send_source(Query& query, BodySource& source);
   Task<bool> send_answer(const Answer& answer, const RequestHead* head, RequestId id);
@@ -107,7 +119,8 @@ class Session final : public ClientConnection {
   /// Closes the connection; resets it within an answer, because the client has only a part of it.
   void end();
 
-  const bool admin_;
+  const bool admin_;  ///< accepted by a listener for the operator
+  const bool no_auth_;
   const TimePoint began_ = Loop::now();
   std::unique_ptr<Watch> watch_;        ///< while a query runs and a further request waits
   std::unique_ptr<ToldByFields> told_;  ///< of this request; null: the settings need nothing

@@ -8,6 +8,7 @@
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/http_write.hpp"
+#include "balancer/ingress/compress_answer.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/trace/trace_json.hpp"
 
@@ -19,6 +20,7 @@ constexpr Micros kSlowReader = 1s;        // for one piece of a body without kno
 constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refused body
 
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
+constexpr std::string_view kEntityTag = "ETag";
 
 /// RFC 9112 section 7.1. An empty one would be the last.
 void make_chunk(std::string& body) {
@@ -45,6 +47,15 @@ Task<bool> Session::send_now(Outgoing out) {
   co_return sent;
 }
 
+/// The agent has not sent the rest of its answer.
+void Session::note_broken_off(const Query& query, const ResponseStream& rest, RestLog& log) const {
+  worker_.counters.add(Count::replies_broken_off);
+  if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
+  log.broke_off(rest.why());
+  spdlog::debug("query {}: its answer broke off while it was passed on: agent {}: {}",
+                query.record.id, rest.agent(), rest.why());
+}
+
 /// Passes the rest of a reply on as it arrives. It reads the next piece from the agent only when
 /// the client has the last one. False: the answer is incomplete, and the connection is reset.
 Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
@@ -53,7 +64,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // the client has these bytes
   answer.reply->bytes.clear();
   answer.reply->memory.release();
-  memory_->piece.charge(memory_, kPassedPiece);
+  memory_->piece.charge(memory_, kPassedPiece + (answer.compressor ? Compressor::kMemory : 0));
   if (client_closed_) co_return false;
   query_ = &query;  // a client that leaves ends it
   if (!reading()) watch_for_disconnect();
@@ -69,16 +80,13 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
     phase_ = Phase::answering;
     const bool received = co_await rest.next(*piece, stop);
     if (!received) {
-      if (query.client.left) co_return false;
-      worker_.counters.add(Count::replies_broken_off);
-      if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
-      log.broke_off(rest.why());
-      spdlog::debug("query {}: its answer broke off while it was passed on: agent {}: {}",
-                    query.record.id, rest.agent(), rest.why());
+      if (!query.client.left) note_broken_off(query, rest, log);
       co_return false;
     }
+    if (answer.compressor) co_await compress_piece(worker_, answer, *piece);
     const auto size = piece->size();
     if (in_chunks) make_chunk(*piece);
+    if (size == 0) continue;
     const bool sent = co_await send_now({{}, *piece});
     if (!sent) {
       if (!memory_->denied()) on_client_left();
@@ -87,6 +95,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
     worker_.counters.add(Count::bytes_out, piece->size());
     log.sent(size);
   }
+  if (answer.compressor) worker_.compressor = std::move(answer.compressor);
   if (!in_chunks) co_return true;
   const bool ended = co_await send_now({kLastChunk, {}});
   co_return ended;
@@ -154,23 +163,17 @@ bool Session::keeps_connection(const RequestHead* head) const {
   return head != nullptr && head->keep_alive && !ending_ && !worker_.retiring();
 }
 
-/// Adds what a browser needs to let its page read the answer. `vary`: gets the value of the field.
-/// The agent's own fields of this kind stay behind: `allow_origin` decides.
-void Session::add_cors(AnswerFields& fields, const Head* passed_on, std::string& vary) const {
+/// Adds what a browser needs to let its page read the answer. `vary`: gets what else it varies
+/// with. The agent's own fields of this kind stay behind: `allow_origin` decides.
+void Session::add_cors(AnswerFields& fields, std::string& vary) const {
   const auto& origins = settings().allow_origin.value;
   const auto* const cors = told_ != nullptr ? &told_->cors : nullptr;
   const bool preflight = cors != nullptr && cors->is_preflight;
   const auto origin = origins.any       ? std::string_view("*")
                       : cors == nullptr ? std::string_view()
                                         : std::string_view(cors->origin);
-  if (!origins.any || preflight) {
-    if (passed_on != nullptr)
-      for (const auto& field : passed_on->all())
-        if (wire::same_word(field.name, "Vary")) vary.append(field.value).append(", ");
-    if (!origins.any) vary.append("Origin");
-    if (preflight) vary.append(origins.any ? "" : ", ").append("Access-Control-Request-Headers");
-    fields.push_back({"Vary", vary});
-  }
+  if (!origins.any) vary.append(", Origin");
+  if (preflight) vary.append(", Access-Control-Request-Headers");
   if (origin.empty()) return;
   fields.push_back({"Access-Control-Allow-Origin", origin});
   if (!preflight) {
@@ -183,6 +186,56 @@ void Session::add_cors(AnswerFields& fields, const Head* passed_on, std::string&
   fields.push_back({"Access-Control-Max-Age", kPreflightAge});
 }
 
+/// Adds what karmad itself says of the answer.
+void Session::add_own(AnswerFields& fields, const Answer& answer, std::string_view id,
+                      FieldTexts& texts) {
+  const auto add = [&](std::string_view name, std::string_view value) {
+    fields.push_back(Field{name, value});
+  };
+  if (!id.empty()) add(kRequestId, id);
+  if (answer.overloaded) add(kErrorLabels, "SystemOverloadedError, RetryableError");
+  if (!answer.allow.empty()) add("Allow", answer.allow);
+  if (answer.retry_after) {
+    const auto* end = fmt::format_to(texts.seconds.data(), "{}", *answer.retry_after);
+    add(kRetryAfter, {texts.seconds.data(), end});
+  }
+  if (!answer.generations.empty()) add(kGeneration, answer.generations);
+  if (!answer.trace.empty()) add(kTraceField, answer.trace);
+  if (!answer.explanation.empty()) add(kExplainField, answer.explanation);
+  for (const auto& [name, value] : answer.fields) add(name, value);
+}
+
+/// Adds what an agent whose other fields stay behind wants to be told.
+void Session::add_challenges(AnswerFields& fields, const Answer& answer) {
+  auto& head = worker_.loop.response_head;
+  if (!answer.reply || !answer.reply->restore(head)) return;
+  std::size_t challenges = 0;
+  for (const auto& [name, value] : head.all())
+    if (wire::same_word(name, kAuthenticate) && challenges++ < kMostChallenges)
+      fields.push_back({kAuthenticate, value});
+}
+
+/// Adds how the body is coded and what it varies with. Other bytes are another representation: a
+/// strong tag becomes a weak one (RFC 9110 section 8.8.1).
+void Session::add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
+                                 FieldTexts& texts) {
+  if (answer.varies) texts.vary.append(", ").append(kAcceptEncoding);
+  if (!texts.vary.empty()) {
+    std::string of_agent;
+    if (passed_on != nullptr)
+      for (const auto& field : passed_on->all())
+        if (wire::same_word(field.name, "Vary")) of_agent.append(", ").append(field.value);
+    texts.vary.insert(0, of_agent);
+    fields.push_back({"Vary", std::string_view(texts.vary).substr(2)});
+  }
+  if (answer.coding == Coding::identity) return;
+  fields.push_back({kContentEncoding, text(answer.coding)});
+  const auto tag = passed_on != nullptr ? passed_on->find(kEntityTag) : std::string_view();
+  if (!tag.starts_with('"')) return;
+  texts.weak_tag = fmt::format("W/{}", tag);
+  fields.push_back({kEntityTag, texts.weak_tag});
+}
+
 /// The bytes to send. The head is in a buffer of the worker, valid until the next co_await. `head`
 /// is null for a request that could not be parsed.
 Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, std::string_view id) {
@@ -190,46 +243,27 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   out.clear();
   const auto content = answer.content();
   AnswerFields fields;
-  std::string vary;
-  const auto add = [&](std::string_view name, std::string_view value) {
-    fields.push_back(Field{name, value});
-  };
-  std::array<char, 12> seconds;
-  if (!id.empty()) add(kRequestId, id);
-  if (answer.overloaded) add(kErrorLabels, "SystemOverloadedError, RetryableError");
-  if (!answer.allow.empty()) add("Allow", answer.allow);
-  if (answer.retry_after) {
-    const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    add(kRetryAfter, {seconds.data(), end});
-  }
-  if (!answer.generations.empty()) add(kGeneration, answer.generations);
-  if (!answer.trace.empty()) add(kTraceField, answer.trace);
-  if (!answer.explanation.empty()) add(kExplainField, answer.explanation);
-  for (const auto& [name, value] : answer.fields) add(name, value);
+  FieldTexts texts;
+  add_own(fields, answer, id, texts);
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
-  if (answer.status == 401 && passed_on == nullptr && answer.reply &&
-      answer.reply->restore(worker_.loop.response_head)) {
-    std::size_t challenges = 0;
-    for (const auto& [name, value] : worker_.loop.response_head.all())
-      if (wire::same_word(name, kAuthenticate) && challenges++ < kMostChallenges)
-        add(kAuthenticate, value);
-  }
+  if (answer.status == 401 && passed_on == nullptr) add_challenges(fields, answer);
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
   if (bare || answer.source || answer.has_open_end()) length.reset();
   const bool in_chunks =
       answer.has_open_end() && !bare && head != nullptr && head->minor_version > 0;
-  if (in_chunks) add("Transfer-Encoding", "chunked");
+  if (in_chunks) fields.push_back({"Transfer-Encoding", "chunked"});
   // Without a body the agent's Content-Length is passed on unchanged (RFC 9110 section 8.6).
   if (passed_on != nullptr && (answer.status == 304 || to_head)) {
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
   }
   const bool with_cors = !admin_ && !settings().allow_origin.value.empty();
-  if (with_cors) add_cors(fields, passed_on, vary);
+  if (with_cors) add_cors(fields, texts.vary);
+  add_representation(fields, answer, passed_on, texts);
   write_response_head(
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,

@@ -5,6 +5,7 @@
 #include <rapidjson/rapidjson.h>
 #include <spdlog/version.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <CLI/Version.hpp>
 #include <boost/version.hpp>
@@ -50,13 +51,14 @@ constexpr auto kCompiler = "g++ " __VERSION__;
 std::string version_text(std::string_view commit) {
   return fmt::format(
       "karmad {}\ncommit: {}\ncompiler: {}, C++23\nbuild: {}\nallocator: {}\n"
-      "libraries: Boost {}.{}.{}, CLI11 {}, fmt {}.{}.{}, RapidJSON {}, spdlog {}.{}.{}, zlib {}\n"
+      "libraries: Boost {}.{}.{}, CLI11 {}, fmt {}.{}.{}, RapidJSON {}, spdlog {}.{}.{}, zlib {}, "
+      "zstd {}\n"
       "TLS: {}",
       KARMAD_VERSION, commit.empty() ? "unknown" : commit, kCompiler, build_options(),
       allocator_in_use(), BOOST_VERSION / 100'000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100,
       CLI11_VERSION, FMT_VERSION / 10'000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
       RAPIDJSON_VERSION_STRING, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH,
-      ::zlibVersion(), ::OpenSSL_version(OPENSSL_VERSION));
+      ::zlibVersion(), ::ZSTD_versionString(), ::OpenSSL_version(OPENSSL_VERSION));
 }
 
 }  // namespace karmad

@@ -35,9 +35,11 @@ std::string mysql_refusal_bytes(std::string_view reason) {
   return out;
 }
 
-MysqlSession::MysqlSession(Worker& worker, Socket socket, ClientAddress client, bool read_only)
+MysqlSession::MysqlSession(Worker& worker, Socket socket, ClientAddress client,
+                           const ListenerKind& listener)
     : ClientConnection(worker, std::move(socket), std::move(client), worker.connections.open),
-      read_only_(read_only),
+      read_only_(listener.read_only),
+      no_auth_(listener.no_auth),
       id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {}
 
 void MysqlSession::start() {
@@ -349,7 +351,7 @@ Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
 
 std::string MysqlSession::new_salt() {
   std::string salt(kMysqlSalt, ' ');
-  if (settings().auth) {  // one that can be foreseen lets a proof be used twice
+  if (needs_auth()) {  // one that can be foreseen lets a proof be used twice
     std::array<unsigned char, kMysqlSalt> bytes{};
     if (RAND_bytes(bytes.data(), kMysqlSalt) != 1) throw std::runtime_error("no random bytes");
     std::ranges::transform(bytes, salt.begin(), [](unsigned char byte) {
@@ -439,7 +441,7 @@ Task<bool> MysqlSession::authenticate(MysqlLogin login) {
   user_ = login.user.substr(0, MysqlSessionState::kLongestName);
   state_.database = login.database.substr(0, MysqlSessionState::kLongestName);
   Buffer out(worker_.loop.buffers);
-  if (settings().auth) {
+  if (needs_auth()) {
     const bool verified = co_await verify_password();
     if (!verified) co_return false;
     MysqlWriter packets(*out, sequence_);

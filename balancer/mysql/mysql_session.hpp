@@ -30,8 +30,7 @@ std::string mysql_refusal_bytes(std::string_view reason);
 /// statements and a small coroutine frame. Docs: docs/mysql.md.
 class MysqlSession final : public ClientConnection {
  public:
-  /// `read_only`: refuses statements that change data.
-  MysqlSession(Worker& worker, Socket socket, ClientAddress client, bool read_only);
+  MysqlSession(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener);
 
   void start();
   void abandon() override;
@@ -103,6 +102,7 @@ class MysqlSession final : public ClientConnection {
   // The handshake.
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
+  bool needs_auth() const { return settings().auth && !no_auth_; }
   Task<bool> authenticate(MysqlLogin login);
   Task<bool> verify_password();
   std::string new_salt();
@@ -148,6 +148,7 @@ class MysqlSession final : public ClientConnection {
   std::string host_and_port();
 
   const bool read_only_;
+  const bool no_auth_;
   const std::uint32_t id_;
   std::uint32_t capabilities_ = 0;
   std::string user_;

@@ -32,13 +32,9 @@ struct EarlyRefusal {
 /// refusal. Counts each refusal by its cause, and as a request if it ends the connection.
 std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 
-/// Whether credentials of the client are checked before the request is served; then the next.
-inline bool needs_client_auth(const ArrivedHead& request) {
-  return request.topology.settings.auth && !request.on_admin_port;
-}
-/// The refusal of a request with wrong credentials, or none. `client`: its address as text.
-/// `/healthz` and `/readyz` need none. May wait for a helper thread. The arguments must outlive the
-/// task.
+/// With `auth`: the refusal of a request with wrong credentials, or none. `client`: its address as
+/// text. `/healthz` and `/readyz` need none. May wait for a helper thread. The arguments must
+/// outlive the task.
 Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
                                                 std::string_view client);
 

@@ -103,8 +103,9 @@ constexpr std::array kSearchdKeys{
         "(`:http,proxy`, "
         "`:mysql,proxy`): each connection must begin with a header of the PROXY protocol, version "
         "1 "
-        "or 2, which has the client's address. Lines for the search server's other protocols are "
-        "ignored.",
+        "or 2, which has the client's address. `,no-auth`: `auth` is not for its clients. Lines "
+        "for "
+        "the search server's other protocols are ignored.",
         {}, "127.0.0.1:9308"),
     key("tls_certificate", &I::tls_certificate,
         "Files in PEM, separated by commas: each a certificate for clients with those between it "
@@ -135,6 +136,17 @@ constexpr std::array kSearchdKeys{
         "`https://app.example.org`, which are compared whole. karmad answers the browsers' "
         "preflights then. Not for listeners with `:admin`.",
         {}, "none: nothing is added to answers"),
+    key("compress", &I::compress,
+        "Whether answers are compressed for clients that ask for it (`Accept-Encoding`). `gzip`; "
+        "`zstd`: with it or with gzip, as the client prefers. What an agent has compressed passes "
+        "unchanged."),
+    key("compress_min_size", &I::compress_min_size, "With `compress`: shorter answers are not.",
+        counts(1, kGiga)),
+    key("compress_level", &I::compress_level, "With `compress`: 1 is fast, 9 makes answers small.",
+        counts(1, 9)),
+    key("compress_share", &I::compress_share,
+        "With `compress`: largest part of a worker's time for it, 0 … 1; while more would be "
+        "needed, answers are sent as they are."),
     key("forwarded_headers", &ByTables::forwarded_headers,
         "1: agents get `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`, and "
         "`Forwarded` if the client sent one. What clients send in them counts only if they are "
@@ -614,6 +626,11 @@ constexpr std::array kSearchdKeys{
         "Number of addresses whose requests are counted; beyond it the address that was idle "
         "longest is forgotten.",
         counts(1, 1'000'000)),
+    key("client_request_header", &I::client_request_header,
+        "Field of requests whose value tells clients apart for `client_request_rate`, such as "
+        "`X-Api-Key` or `Authorization`. Requests without it count for their address. A client "
+        "that may send any value has a rate for each: let `auth` or a proxy check it.",
+        {}, "clients are told apart by address"),
     key("long_work_threads", &I::long_work_threads,
         "Threads for work that would block a worker: merging and checking long replies, parsing "
         "long requests. `auto`: as many as workers.",

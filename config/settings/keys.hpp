@@ -37,7 +37,8 @@ using KeyField =
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Methods,
             ShardBy, Consistency, LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode,
             QueueOrder, TicketResize, Outlier, Required, TicketCount, MemorySize, FileMode, double,
-            Resolve, AgentTls, DnsServers, DiscoverySource, PassAuthorization, ClientAuth>;
+            Resolve, AgentTls, DnsServers, DiscoverySource, PassAuthorization, ClientAuth,
+            Compress>;
 
 /// The most specific level at which a setting may be given; all more general levels are allowed
 /// too. The struct of its field decides: InheritedByTables and the like, or none.

@@ -24,12 +24,14 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string text(const Listen& listen) {
-  const std::string_view protocol = listen.admin       ? ":admin"
-                                    : listen.tls       ? ":https"
-                                    : !listen.mysql    ? listen.proxy ? ":http" : ""
-                                    : listen.read_only ? ":mysql_readonly"
-                                                       : ":mysql";
-  return fmt::format("{}{}{}", text(listen.address), protocol, listen.proxy ? ",proxy" : "");
+  const std::string_view protocol = listen.admin                     ? ":admin"
+                                    : listen.tls                     ? ":https"
+                                    : listen.read_only               ? ":mysql_readonly"
+                                    : listen.mysql                   ? ":mysql"
+                                    : listen.proxy || listen.no_auth ? ":http"
+                                                                     : "";
+  return fmt::format("{}{}{}{}", text(listen.address), protocol, listen.proxy ? ",proxy" : "",
+                     listen.no_auth ? ",no-auth" : "");
 }
 
 std::string text(const Address& address) {

@@ -68,15 +68,20 @@ struct DiscoverySource {
   auto operator<=>(const DiscoverySource&) const = default;
 };
 
-/// One `listen` line for HTTP; `*` or no host means every address.
-struct Listen {
-  Address address;
-  Place at;
+/// What a listener is for, and what its clients speak.
+struct ListenerKind {
   bool admin = false;      ///< for the operator: admin calls and the status, no queries
   bool mysql = false;      ///< speaks the MySQL protocol instead of HTTP
   bool read_only = false;  ///< with `mysql`: refuses statements that change data
   bool tls = false;        ///< `https`: HTTP in TLS
   bool proxy = false;      ///< connections begin with a header of the PROXY protocol
+  bool no_auth = false;    ///< `auth` does not apply to its clients
+};
+
+/// One `listen` line; `*` or no host means every address.
+struct Listen : ListenerKind {
+  Address address;
+  Place at;
 };
 /// As a line of the configuration.
 std::string text(const Listen& listen);
@@ -108,6 +113,8 @@ enum class TicketResize : std::uint8_t { gradual, immediate };
 enum class Required : std::uint8_t { yes, no };
 /// Whether the agents of a table get the `Authorization` of clients.
 enum class PassAuthorization : std::uint8_t { yes, no };
+/// How answers to clients are compressed; `zstd`: or with gzip, as the client wants.
+enum class Compress : std::uint8_t { off, gzip, zstd };
 /// What ejects a mirror from its set; `on`: failures and latency.
 enum class Outlier : std::uint8_t { off, failures, latency, on };
 
@@ -261,6 +268,10 @@ struct ClientTlsSettings {
 struct EdgeSettings {
   Located<AddressRanges> trusted_proxies;
   Located<Origins> allow_origin;
+  Located<Compress> compress{Compress::off, {}};
+  Located<std::size_t> compress_min_size{1u << 10, {}};
+  Located<unsigned> compress_level{1, {}};
+  Located<double> compress_share{0.25, {}};
 };
 
 /// What the operator may do and see, and where.
@@ -450,6 +461,7 @@ struct RateSettings {
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
+  std::optional<Located<std::string>> client_request_header;  ///< unset: clients by address
 };
 
 /// What one request may contain and how long it may take.

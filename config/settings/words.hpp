@@ -71,6 +71,10 @@ template <>
 inline constexpr auto kWords<PassAuthorization> =
     enum_names<PassAuthorization>({{PassAuthorization::yes, "yes"}, {PassAuthorization::no, "no"}});
 template <>
+inline constexpr auto kWords<Compress> = enum_names<Compress>({{Compress::off, "off"},
+                                                               {Compress::gzip, "gzip"},
+                                                               {Compress::zstd, "zstd"}});
+template <>
 inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off"},
                                                              {Outlier::failures, "failures"},
                                                              {Outlier::latency, "latency"},

@@ -92,6 +92,7 @@ TEST(Listen, TakesAnOptionBehindTheProtocol) {
       {"[::1]:9309:admin,proxy", "[::1]:9309:admin,proxy"},
       {"9306:mysql_readonly,proxy", "*:9306:mysql_readonly,proxy"},
       {"/run/k.sock:http,proxy", "/run/k.sock:http,proxy"},
+      {"9308:https,NO-AUTH,proxy", "*:9308:https,proxy,no-auth"},
   };
   for (const auto& [line, meaning] : cases) {
     const auto read = read_listen_line(line);
@@ -101,6 +102,21 @@ TEST(Listen, TakesAnOptionBehindTheProtocol) {
     EXPECT_TRUE(read.listen->proxy);
     EXPECT_EQ(text(*read_listen_line(meaning).listen), meaning) << "is read as it is written";
   }
+}
+
+TEST(Listen, MayBeOpenToClientsWithoutCredentials) {
+  for (const auto& [line, meaning] :
+       {std::pair{"127.0.0.1:9308,no-auth", "127.0.0.1:9308:http,no-auth"},
+        {"127.0.0.1:9306:mysql,no-auth", "127.0.0.1:9306:mysql,no-auth"},
+        {"/run/k.sock:http,no-auth,proxy", "/run/k.sock:http,proxy,no-auth"}}) {
+    const auto read = read_listen_line(line);
+    ASSERT_TRUE(read.listen) << line;
+    EXPECT_TRUE(read.listen->no_auth);
+    EXPECT_EQ(text(*read.listen), meaning);
+  }
+  EXPECT_FALSE(read_listen_line("9308:http,proxy").listen->no_auth);
+  EXPECT_EQ(read_listen_line("9308:http,noauth").problems,
+            Lines{"c:1:11: unknown option 'noauth' of a listener; did you mean 'no-auth'?"});
 }
 
 TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {

@@ -242,6 +242,29 @@ TEST_F(Rates, OfClientsAreKeptForALimitedNumberOfClients) {
   EXPECT_EQ(mirrors.requests(), 8u);
 }
 
+TEST_F(Rates, OfClientsGoByTheValueOfAHeaderThatTheConfigurationNames) {
+  const auto settings = [](const char* header) {
+    return taking_turns(
+        fmt::format("client_request_rate = 1/h\n client_request_burst = 1h\n"
+                    " client_request_header = {}",
+                    header));
+  };
+  LimitedMaster master(settings("X-Api-Key"), mirrors.table());
+  const auto search = [&](const std::string& fields, const char* from = "127.0.0.2") {
+    return client_at(master, from)->request("POST", "/search", kFindAll, fields)->status;
+  };
+  EXPECT_EQ(search("X-Api-Key: red\r\n"), 200);
+  EXPECT_EQ(search("x-api-key: red\r\n", "127.0.0.3"), 429) << "another address";
+  EXPECT_EQ(search("X-Api-Key: blue\r\n"), 200);
+  EXPECT_EQ(search("X-Api-Key: blue\r\nAuthorization: Bearer one\r\n"), 429);
+  EXPECT_EQ(search(""), 200) << "without it the address counts";
+  EXPECT_EQ(search("X-Api-Key: \r\n"), 429);
+  EXPECT_EQ(search("", "127.0.0.3"), 200);
+  ASSERT_TRUE(master.reload(settings("Authorization"), mirrors.table()));
+  EXPECT_EQ(search("Authorization: Bearer one\r\nX-Api-Key: red\r\n"), 200);
+  EXPECT_EQ(search("Authorization: Bearer one\r\n", "127.0.0.4"), 429);
+}
+
 // An exempt application, named in either header, passes both rates and is counted.
 TEST_F(Rates, ExemptApplicationsByThePrefixOfTheirName) {  // AC-056
   const std::string rates =

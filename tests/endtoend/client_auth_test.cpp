@@ -155,6 +155,7 @@ int says_to(int port, const std::string& user, const std::string& password) {
   login.append("mysql_native_password").append(1, '\0');
   MysqlClient client(port, MysqlClient::packet_of(login, 1));
   const auto asked = client.next_packet();
+  if (asked.size() > 1 && asked[1] == '\0') return 0;  // it asks for no proof
   const auto salt_at = asked.find('\0', 2) + 1;
   if (asked.size() < salt_at + 20 || !asked.contains("mysql_native_password")) return -1;
   const auto once = sha1(password);
@@ -184,6 +185,22 @@ TEST_F(ClientAuth, AsksClientsOfMysqlForTheirOwnPassword) {
   EXPECT_EQ(master.count("auth_refused"), 5);
 }
 
+TEST_F(ClientAuth, IsNotForListenersThatSayNoAuth) {
+  GuardedMaster master(
+      searchd("listen = 127.0.0.1:0:http,no-auth\n listen = 127.0.0.1:0:mysql,no-auth"),
+      set.table());
+  const auto port_of = [&](const std::string& kind) {
+    const auto line = master.process().wait_for(kind);
+    return line ? port_in(line->substr(0, line->rfind(':'))) : 0;
+  };
+  const auto open = port_of(":http,no-auth");
+  for (const auto fields : {std::string_view(), kAnn, kWrongAnn})
+    EXPECT_EQ(ask(open, "POST", "/search", kFindAll, fields).status, 200) << fields;
+  EXPECT_EQ(says_to(port_of(":mysql,no-auth"), "zed", "any"), 0);
+  EXPECT_EQ(search(master, "").status, 401);
+  EXPECT_EQ(search(master, kWrongAnn).status, 401);
+}
+
 TEST_F(ClientAuth, WithTokensLeavesNoListenerForMysql) {
   const auto config =
       dir.file("karmad.conf",
@@ -193,6 +210,14 @@ TEST_F(ClientAuth, WithTokensLeavesNoListenerForMysql) {
   Process process("karmad", {"--config", config, "--check"});
   EXPECT_EQ(process.wait(), 78);
   EXPECT_TRUE(process.output().contains("have no tokens")) << process.output();
+  Process open(
+      "karmad",
+      {"--check", "--config",
+       dir.file("open.conf",
+                fmt::format("searchd {{\n listen = 9308\n listen = "
+                            "127.0.0.1:9306:mysql,no-auth\n auth = bearer {}\n}}\n{}",
+                            dir.file("tokens", std::string(64, 'a') + "\n"), set.table()))});
+  EXPECT_EQ(open.wait(), 0) << open.output();
 }
 
 }  // namespace

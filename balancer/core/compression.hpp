@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "config/settings/settings.hpp"
+
+namespace karmad {
+
+inline constexpr std::string_view kAcceptEncoding = "Accept-Encoding";
+inline constexpr std::string_view kContentEncoding = "Content-Encoding";
+
+/// How the body of an answer is coded (RFC 9110 section 8.4.1).
+enum class Coding : std::uint8_t { identity, gzip, zstd };
+/// As in Content-Encoding.
+std::string_view text(Coding coding);
+
+/// The coding that a client wants most of those that `allowed` has, zstd before gzip. `accepted`:
+/// its Accept-Encoding (RFC 9110 section 12.5.3); what is not valid in it is not accepted.
+Coding wanted_coding(std::string_view accepted, Compress allowed);
+
+/// Whether bodies of that media type become smaller: texts, JSON and XML.
+bool is_compressible(std::string_view content_type);
+
+/// Compresses one body after the other, piece by piece. One thread.
+class Compressor {
+ public:
+  /// What follows a piece: more; nothing for a while, so that all must be readable; or nothing.
+  enum class Then { more, pause, end };
+  /// Memory that one needs, at most.
+  static constexpr std::size_t kMemory = 320 << 10;
+
+  /// `level`: 1 (fast) to 9 (small).
+  Compressor(Coding coding, int level);
+  ~Compressor();
+
+  Coding coding() const { return coding_; }
+  int level() const { return level_; }
+  /// Appends to `out`. After Then::end the next body begins.
+  void put(std::string_view piece, Then then, std::string& out);
+
+ private:
+  struct Gzip;
+  struct Zstd;
+  Coding coding_;
+  int level_;
+  std::unique_ptr<Gzip> gzip_;  ///< one of the two
+  std::unique_ptr<Zstd> zstd_;
+};
+
+}  // namespace karmad

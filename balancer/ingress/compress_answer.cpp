@@ -1,0 +1,98 @@
+#include "balancer/ingress/compress_answer.hpp"
+
+#include <algorithm>
+
+#include "agent/json/equals_literal.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kPiece = 32 << 10;  // compressed at once: less than a millisecond
+/// A turn of the loop counts moved bytes; compressing a byte takes this many times longer.
+constexpr std::size_t kCostOfByte = 8;
+
+/// Whether the agent lets its answer be coded otherwise.
+bool lets_change(const Head& head) {
+  return is_compressible(head.find("Content-Type")) && head.find(kContentEncoding).empty() &&
+         head.find("Content-Range").empty() &&
+         lower(head.find("Cache-Control")).find("no-transform") == std::string::npos;
+}
+
+bool is_suitable(const Answer& answer, ResponseHead& head, std::size_t shortest) {
+  if (has_no_body(answer.status) || answer.source || answer.rows) return false;
+  if (!answer.rest && answer.content().size() < shortest) return false;
+  if (answer.pass_fields) return answer.reply->restore(head) && lets_change(head);
+  const auto is_coding = [](const Field& field) { return field.name == kContentEncoding; };
+  return is_compressible(answer.content_type) && std::ranges::none_of(answer.fields, is_coding);
+}
+
+/// Appends the compressed form of `bytes` to `out`, at most as much as a turn of the loop allows at
+/// once.
+Task<void> put(Worker& worker, Compressor& compressor, std::string_view bytes,
+               Compressor::Then then, std::string& out) {
+  auto& turn = worker.loop.turn;
+  const auto all = bytes.size();
+  const auto before = out.size();
+  do {
+    if (turn.over()) co_await turn.next();
+    const auto piece = bytes.substr(0, kPiece);
+    bytes.remove_prefix(piece.size());
+    const auto began = Loop::now();
+    compressor.put(piece, bytes.empty() ? then : Compressor::Then::more, out);
+    worker.compression.took(Loop::now() - began);
+    turn.spend(kCostOfByte * piece.size());
+  } while (!bytes.empty());
+  worker.counters.add(Count::compressed_bytes_in, all);
+  worker.counters.add(Count::compressed_bytes_out, out.size() - before);
+}
+
+std::unique_ptr<Compressor> take_compressor(Worker& worker, Coding coding, unsigned level) {
+  auto kept = std::move(worker.compressor);
+  if (kept && kept->coding() == coding && kept->level() == static_cast<int>(level)) return kept;
+  return std::make_unique<Compressor>(coding, static_cast<int>(level));
+}
+
+}  // namespace
+
+Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
+  auto& worker = query.worker;
+  const auto& settings = query.topology->settings;
+  if (!is_suitable(answer, worker.loop.response_head, settings.compress_min_size.value)) co_return;
+  answer.varies = true;
+  const auto coding =
+      wanted_coding(query.request.fields.find(kAcceptEncoding), settings.compress.value);
+  if (coding == Coding::identity || equals_literal(query.request.method, "HEAD")) co_return;
+  if (answer.rest && query.request.fields.minor_version == 0) co_return;  // it knows no chunks
+  if (!worker.compression.allows(settings.compress_share.value, Loop::now())) {
+    worker.counters.add(Count::answers_not_compressed);
+    co_return;
+  }
+  auto compressor = take_compressor(worker, coding, settings.compress_level.value);
+  const bool has_rest = answer.rest != nullptr;
+  const auto then = !has_rest                           ? Compressor::Then::end
+                    : answer.rest->unread() == kOpenEnd ? Compressor::Then::pause
+                                                        : Compressor::Then::more;
+  auto packed = worker.loop.buffers.take();
+  co_await put(worker, *compressor, answer.content(), then, packed);
+  worker.counters.add(Count::answers_compressed);
+  answer.body.swap(packed);
+  worker.loop.buffers.give(std::move(packed));
+  answer.memory.charge(memory, answer.body.capacity());
+  answer.coding = coding;
+  (has_rest ? answer.compressor : worker.compressor) = std::move(compressor);
+}
+
+Task<void> compress_piece(Worker& worker, Answer& answer, std::string& piece) {
+  const auto left = answer.rest->unread();
+  const auto then = left == 0          ? Compressor::Then::end
+                    : left == kOpenEnd ? Compressor::Then::pause
+                                       : Compressor::Then::more;
+  auto packed = worker.loop.buffers.take();
+  co_await put(worker, *answer.compressor, piece, then, packed);
+  piece.swap(packed);
+  worker.loop.buffers.give(std::move(packed));
+}
+
+}  // namespace karmad
