@@ -136,6 +136,11 @@ Compressor::Compressor(Coding coding, int level) : coding_(coding), level_(level
 
 Compressor::~Compressor() = default;
 
+std::size_t Compressor::memory() const {
+  constexpr std::size_t kGzip = 268 << 10;  // zconf.h: (1 << 17) + (1 << 17), and its structures
+  return gzip_ ? kGzip : ZSTD_sizeof_CCtx(zstd_->context);
+}
+
 void Compressor::put(std::string_view piece, Then then, std::string& out) {
   if (gzip_)
     gzip_->put(piece, then, out);

@@ -29,15 +29,14 @@ class Compressor {
  public:
   /// What follows a piece: more; nothing for a while, so that all must be readable; or nothing.
   enum class Then { more, pause, end };
-  /// Memory that one needs, at most.
-  static constexpr std::size_t kMemory = 320 << 10;
-
   /// `level`: 1 (fast) to 9 (small).
   Compressor(Coding coding, int level);
   ~Compressor();
 
   Coding coding() const { return coding_; }
   int level() const { return level_; }
+  /// What it holds, in bytes.
+  std::size_t memory() const;
   /// Appends to `out`. After Then::end the next body begins.
   void put(std::string_view piece, Then then, std::string& out);
 

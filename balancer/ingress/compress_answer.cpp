@@ -59,6 +59,7 @@ std::unique_ptr<Compressor> take_compressor(Worker& worker, Coding coding, unsig
 Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
   auto& worker = query.worker;
   const auto& settings = query.topology->settings;
+  if (query.client.left) co_return;
   if (!is_suitable(answer, worker.loop.response_head, settings.compress_min_size.value)) co_return;
   answer.varies = true;
   const auto coding =

@@ -64,7 +64,8 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // the client has these bytes
   answer.reply->bytes.clear();
   answer.reply->memory.release();
-  memory_->piece.charge(memory_, kPassedPiece + (answer.compressor ? Compressor::kMemory : 0));
+  memory_->piece.charge(memory_,
+                        kPassedPiece + (answer.compressor ? answer.compressor->memory() : 0));
   if (client_closed_) co_return false;
   query_ = &query;  // a client that leaves ends it
   if (!reading()) watch_for_disconnect();

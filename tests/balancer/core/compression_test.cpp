@@ -82,6 +82,8 @@ TEST(Compressor, GivesBodiesOfAnySizeBackOneAfterTheOther) {
         EXPECT_EQ(test::unpacked(packed), body) << text(coding) << ' ' << size;
         EXPECT_LT(packed.size(), size / 2 + 500);
       }
+      EXPECT_GT(compressor.memory(), 100'000U);
+      EXPECT_LT(compressor.memory(), 1'000'000U);
     }
 }
 
