@@ -101,9 +101,13 @@ struct Compressor::Zstd {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   explicit Zstd(int level) {
     if (context == nullptr) throw std::bad_alloc();
-    constexpr int kWindow = 16;  // 64 KB: its tables take memory for each connection
+    // 64 KB, and tables of 128 KB: by itself it takes 13 MB at level 9, for each connection.
+    constexpr int kWindow = 16;
+    constexpr int kTable = 15;
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, kWindow);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kTable);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_chainLog, kTable);
   }
   Zstd(const Zstd&) = delete;
   Zstd& operator=(const Zstd&) = delete;
