@@ -48,6 +48,12 @@ Task<void> put(Worker& worker, Compressor& compressor, std::string_view bytes,
   worker.counters.add(Count::compressed_bytes_out, out.size() - before);
 }
 
+/// What comes behind the bytes of the answer that were read.
+Compressor::Then what_follows(const Answer& answer) {
+  if (!answer.rest || answer.rest->unread() == 0) return Compressor::Then::end;
+  return answer.rest->unread() == kOpenEnd ? Compressor::Then::pause : Compressor::Then::more;
+}
+
 std::unique_ptr<Compressor> take_compressor(Worker& worker, Coding coding, unsigned level) {
   auto kept = std::move(worker.compressor);
   if (kept && kept->coding() == coding && kept->level() == static_cast<int>(level)) return kept;
@@ -71,27 +77,19 @@ Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
     co_return;
   }
   auto compressor = take_compressor(worker, coding, settings.compress_level.value);
-  const bool has_rest = answer.rest != nullptr;
-  const auto then = !has_rest                           ? Compressor::Then::end
-                    : answer.rest->unread() == kOpenEnd ? Compressor::Then::pause
-                                                        : Compressor::Then::more;
   auto packed = worker.loop.buffers.take();
-  co_await put(worker, *compressor, answer.content(), then, packed);
+  co_await put(worker, *compressor, answer.content(), what_follows(answer), packed);
   worker.counters.add(Count::answers_compressed);
   answer.body.swap(packed);
   worker.loop.buffers.give(std::move(packed));
   answer.memory.charge(memory, answer.body.capacity());
   answer.coding = coding;
-  (has_rest ? answer.compressor : worker.compressor) = std::move(compressor);
+  (answer.rest ? answer.compressor : worker.compressor) = std::move(compressor);
 }
 
 Task<void> compress_piece(Worker& worker, Answer& answer, std::string& piece) {
-  const auto left = answer.rest->unread();
-  const auto then = left == 0          ? Compressor::Then::end
-                    : left == kOpenEnd ? Compressor::Then::pause
-                                       : Compressor::Then::more;
   auto packed = worker.loop.buffers.take();
-  co_await put(worker, *answer.compressor, piece, then, packed);
+  co_await put(worker, *answer.compressor, piece, what_follows(answer), packed);
   piece.swap(packed);
   worker.loop.buffers.give(std::move(packed));
 }
