@@ -12,7 +12,7 @@
 namespace karmad {
 
 /// Most memory that a passed-on reply uses at a time.
-inline constexpr std::size_t kPassedPiece = 256 << 10;
+inline constexpr std::size_t kPassedPiece = 64 << 10;
 
 /// The rest of a reply whose beginning is already passed on. While it lives it holds its connection
 /// and its slot. The destructor records the attempt: as a failure if the reply broke off; otherwise

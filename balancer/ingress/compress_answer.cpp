@@ -72,7 +72,8 @@ Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
       wanted_coding(query.request.fields.find(kAcceptEncoding), settings.compress.value);
   if (coding == Coding::identity || equals_literal(query.request.method, "HEAD")) co_return;
   if (answer.rest && query.request.fields.minor_version == 0) co_return;  // it knows no chunks
-  if (!worker.compression.allows(settings.compress_share.value, Loop::now())) {
+  if (!worker.compression.allows(settings.compress_share.value, Loop::now(),
+                                 worker.loop.delay().last_late())) {
     worker.counters.add(Count::answers_not_compressed);
     co_return;
   }

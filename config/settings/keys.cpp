@@ -146,7 +146,7 @@ constexpr std::array kSearchdKeys{
         counts(1, 9)),
     key("compress_share", &I::compress_share,
         "With `compress`: largest part of a worker's time for it, 0 … 1; while more would be "
-        "needed, answers are sent as they are."),
+        "needed, and while the worker is late, answers are sent as they are. 1: always compress."),
     key("forwarded_headers", &ByTables::forwarded_headers,
         "1: agents get `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`, and "
         "`Forwarded` if the client sent one. What clients send in them counts only if they are "

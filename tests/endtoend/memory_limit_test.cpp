@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -20,13 +21,17 @@ namespace {
 
 constexpr std::int64_t kMega = 1 << 20;
 
-/// Answers every request with `200 OK` and a chunked JSON object of `size` bytes, which it makes
-/// while it sends.
-class ChunkedMirror {
+/// What tells the end of a long answer, and what it has.
+enum class Framing : std::uint8_t { chunks, length, events };
+
+/// Answers every request with `200 OK` and a JSON object of `size` bytes, or with an event stream.
+/// Makes it while it sends.
+class LongMirror {
  public:
   static constexpr std::size_t kEndless = std::string::npos;
 
-  explicit ChunkedMirror(std::size_t size) : size_(size) {
+  explicit LongMirror(std::size_t size, Framing framing = Framing::chunks)
+      : size_(size), framing_(framing) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
@@ -44,7 +49,7 @@ class ChunkedMirror {
       }
     });
   }
-  ~ChunkedMirror() {
+  ~LongMirror() {
     ::shutdown(listener_, SHUT_RDWR);
     acceptor_.join();
     for (const int socket : sockets_) ::shutdown(socket, SHUT_RDWR);
@@ -52,8 +57,8 @@ class ChunkedMirror {
     for (const int socket : sockets_) ::close(socket);
     ::close(listener_);
   }
-  ChunkedMirror(const ChunkedMirror&) = delete;
-  ChunkedMirror& operator=(const ChunkedMirror&) = delete;
+  LongMirror(const LongMirror&) = delete;
+  LongMirror& operator=(const LongMirror&) = delete;
 
   std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
   std::size_t requests() const { return requests_; }
@@ -67,14 +72,24 @@ class ChunkedMirror {
     }
   }
   bool answer(int socket) const {
-    constexpr std::string_view kBegin =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n6\r\n{\"x\":\"\r\n";
-    if (!send(socket, kBegin)) return false;
-    const auto chunk = fmt::format("{:x}\r\n{}\r\n", 64 << 10, std::string(64 << 10, 'x'));
-    for (std::size_t sent = 8; sent < size_; sent += 64 << 10)
-      if (!send(socket, chunk)) return false;
-    return send(socket, "2\r\n\"}\r\n0\r\n\r\n");
+    const bool in_chunks = framing_ != Framing::length;
+    const std::string begin = R"({"x":")";
+    const std::string part(64 << 10, 'x');
+    const std::string end = R"("})";
+    const auto parts = (size_ - 8) / part.size() + 1;
+    const auto head =
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\n{}\r\n\r\n",
+                    framing_ == Framing::events ? "text/event-stream" : "application/json",
+                    in_chunks ? "Transfer-Encoding: chunked"
+                              : fmt::format("Content-Length: {}", parts * part.size() + 8));
+    const auto framed = [&](const std::string& bytes) {
+      return in_chunks ? fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes) : bytes;
+    };
+    if (!send(socket, head + framed(begin))) return false;
+    const auto whole = framed(part);
+    for (std::size_t i = 0; i < parts; ++i)
+      if (!send(socket, whole)) return false;
+    return send(socket, framed(end) + (in_chunks ? "0\r\n\r\n" : ""));
   }
   static bool send(int socket, std::string_view bytes) {
     while (!bytes.empty()) {
@@ -86,6 +101,7 @@ class ChunkedMirror {
   }
 
   const std::size_t size_;
+  const Framing framing_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<std::size_t> requests_{0};
@@ -120,7 +136,7 @@ void expect_refused(const Response& response) {
 TEST(MemoryLimit, IsKeptWhileManyClientsReadLargeAnswersSlowly) {
   constexpr std::int64_t kLimit = 64 * kMega;
   constexpr std::size_t kAnswer = 16 * kMega;
-  const ChunkedMirror big(kAnswer);
+  const LongMirror big(kAnswer);
   const FakeMirror quick([](const std::string&) { return nothing_found(); });
   Master master(std::string(kPatient) + "workers = 2\n memory_limit = 64M\n max_packet_size = 20M",
                 table("big", fmt::format(" agent = {}:t\n", big.address())) +
@@ -170,9 +186,34 @@ TEST(MemoryLimit, IsKeptWhileManyClientsReadLargeAnswersSlowly) {
       << "nor was it the mirror's error";
 }
 
+TEST(Streams, TakeAtMost128KilobytesForEachClientThatReadsNothing) {
+  constexpr std::int64_t kClients = 200;
+  for (const auto framing : {Framing::length, Framing::events}) {
+    const LongMirror mirror(20 * kMega, framing);
+    Master master("workers = 1\n network_timeout = 60s\n agent_max_connections = 300",
+                  table("t", fmt::format(" agent = {}:t\n", mirror.address())));
+    EXPECT_EQ(get(master.port(), "/healthz").status, 200);
+    const auto idle = master.process().memory();
+    std::list<HttpClient> clients;
+    for (int i = 0; i < kClients; ++i)
+      ASSERT_TRUE(clients.emplace_back(master.port(), 4096).send(post_to("/search", "t")));
+    EXPECT_TRUE(eventually([&] { return master.count("replies_passed") == kClients; }));
+    std::int64_t most = 0;
+    for (int turn = 0; turn < 100; ++turn) {
+      EXPECT_EQ(get(master.port(), "/healthz").status, 200);
+      most = std::max(most, master.process().memory());
+    }
+    EXPECT_EQ(master.count("slow_clients"), 0);
+    EXPECT_LE(master.count("memory_used"), kClients * (128 << 10));
+    if (kTrueSize) {
+      EXPECT_LE(most - idle, kClients * (128 << 10));
+    }
+  }
+}
+
 TEST(MemoryLimit, AnEndlessAnswerTakesNotMuchMoreThanMaxPacketSize) {
-  const ChunkedMirror one(ChunkedMirror::kEndless);
-  const ChunkedMirror other(ChunkedMirror::kEndless);
+  const LongMirror one(LongMirror::kEndless);
+  const LongMirror other(LongMirror::kEndless);
   Master master(std::string(kPatient) + "workers = 1\n memory_limit = 0\n max_packet_size = 32M",
                 table("t", fmt::format(" agent = {}|{}:t\n", one.address(), other.address())));
   const auto idle = master.process().memory();
@@ -197,8 +238,8 @@ TEST(MemoryLimit, AnEndlessAnswerTakesNotMuchMoreThanMaxPacketSize) {
 }
 
 TEST(MemoryLimit, GivesUpWhatAloneTakesTooMuch) {
-  const ChunkedMirror one(ChunkedMirror::kEndless);
-  const ChunkedMirror other(24 * kMega);
+  const LongMirror one(LongMirror::kEndless);
+  const LongMirror other(24 * kMega);
   Master master(
       std::string(kPatient) + "workers = 1\n memory_limit = 40M\n partial_results = allow",
       table("t", fmt::format(" agent = {}:t\n", one.address())) +
@@ -216,7 +257,7 @@ TEST(MemoryLimit, GivesUpWhatAloneTakesTooMuch) {
 }
 
 TEST(MemoryLimit, NearItNewBodiesAreRefusedUnread) {
-  const ChunkedMirror big(30 * kMega);
+  const LongMirror big(30 * kMega);
   const FakeMirror quick([](const std::string&) { return nothing_found(); });
   Master master(std::string(kPatient) + "workers = 2\n memory_limit = 32M\n max_packet_size = 31M",
                 table("big", fmt::format(" agent = {}:t\n", big.address())) +

@@ -30,16 +30,21 @@ class LoopDelay {
       began_ = now;
     }
     if (late.count() > current_.get()) current_.set(late.count());
-    if (late > kLate) late_.add(1);
+    if (late <= kLate) return;
+    late_.add(1);
+    last_late_ = now;
   }
 
   /// Of the last one to two minutes; an idle loop has no ticks and keeps its last value.
   Micros longest() const { return Micros{std::max(current_.get(), before_.get())}; }
   /// Ticks later than kLate, since the start.
   std::uint64_t late() const { return late_.get(); }
+  /// When a tick was later than kLate the last time. The loop's thread only.
+  TimePoint last_late() const { return last_late_; }
 
  private:
   TimePoint began_{};
+  TimePoint last_late_{};
   SingleWriter<Micros::rep> current_;
   SingleWriter<Micros::rep> before_;
   SingleWriter<std::uint64_t> late_;

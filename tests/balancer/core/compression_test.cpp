@@ -12,6 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr TimePoint kNeverLate{};
+
 struct WantedCase {
   std::string_view accepted;
   Compress allowed;
@@ -104,7 +106,7 @@ TEST(TimeShare, LetsWorkTakeItsPartOfTheTimeOnAverage) {
     TimePoint now{1h};
     auto worked = 0ms;
     for (int i = 0; i < 100'000; ++i, now += 1ms)
-      if (work.allows(share, now)) {
+      if (work.allows(share, now, kNeverLate)) {
         work.took(3ms);
         worked += 3ms;
       }
@@ -117,10 +119,19 @@ TEST(TimeShare, OfZeroIsNoTimeAndOfOneAllOfIt) {
   TimeShare all;
   const TimePoint now{1h};
   for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(none.allows(0, now));
-    EXPECT_TRUE(all.allows(1, now));
+    EXPECT_FALSE(none.allows(0, now, kNeverLate));
+    EXPECT_TRUE(all.allows(1, now, now));
     all.took(10s);
   }
+}
+
+TEST(TimeShare, IsNothingWhileTheThreadIsLate) {
+  TimeShare work;
+  const TimePoint late{1h};
+  EXPECT_TRUE(work.allows(0.5, late - 1ms, kNeverLate));
+  EXPECT_FALSE(work.allows(0.5, late, late));
+  EXPECT_FALSE(work.allows(0.5, late + 199ms, late));
+  EXPECT_TRUE(work.allows(0.5, late + 200ms, late));
 }
 
 }  // namespace

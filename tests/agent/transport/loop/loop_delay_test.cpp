@@ -38,5 +38,13 @@ TEST(LoopDelays, OfMoreThanFiveMillisecondsAreCounted) {
   EXPECT_EQ(delay.late(), 2U);
 }
 
+TEST(LoopDelays, SayWhenTheLoopWasLateTheLastTime) {
+  LoopDelay delay;
+  EXPECT_EQ(delay.last_late(), TimePoint{});
+  delay.note(delay_at(1s), 5'001us);
+  delay.note(delay_at(2s), 5'000us);
+  EXPECT_EQ(delay.last_late(), delay_at(1s));
+}
+
 }  // namespace
 }  // namespace karmad
