@@ -42,6 +42,8 @@ struct Marks {
 /// Operations on all bytes of a block, with instructions that every machine has.
 struct AnyMachine {
   static Marks marks_of(const char* block);
+  /// The positions of one character.
+  static std::uint64_t places_of(const char* block, char c);
   /// Sets each bit for which the number of `bits` up to it, itself included, is odd.
   static std::uint64_t odd_up_to(std::uint64_t bits) {
     for (int by = 1; by < kBlock; by *= 2) bits ^= bits << by;
@@ -56,6 +58,15 @@ inline std::uint64_t bits_of(__m128i found) {
 
 inline __m128i at_most(__m128i bytes, char most) {
   return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(most)), bytes);
+}
+
+inline std::uint64_t AnyMachine::places_of(const char* block, char c) {
+  std::uint64_t places = 0;
+  for (int at = 0; at < kBlock; at += 16) {
+    const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
+    places |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))) << at;
+  }
+  return places;
 }
 
 inline Marks AnyMachine::marks_of(const char* block) {
@@ -94,6 +105,7 @@ struct WithAvx2 {
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("pclmul");
   }
   KARMAD_AVX2 static Marks marks_of(const char* block);
+  KARMAD_AVX2 static std::uint64_t places_of(const char* block, char c);
   KARMAD_AVX2 static std::uint64_t odd_up_to(std::uint64_t bits) {
     const auto product = _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<std::int64_t>(bits)),
                                               _mm_set1_epi8(-1), 0);
@@ -127,6 +139,12 @@ KARMAD_AVX2 inline __m256i rare_of(__m256i bytes) {
   return _mm256_or_si256(is(bytes, '\\'), _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), bytes));
 }
 
+inline std::uint64_t WithAvx2::places_of(const char* block, char c) {
+  const auto low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
+  const auto high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 32));
+  return bits_of(is(low, c), is(high, c));
+}
+
 inline Marks WithAvx2::marks_of(const char* block) {
   const auto low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
   const auto high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 32));
@@ -145,6 +163,13 @@ inline Marks WithAvx2::marks_of(const char* block) {
   return marks;
 }
 #else
+inline std::uint64_t AnyMachine::places_of(const char* block, char c) {
+  std::uint64_t places = 0;
+  for (int at = 0; at < kBlock; ++at)
+    if (block[at] == c) places |= std::uint64_t{1} << at;
+  return places;
+}
+
 inline Marks AnyMachine::marks_of(const char* block) {
   Marks marks;
   for (int at = 0; at < kBlock; ++at) {
@@ -387,6 +412,9 @@ class Grammar {
   bool take(const char* block, const char* at) {
     const auto marks = Machine::marks_of(block);
     const auto text = strings_.take(marks);
+    const auto wrong_bytes = utf8_.wrong_in(block, marks.high);
+    const bool within_string = text.inside == ~std::uint64_t{0} && text.quotes == 0;
+    if (within_string && text.escaped == 0 && marks.controls == 0 && wrong_bytes == 0) return true;
     Parts parts;
     if (!walk(block, marks.brackets & ~text.inside, parts)) return false;
     const auto mine = closed() && closed_ < kBlock - 1 ? (std::uint64_t{1} << (closed_ + 1)) - 1
@@ -398,17 +426,19 @@ class Grammar {
     parts.string_ends = text.quotes & ~text.inside;
     parts.scalars = ~(text.inside | text.quotes | parts.stops() | parts.blanks);
     const auto scalars = parts.scalars & ~(parts.scalars << 1 | scalar_open_);
+    // The end of one that began in the last block was checked there.
+    const auto checked =
+        scalar_open_ != 0 ? parts.scalars & ~(parts.scalars + 1) : std::uint64_t{0};
     scalar_open_ = parts.scalars >> 63;
     auto wrong = misplaced(parts, scalars);
     wrong |= marks.controls & text.inside;
-    wrong |= utf8_.wrong_in(block, marks.high);
+    wrong |= wrong_bytes;
     if ((wrong & mine) != 0) return false;
     const auto controls = marks.controls & mine;
     if (controls != 0 && !are_blanks(block, controls)) return false;
     const auto escaped = text.escaped & mine;
     if (escaped != 0 && !are_escapes(escaped, at)) return false;
-    return are_scalars(scalars & mine, parts.scalars & mine & ~marks.digits, marks.digits, block,
-                       at);
+    return are_scalars(scalars & mine, parts.scalars & mine & ~checked, marks.digits, block, at);
   }
 
  private:
@@ -463,9 +493,13 @@ class Grammar {
            ((parts.commas | parts.closing()) & after_key) | (parts.closing() & after_separator);
   }
 
+  /// Bytes below a space that are white space.
+  static constexpr auto kBlanks = 1U << '\t' | 1U << '\n' | 1U << '\r';
+
   [[gnu::noinline]] static bool are_blanks(const char* block, std::uint64_t controls) {
     for (; controls != 0; controls &= controls - 1)
-      if (!std::string_view("\t\n\r").contains(block[std::countr_zero(controls)])) return false;
+      if ((kBlanks >> static_cast<unsigned char>(block[std::countr_zero(controls)]) & 1) == 0)
+        return false;
     return true;
   }
 
@@ -475,16 +509,41 @@ class Grammar {
     return true;
   }
 
-  /// Most scalars are plain digits; for these only a leading zero must be rejected.
-  bool are_scalars(std::uint64_t begin, std::uint64_t not_digits, std::uint64_t digits,
+  /// Checks scalars, which begin at the positions `begin`. Most are numbers without exponent: these
+  /// are checked all at once.
+  bool are_scalars(std::uint64_t begin, std::uint64_t scalars, std::uint64_t digits,
                    const char* block, const char* at) const {
-    const bool plain = not_digits == 0 && scalar_open_ == 0;
-    if (plain) begin &= digits >> 1;
-    for (; begin != 0; begin &= begin - 1) {
-      const auto place = std::countr_zero(begin);
-      if (plain ? block[place] == '0' : after_scalar(at + place, end_) == nullptr) return false;
+    if (scalar_open_ != 0 && begin != 0) {  // the last one may go on in the next block
+      const auto last = std::bit_floor(begin);
+      if (after_scalar(at + std::countr_zero(last), end_) == nullptr) return false;
+      begin ^= last;
+      scalars &= last - 1;
     }
+    const auto others = scalars & ~digits;
+    auto first_digits = begin;
+    if (others != 0 && !are_numbers(others, scalars & digits, block, first_digits)) {
+      for (; begin != 0; begin &= begin - 1)
+        if (after_scalar(at + std::countr_zero(begin), end_) == nullptr) return false;
+      return true;
+    }
+    for (first_digits &= digits >> 1; first_digits != 0; first_digits &= first_digits - 1)
+      if (block[std::countr_zero(first_digits)] == '0') return false;
     return true;
+  }
+
+  /// Whether all scalars with `others` besides digits are numbers of digits with at most a sign
+  /// and a point between digits. Leading zeros are left to the caller, who gets the first digits.
+  static bool are_numbers(std::uint64_t others, std::uint64_t digits, const char* block,
+                          std::uint64_t& first_digits) {
+    const auto points = Machine::places_of(block, '.') & others;
+    const auto signs = others & ~points;
+    if ((signs & ~first_digits) != 0 || (signs & ~Machine::places_of(block, '-')) != 0)
+      return false;
+    first_digits = (first_digits & ~signs) | signs << 1;
+    const auto fractions = points << 1;
+    const auto behind_fractions = (fractions + digits) & ~digits;  // the carry passes the digits
+    return ((first_digits | fractions | points >> 1) & ~digits) == 0 &&
+           (behind_fractions & points) == 0;
   }
 
   const char* const end_;

@@ -32,7 +32,6 @@ Query::Query(Worker& on, const Topology& with, const RequestLine& line, const He
                .query = line.query,
                .content_type = fields.find("Content-Type"),
                .body = body},
-              {},
               line,
               fields},
       resources{.deadline =

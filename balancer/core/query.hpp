@@ -98,6 +98,9 @@ inline ForwardedBy forwarded_by(const QueryClient& client) {
 /// What is asked for: the request as it arrived, its options, and how its endpoint and dialect have
 /// read it.
 struct QueryRequest : ClientRequest, RequestFields {
+  /// The head must outlive it. Without a constructor all of it would be filled with zeros first.
+  QueryRequest(const ClientRequest& asked, const RequestLine& with_line, const Head& with_fields)
+      : ClientRequest(asked), line(with_line), fields(with_fields) {}
   using ClientRequest::operator=;  // another request is carried out in its place
 
   const RequestLine& line;         ///< as it arrived

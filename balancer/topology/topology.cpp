@@ -24,6 +24,10 @@ void add_new_shards(Table& combined, const Table& table) {
   }
 }
 
+bool has_several_segments(std::string_view path) {
+  return path.find('/', 1) != path.npos;
+}
+
 /// One table of the shards of these tables, in their order. Its settings are those of the first,
 /// except that it is as strict about partial results as the strictest.
 std::shared_ptr<const Table> combined_table(std::span<const Table* const> tables,
@@ -75,6 +79,7 @@ void Topology::apply_limits(TimePoint now) const {
 }
 
 bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {
+  if (a.size() != b.size()) return a.size() < b.size();
   if (a == b) return false;  // most names have the same case
   return std::ranges::lexicographical_compare(
       a, b, [](char x, char y) { return wire::lower(x) < wire::lower(y); });
@@ -105,15 +110,18 @@ const Table* Topology::route(std::string_view path) const {
 
 void Topology::add_endpoints(Dialects dialects, const DialectSettings& with) {
   for (const auto& table : tables) listable_.push_back({table->name, table->dialect.name});
-  for (const auto* kind : dialects) {
-    const bool has_tables = names_any("*", listable_, kind->name);
-    for (const auto& endpoint : kind->endpoints) {
-      assert(endpoint_at(endpoint.path) == nullptr && "two dialects with the same path");
-      const bool pattern = is_pattern(endpoint.path);
-      if ((pattern || endpoint.is_shared()) && !has_tables) continue;
-      (pattern ? patterns_ : endpoints_).push_back({*kind, endpoint, endpoint.make(with)});
+  // No path matches patterns of one and of several segments, so these need not be in one order.
+  for (const bool several : {false, true})
+    for (const auto* kind : dialects) {
+      const bool has_tables = names_any("*", listable_, kind->name);
+      for (const auto& endpoint : kind->endpoints) {
+        if (has_several_segments(endpoint.path) != several) continue;
+        assert(endpoint_at(endpoint.path) == nullptr && "two dialects with the same path");
+        const bool pattern = is_pattern(endpoint.path);
+        if ((pattern || endpoint.is_shared()) && !has_tables) continue;
+        (pattern ? patterns_ : endpoints_).push_back({*kind, endpoint, endpoint.make(with)});
+      }
     }
-  }
 }
 
 const ServedPath* Topology::endpoint_at(std::string_view path) const {
@@ -128,8 +136,12 @@ const ServedPath* Topology::endpoint_at(std::string_view path) const {
     const auto names = decoded_tables(segment);
     return names && names_any(*names, listable_, each.kind.name);
   };
-  const auto pattern = std::ranges::find_if(patterns_, serves);
-  return pattern == patterns_.end() ? nullptr : &*pattern;
+  const bool several = has_several_segments(path);
+  for (const auto& pattern : patterns_) {
+    if (!several && has_several_segments(pattern.endpoint.path)) break;
+    if (serves(pattern)) return &pattern;
+  }
+  return nullptr;
 }
 
 const ServedPath* Topology::pattern_of(std::string_view path) const {

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
+#include <boost/container/small_vector.hpp>
 #include <charconv>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/replies/error_text.hpp"
@@ -14,6 +17,7 @@
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/dialect/write/write_rows.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
 #include "config/text/whole_number.hpp"
@@ -70,9 +74,51 @@ double seconds_in(std::string_view text) {
   return seconds;
 }
 
-void add_row(ResultSet& set, std::string_view name, std::uint64_t value) {
-  set.add_row({name, fmt::to_string(value)});
-}
+/// Rows of SHOW META as JSON strings, one behind the other: in a block of memory for all.
+class MetaText {
+ public:
+  /// Adds a cell of pieces that need no escapes.
+  template <class... Pieces>
+  void add(const Pieces&... pieces) {
+    line_->add('"');
+    (line_->add(pieces), ...);
+    line_->add('"');
+    ends_.push_back(line_->size());
+  }
+  void add_text(std::string_view text) {
+    line_->add_quoted(text);
+    ends_.push_back(line_->size());
+  }
+  /// Adds the inside of a string in a reply.
+  void add_raw(std::string_view escaped) {
+    escaped.contains('\\') ? add_text(json_unescaped(escaped)) : add_text(escaped);
+  }
+
+  /// The rows, and no less than the bytes that append_sets() needs for them.
+  std::pair<ResultSet, std::size_t> take() && {
+    constexpr std::size_t kAroundRow = 32;
+    constexpr std::size_t kAround = 256;
+    line_.reset();
+    const auto rows = ends_.size() / kColumns.size();
+    const auto size = text_.size() + rows * kAroundRow + kAround;
+    ResultSet set{.columns{kColumns.begin(), kColumns.end()}, .count = rows};
+    const std::string_view text = set.made.emplace_front(std::move(text_));
+    set.cells.reserve(ends_.size());
+    std::size_t begin = 0;
+    for (const auto end : ends_) {
+      set.cells.push_back(text.substr(begin, end - begin));
+      begin = end;
+    }
+    return {std::move(set), size};
+  }
+
+ private:
+  static constexpr std::array kColumns{RawColumn{"Variable_name", "string"},
+                                       RawColumn{"Value", "string"}};
+  std::string text_;
+  std::optional<JsonLine> line_{text_};
+  boost::container::small_vector<std::size_t, 64> ends_;  ///< of the cells
+};
 
 /// SHOW META of all shards: reads their result sets and makes one for the whole answer.
 class MergedMeta {
@@ -127,17 +173,21 @@ class MergedMeta {
   /// of rows of the answer; `warning`: plain text, may be empty. If these are longer than
   /// kLongestMeta, totals, time and a warning of it.
   ResultSet rows(std::size_t count, const TotalFound& total, std::string_view warning) const {
-    auto all = begin(warning);
-    add_totals(all, count, total);
-    add_others(all);
+    MetaText whole;
+    add_warning(whole, warning);
+    add_totals(whole, count, total);
+    add_others(whole);
+    auto [all, size] = std::move(whole).take();
+    if (size <= kLongestMeta) return std::move(all);
     std::string written;
     append_sets(RowForm::raw, {&all, 1}, written);
-    if (written.size() <= kLongestMeta) return all;
-    auto totals = begin(warning.size() <= kLongestMeta / 2 ? warning : std::string_view());
-    totals.add_row({"warning", fmt::format("SHOW META is longer than {} KiB: only totals",
-                                           kLongestMeta >> 10)});
+    if (written.size() <= kLongestMeta) return std::move(all);
+    MetaText totals;
+    add_warning(totals, warning.size() <= kLongestMeta / 2 ? warning : std::string_view());
+    add_warning(totals,
+                fmt::format("SHOW META is longer than {} KiB: only totals", kLongestMeta >> 10));
     add_totals(totals, count, total);
-    return totals;
+    return std::move(totals).take().first;
   }
 
  private:
@@ -169,35 +219,46 @@ class MergedMeta {
     }
   }
 
-  static ResultSet begin(std::string_view warning) {
-    auto set = text_rows({"Variable_name", "Value"});
-    if (!warning.empty()) set.add_row({"warning", warning});
-    return set;
+  static void add_warning(MetaText& rows, std::string_view warning) {
+    if (warning.empty()) return;
+    rows.add("warning");
+    rows.add_text(warning);
   }
 
-  void add_totals(ResultSet& set, std::size_t count, const TotalFound& total) const {
+  void add_totals(MetaText& rows, std::size_t count, const TotalFound& total) const {
     std::string_view slowest = "0.000";
     for (const auto& shard : shards_)
       if (seconds_in(shard.time) > seconds_in(slowest)) slowest = shard.time;
     if (slowest.size() > kLongestTime) slowest = "0.000";
-    add_row(set, "total", count);
-    add_row(set, "total_found", total.count);
-    set.add_row({"total_relation", total.is_lower_bound ? "gte" : "eq"});
-    set.add_row({"time", json_unescaped(slowest)});
+    rows.add("total");
+    rows.add(count);
+    rows.add("total_found");
+    rows.add(total.count);
+    rows.add("total_relation");
+    rows.add(std::string_view(total.is_lower_bound ? "gte" : "eq"));
+    rows.add("time");
+    rows.add_raw(slowest);
   }
 
-  void add_others(ResultSet& set) const {
-    for (const auto& row : others_)
-      set.add_row({json_unescaped(row.name), json_unescaped(row.value)});
+  void add_others(MetaText& rows) const {
+    for (const auto& row : others_) {
+      rows.add_raw(row.name);
+      rows.add_raw(row.value);
+    }
     for (std::size_t k = 0; k < keywords_.size(); ++k) {
-      set.add_row({fmt::format("keyword[{}]", k), json_unescaped(keywords_[k].keyword)});
-      add_row(set, fmt::format("docs[{}]", k), keywords_[k].documents);
-      add_row(set, fmt::format("hits[{}]", k), keywords_[k].hits);
+      rows.add("keyword[", k, ']');
+      rows.add_raw(keywords_[k].keyword);
+      rows.add("docs[", k, ']');
+      rows.add(keywords_[k].documents);
+      rows.add("hits[", k, ']');
+      rows.add(keywords_[k].hits);
     }
     for (std::size_t s = 0; s < shards_.size(); ++s) {
       if (!shards_[s].answered) continue;
-      add_row(set, fmt::format("shard[{}]_total_found", s + 1), shards_[s].total_found);
-      set.add_row({fmt::format("shard[{}]_time", s + 1), json_unescaped(shards_[s].time)});
+      rows.add("shard[", s + 1, "]_total_found");
+      rows.add(shards_[s].total_found);
+      rows.add("shard[", s + 1, "]_time");
+      rows.add_raw(shards_[s].time);
     }
   }
 

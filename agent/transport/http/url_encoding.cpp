@@ -23,15 +23,20 @@ int escaped_byte(std::string_view text) {
 
 std::string url_decoded(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (const auto byte = escaped_byte(text.substr(at)); byte >= 0) {
-      out += static_cast<char>(byte);
-      at += 2;
-    } else {
-      out += text[at] == '+' ? ' ' : text[at];
+  out.resize_and_overwrite(text.size(), [text](char* const begin, std::size_t) {
+    auto* to = begin;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      char c = text[at];
+      if (c == '+') c = ' ';
+      if (c == '%')
+        if (const auto byte = escaped_byte(text.substr(at)); byte >= 0) {
+          c = static_cast<char>(byte);
+          at += 2;
+        }
+      *to++ = c;
     }
-  }
+    return static_cast<std::size_t>(to - begin);
+  });
   return out;
 }
 

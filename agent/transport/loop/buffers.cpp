@@ -17,7 +17,7 @@ std::string Buffers::take(std::size_t room) {
   // small is not grown.
   if (!list.empty() && room <= keep_up_to_ &&
       (&list == &small_ || list.back().capacity() / 2 <= room)) {
-    buffer.swap(list.back());
+    buffer = std::move(list.back());
     list.pop_back();
     if (&list == &large_) kept_bytes_ -= std::min(kept_bytes_, buffer.capacity());
   }

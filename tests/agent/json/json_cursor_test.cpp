@@ -191,6 +191,25 @@ TEST(JsonCursor, TakesTheSameWhereverBlocksBegin) {
   }
 }
 
+/// Blocks of numbers without exponents are checked in another way than others.
+TEST(JsonCursor, TakesNumbersWithSignsAndPointsWhereverBlocksBegin) {
+  const std::string numbers = "[-12.75,0.5,100,-0,7.0,01]";
+  for (std::size_t at = 1; at + 1 < numbers.size(); ++at) {
+    for (const char byte : std::string_view("0.-,1e")) {
+      auto text = numbers;
+      text.erase(text.size() - 4, 3);  // the leading zero is for the texts that end in it
+      if (at < text.size() - 1) text[at] = byte;
+      for (const auto& each : {text, numbers.substr(0, at) + byte + "5]"}) {
+        const auto expected = *taken_by_rapidjson(each) == "malformed";
+        for (std::size_t shift = 0; shift < 70; ++shift) {
+          const auto moved = "[" + std::string(shift, ' ') + each + "]";
+          ASSERT_EQ(taken(moved) == "malformed", expected) << moved;
+        }
+      }
+    }
+  }
+}
+
 TEST(JsonCursor, RefusesWhatOnlyLooksLikeJson) {
   for (const auto* text : {R"({"price":12,})",
                            "[1,]",

@@ -49,9 +49,15 @@ bool describes(const SqlToken& verb, SqlTokens& tokens) {
 bool may_select_schema(std::string_view statement) {
   constexpr std::array<std::string_view, 4> kParts{"_schema", "mysql", "sys", "dual"};
   const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; };
-  return std::ranges::any_of(kParts, [&](std::string_view part) {
-    return !std::ranges::search(statement, part, same).empty();
-  });
+  for (; !statement.empty(); statement.remove_prefix(1)) {
+    const auto first = statement.front() | 0x20;
+    if (first != ('_' | 0x20) && first != 'm' && first != 's' && first != 'd') continue;
+    const auto begins_with = [&](std::string_view part) {
+      return std::ranges::equal(statement.substr(0, part.size()), part, same);
+    };
+    if (std::ranges::any_of(kParts, begins_with)) return true;
+  }
+  return false;
 }
 
 }  // namespace
