@@ -219,6 +219,8 @@ TEST_F(Upgrades, HoldNeitherTicketsNorSlotsNorCountAsSlow) {
   EXPECT_EQ(open_tunnels(master), 1);
   EXPECT_EQ(master.number("/tables/0/shards/0/mirrors/0/in_flight"), 0);
   EXPECT_EQ(master.count("ag_w_1_1_succeeded_queries"), 2);
+  EXPECT_TRUE(get(master.port(), "/metrics")
+                  .body.contains(R"(responses_total{table="w",dialect="http",code="101"} 1)"));
 }
 
 TEST_F(Upgrades, SurviveAReloadWithoutTheirTable) {
