@@ -124,7 +124,10 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     result.head = first_byte.head;
     result.outcome = exchanged.outcome;
     if (!exchanged.why.empty()) result.why = std::move(exchanged.why);
-    if (result.reply.left > 0) {
+    if (exchanged.upgraded) {
+      connection->keep_no_more();
+      result.reply.upgraded = std::move(connection);
+    } else if (result.reply.left > 0) {
       result.rest_on = std::move(connection);
       result.keep_connection = exchanged.keep_connection;
     } else if (exchanged.keep_connection) {

@@ -8,6 +8,7 @@
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/load_report.hpp"
+#include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/http/wire_protocol.hpp"
 
 namespace karmad {
@@ -85,6 +86,7 @@ class ReplyReader {
 
   /// After the head: whether the body is already complete, as in most replies.
   bool complete() {
+    if (result_.upgraded) return true;
     if (framing_ == Framing::none) {
       ends_at(reply_.head_size);
       return true;
@@ -108,10 +110,11 @@ class ReplyReader {
     }
   }
 
-  /// Reads the complete reply, however long.
+  /// Reads the complete reply, however long; the protocol does not change within a request.
   void read_whole() {
     limits_.whole = limits_.most;
     limits_.open_end = false;
+    limits_.offered = {};
   }
 
   /// Sets whether the connection may be reused: not if bytes follow the reply.
@@ -180,8 +183,14 @@ class ReplyReader {
         return Step::head;
       }
       if (head.status == 101) {
-        fail(Outcome::wrong_reply, "switched protocols (101) without being asked");
-        return Step::failed;
+        if (!accepts_offer(head, limits_.offered)) {
+          fail(Outcome::wrong_reply, "switched protocols (101) without being asked");
+          return Step::failed;
+        }
+        note(head);
+        keep_alive_ = false;
+        result_.upgraded = true;
+        return Step::head;
       }
       reply_.bytes.erase(0, head.size);
       if (++interim_ > kInterim) {

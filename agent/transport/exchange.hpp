@@ -23,6 +23,9 @@ struct Reply {
   /// Bytes of the body still to be read from the connection; kOpenEnd: until it ends.
   std::uint64_t left = 0;
   std::unique_ptr<ChunkedBody> chunks;  ///< reads the rest of an open end; null: it has no chunks
+  /// Of status 101: the connection, which speaks another protocol now. The body is what has already
+  /// come in it.
+  ConnectionPtr upgraded;
   int status = 0;
   std::optional<double> load;               ///< of the server, if the head reports it
   std::optional<std::uint64_t> generation;  ///< of the data, likewise (X-Generation)
@@ -39,6 +42,7 @@ struct Reply {
     head_size = type_begin = type_size = 0;
     left = 0;
     chunks.reset();
+    upgraded.reset();
     status = 0;
     load.reset();
     generation.reset();
@@ -70,6 +74,8 @@ struct ReplyLimits {
   /// So is a reply without a length of which nothing more has come for so long.
   std::optional<Micros> pause;
   bool fields = false;  ///< kept also of a reply that is no error
+  /// The protocols that the request offers to change to; with 101 the agent takes one of them.
+  std::string_view offered{};
   /// Accounts for the reply's memory. Denied memory ends the exchange as `cancelled`. May be null.
   MemoryHolder* memory = nullptr;
 };
@@ -79,6 +85,7 @@ struct ExchangeResult {
   std::string why;
   bool any_bytes = false;        ///< at least one byte of a reply arrived
   bool keep_connection = false;  ///< reusable after Reply::left was read
+  bool upgraded = false;         ///< the connection speaks another protocol now (101)
   bool unsent = false;           ///< bytes arrived before the request, which was not sent
   bool unasked = false;          ///< unrequested bytes before the request or behind the reply
 };

@@ -29,13 +29,17 @@ Connection::Connection(Socket socket, const Endpoint& peer, Pool& pool, std::uin
 
 Connection::~Connection() {
   --pool_.local_;
-  if (kept_) pool_.kept_no_more();
+  keep_no_more();
   pool_.closed();
   pool_.serve_soon();
 }
 
 void Connection::replied(std::size_t size) {
   room_ = std::min(size / (kReplyRoom + 1) * (kReplyRoom + 1) + kReplyRoom, kMostReplyRoom);
+}
+
+void Connection::keep_no_more() {
+  if (std::exchange(kept_, false)) pool_.kept_no_more();
 }
 
 void Connection::unexpected() {

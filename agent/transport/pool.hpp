@@ -25,6 +25,8 @@ class Connection final : public Stream {
 
   /// Notes the size of the last reply: the next read gets room for as much.
   void replied(std::size_t size);
+  /// It will not be reused: its place among those that may be is free.
+  void keep_no_more();
 
   const std::uint64_t generation;  ///< of the agent, when it was opened
 

@@ -103,6 +103,7 @@ struct ClientConnections {
   std::uint32_t most = 0;  ///< effective value of `max_connections`
   std::atomic<std::uint32_t> open{0};
   std::atomic<std::uint32_t> admin_open{0};  ///< to listeners with `:admin`; not in `open`
+  std::atomic<std::uint32_t> tunnels{0};     ///< that have changed their protocol; also in `open`
 };
 
 /// The limits that a request must pass: tickets, rates and memory.

@@ -21,7 +21,8 @@ bool lets_change(const Head& head) {
 }
 
 bool is_suitable(const Answer& answer, ResponseHead& head, std::size_t shortest) {
-  if (has_no_body(answer.status) || answer.source || answer.rows) return false;
+  if (answer.status == 101 || has_no_body(answer.status) || answer.source || answer.rows)
+    return false;
   if (!answer.rest && answer.content().size() < shortest) return false;
   if (answer.pass_fields) return answer.reply->restore(head) && lets_change(head);
   const auto is_coding = [](const Field& field) { return field.name == kContentEncoding; };

@@ -119,6 +119,7 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
     self->unread_ = true;
     stays = co_await self->answer_requests();
   }
+  if (self->upgraded_) co_await self->pass_tunnel();
   const bool lingers = self->worker_.retiring() && self->open() && !self->within_answer_;
   if (lingers) co_await self->linger();
   self->end();
@@ -261,10 +262,11 @@ Task<bool> Session::answer_requests() {
       if (sent && answer.rest) sent = co_await pass_rest(query, answer, log);
       if (sent && answer.source) sent = co_await send_source(query, *answer.source);
       if (!sent) co_return false;
+      keep_upgraded(answer, std::string_view(*in).substr(size));
       recycle(answer);
     }
     drop_request(*in, size);
-    if (!keep_alive || ending_ || !open()) co_return false;
+    if (upgraded_ || !keep_alive || ending_ || !open()) co_return false;
   }
   co_return true;
 }

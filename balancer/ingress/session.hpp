@@ -28,7 +28,7 @@ class Session final : public ClientConnection {
   enum class ReceivedPart : std::uint8_t { part_of_head, head, whole };
   static constexpr std::size_t kMostChallenges = 8;
   /// Of ours, besides those of an Answer.
-  static constexpr std::size_t kMostFields = 17 + kMostChallenges;
+  static constexpr std::size_t kMostFields = 19 + kMostChallenges;
   using AnswerFields = boost::container::static_vector<Field, kMostFields + kMaxAnswerFields>;
 
   /// What the fields of a request tell of its client.
@@ -55,6 +55,12 @@ class Session final : public ClientConnection {
     Session& session;
     MemoryReservation body;
     MemoryReservation piece;  ///< a piece of an answer that is passed on
+  };
+
+  /// The other end of a connection that has changed its protocol.
+  struct Upgraded {
+    ConnectionPtr agent;
+    std::string first;  ///< what the client has sent in the new protocol
   };
 
   static Background run(boost::intrusive_ptr<Session> self);
@@ -100,6 +106,8 @@ class Session final : public ClientConnection {
   void note_broken_off(const Query& query, const ResponseStream& rest, RestLog& log) const;
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
   Task<bool> send_source(Query& query, BodySource& source);
+  void keep_upgraded(Answer& answer, std::string_view behind);
+  Task<void> pass_tunnel();
   Task<bool> send_answer(const Answer& answer, const RequestHead* head, RequestId id);
   Outgoing write_answer(const Answer& answer, const RequestHead* head, std::string_view id);
   Task<bool> refuse(int status, std::string_view reason, std::size_t bytes_in,
@@ -124,6 +132,7 @@ class Session final : public ClientConnection {
   const TimePoint began_ = Loop::now();
   std::unique_ptr<Watch> watch_;        ///< while a query runs and a further request waits
   std::unique_ptr<ToldByFields> told_;  ///< of this request; null: the settings need nothing
+  std::unique_ptr<Upgraded> upgraded_;  ///< since 101 was sent; null: HTTP is spoken
   Memory* memory_ = nullptr;            ///< while answer_requests() runs
   bool unread_ = false;                 ///< bytes have arrived that are not read yet
   bool within_answer_ = false;          ///< a part of an answer may have been sent

@@ -10,6 +10,7 @@
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/compress_answer.hpp"
 #include "balancer/ingress/session.hpp"
+#include "balancer/ingress/tunnel.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
@@ -136,6 +137,30 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
   co_return false;
 }
 
+/// After 101: what follows on both connections is no HTTP. `behind`: what the client has sent after
+/// its request.
+void Session::keep_upgraded(Answer& answer, std::string_view behind) {
+  if (!answer.reply || !answer.reply->upgraded) return;
+  upgraded_ = std::make_unique<Upgraded>(std::move(answer.reply->upgraded), std::string(behind));
+}
+
+/// Passes bytes both ways until both sides have closed. The request has ended with 101: nothing of
+/// it is held, and its configuration at most for `stream_timeout`.
+Task<void> Session::pass_tunnel() {
+  const auto upgraded = std::move(upgraded_);
+  const Flight open(worker_.connections.tunnels);
+  worker_.counters.add(Count::upgrades);
+  phase_ = Phase::answering;  // which has no end
+  within_answer_ = true;      // abandon() resets it
+  const auto idle = [this] {
+    take_settings();
+    return settings().stream_timeout.value;
+  };
+  Tunnel tunnel(worker_, *this, *upgraded->agent, idle);
+  co_await tunnel.pass(std::move(upgraded->first));
+  within_answer_ = false;
+}
+
 /// Logs a request that becomes no query; returns its id. No `head`: it could not be read.
 RequestId Session::log_refusal(const Answer& answer, std::size_t bytes_in,
                                const RequestHead* head) {
@@ -252,8 +277,13 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   if (answer.status == 401 && passed_on == nullptr) add_challenges(fields, answer);
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
+  const bool upgraded = answer.reply && answer.reply->upgraded;
   std::optional<std::uint64_t> length = answer.length();
-  if (bare || answer.source || answer.has_open_end()) length.reset();
+  if (bare || upgraded || answer.source || answer.has_open_end()) length.reset();
+  if (upgraded) {
+    fields.push_back({"Connection", "Upgrade"});
+    fields.push_back({"Upgrade", passed_on->find("Upgrade")});
+  }
   const bool in_chunks =
       answer.has_open_end() && !bare && head != nullptr && head->minor_version > 0;
   if (in_chunks) fields.push_back({"Transfer-Encoding", "chunked"});
@@ -269,8 +299,8 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
             .content_length = length,
-            .keep_alive =
-                keeps_connection(head) && !answer.source && (in_chunks || !answer.has_open_end()),
+            .keep_alive = upgraded || (keeps_connection(head) && !answer.source &&
+                                       (in_chunks || !answer.has_open_end())),
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = fields,
             .passed_on = passed_on,

@@ -12,6 +12,7 @@
 #include "agent/health/error_hint.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
+#include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/refuses_connections.hpp"
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
@@ -114,6 +115,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                                  !query.client.takes_rows,
                      .pause = passes_fields ? std::optional(kStreamPause) : std::nullopt,
                      .fields = passes_fields,
+                     .offered = extra.offered(),
                      .memory = query.resources.memory}};
 }
 
@@ -157,6 +159,12 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, cons
     traceparent_ = traceparent(context, span_);
     add(kTraceparent, {traceparent_.data(), traceparent_.size()});
     if (!context.state.empty()) add(kTracestate, context.state);
+  }
+  if (shard_query.table.passes_upgrades && query.request.method != "HEAD")
+    offered_ = offered_upgrade(query.request.fields);
+  if (!offered_.empty()) {
+    add("Connection", "Upgrade");
+    add("Upgrade", offered_);
   }
   if (const auto key = query.request.fields.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);

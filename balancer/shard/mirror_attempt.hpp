@@ -26,6 +26,8 @@ class ExtraFields {
   std::string_view withheld() const { return withheld_; }
   /// The parent id that the agent gets in `traceparent`; 0: none.
   std::uint64_t span() const { return span_; }
+  /// The protocols that the agent may change to; empty: none.
+  std::string_view offered() const { return offered_; }
 
  private:
   void add(std::string_view name, std::string_view value) { fields_.push_back(Field{name, value}); }
@@ -36,7 +38,8 @@ class ExtraFields {
   std::uint64_t span_ = 0;
   Traceparent traceparent_;
   std::string_view withheld_;
-  boost::container::static_vector<Field, 13> fields_;
+  std::string_view offered_;
+  boost::container::static_vector<Field, 15> fields_;
 };
 
 /// What an attempt in progress may ask its shard request.

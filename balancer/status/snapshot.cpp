@@ -297,6 +297,8 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
           read(worker.connections.open));
   out.add({"admin_connections_open", "connections to the admin listeners open now", gauge},
           read(worker.connections.admin_open));
+  out.add({"tunnels_open", "client connections that have changed their protocol, open now", gauge},
+          read(worker.connections.tunnels));
   write_loops(out, worker);
   write(out, process.helpers);
   write(out, limits.memory);

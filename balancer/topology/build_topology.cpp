@@ -98,6 +98,7 @@ class Builder {
     table->forwards_headers = from.forwarded_headers ? from.forwarded_headers->value
                                                      : table->dialect.capabilities.passes_fields;
     table->keeps_host = from.keep_host.value;
+    table->passes_upgrades = from.upgrades.value;
     if (table->dialect.is_routed()) {
       table->route = from.route.value;
       table->routed = table->dialect.make_routed(

@@ -11,9 +11,9 @@
 namespace karmad {
 
 /// The status codes that are counted apart; all others are counted together.
-inline constexpr std::array<int, 24> kCountedCodes{200, 201, 204, 206, 301, 302, 304, 400,
-                                                   401, 403, 404, 405, 408, 409, 413, 415,
-                                                   429, 449, 499, 500, 501, 502, 503, 504};
+inline constexpr std::array<int, 25> kCountedCodes{101, 200, 201, 204, 206, 301, 302, 304, 400,
+                                                   401, 403, 404, 405, 408, 409, 413, 415, 429,
+                                                   449, 499, 500, 501, 502, 503, 504};
 
 /// Sums over the requests of a table since the start.
 struct TableTotals {

@@ -139,6 +139,7 @@ struct TableHedging {
 struct ForwardingRules {
   bool forwards_headers = false;
   bool keeps_host = false;
+  bool passes_upgrades = false;
 };
 
 struct Table : ForwardingRules {

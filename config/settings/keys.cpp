@@ -570,7 +570,8 @@ constexpr std::array kSearchdKeys{
         times(1s, 1ms, kDay), {}, "network_timeout"),
     key("stream_timeout", &I::stream_timeout,
         "Longest time between two bytes of an answer without a length that is passed on while it "
-        "arrives, such as server-sent events.",
+        "arrives, such as server-sent events; and of a connection that has changed its protocol "
+        "(`upgrades`), in either direction.",
         times(1s, 1ms, kDay)),
     key("network_timeout", &I::network_timeout,
         "Longest pause of a client within a request or an answer.", times(1s, 1ms, kDay)),
@@ -745,6 +746,10 @@ constexpr std::array kTableKeys{
         "methods", &T::methods,
         "Dialect `http`: `known` passes the methods of HTTP's registry on and answers others with "
         "501; `any` passes on what it does not know. TRACE and CONNECT are never passed on."},
+    Key<T>{"upgrades", &T::upgrades,
+           "Dialect `http`: 1 passes on a request to change the protocol (`Upgrade`), such as "
+           "WebSocket. If the agent agrees (101), bytes pass both ways until both sides have "
+           "closed. 0: the field is dropped, and the agent answers as without it."},
     Key<T>{"updates", &T::updates,
            "Where an update of a shard goes: to the `primary` only; to `all` mirrors, and it has "
            "failed unless all of them carry it out; or, if the engine replicates it itself, to "

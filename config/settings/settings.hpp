@@ -236,6 +236,7 @@ struct TableSettings : InheritedByTables, CredentialSettings {
   std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
   Place reads_at;
   Located<Methods> methods{Methods::known, {}};  ///< dialect `http`
+  Located<bool> upgrades{false, {}};             ///< dialect `http`
   Located<Rate> request_rate;
   Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
@@ -482,7 +483,8 @@ struct ConnectionSettings {
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
   Located<Micros> network_timeout{5s, {}};
-  Located<Micros> stream_timeout{60s, {}};  ///< between two bytes of an answer without a length
+  /// Between two bytes of an answer without a length, or of a tunnel.
+  Located<Micros> stream_timeout{60s, {}};
 };
 
 /// How the process ends.

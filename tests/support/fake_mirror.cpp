@@ -213,6 +213,16 @@ bool FakeMirror::send_in_steps(int socket, std::string_view bytes, std::size_t s
   return true;
 }
 
+void FakeMirror::echo(int socket, std::string in) {
+  std::string bytes(65536, 0);
+  while (send_in_steps(socket, in, kPacket)) {
+    const auto n = ::recv(socket, bytes.data(), bytes.size(), 0);
+    if (n <= 0) break;
+    in.assign(bytes, 0, static_cast<std::size_t>(n));
+  }
+  send_in_steps(socket, "bye", kPacket);
+}
+
 void FakeMirror::serve(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -248,8 +258,10 @@ void FakeMirror::serve(int socket) {
         const linger now{1, 0};
         ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
       }
+      if (!over && reaction.then == Reaction::Then::echo) echo(socket, std::exchange(in, {}));
       over = over || reaction.then == Reaction::Then::reset ||
-             reaction.then == Reaction::Then::close || reaction.then == Reaction::Then::die;
+             reaction.then == Reaction::Then::close || reaction.then == Reaction::Then::die ||
+             reaction.then == Reaction::Then::echo;
       if (reaction.then == Reaction::Then::hang) break;
       pollfd next{socket, POLLIN, 0};
       if (reaction.then == Reaction::Then::linger && in.empty())

@@ -16,7 +16,9 @@ namespace karmad::test {
 struct Reaction {
   /// `linger`: stay, and close when no further request comes for a moment.
   /// `die`: reset all connections and refuse new ones, like a process that crashed.
-  enum class Then { stay, close, reset, hang, linger, die };
+  /// `echo`: send back all that comes; when the other side has ended its half, send "bye" and
+  /// close.
+  enum class Then { stay, close, reset, hang, linger, die, echo };
   std::string bytes;
   Then then = Then::stay;
   std::size_t step = 0;                       ///< bytes per packet; 0: all at once
@@ -80,6 +82,7 @@ class FakeMirror {
   void accept();
   void work(const Reaction& reaction);
   void serve(int socket);
+  void echo(int socket, std::string in);
   bool send_in_steps(int socket, std::string_view bytes, std::size_t step);
 
   Home home_;

@@ -140,6 +140,13 @@ bool HttpClient::has(std::size_t bytes, std::chrono::milliseconds longest) {
   return true;
 }
 
+std::string HttpClient::take(std::size_t bytes, std::chrono::milliseconds longest) {
+  has(bytes, longest);
+  auto taken = in_.substr(0, bytes);
+  in_.erase(0, bytes);
+  return taken;
+}
+
 bool HttpClient::closed(std::chrono::milliseconds longest) {
   pollfd poll{socket_, POLLIN, 0};
   if (!in_.empty() || ::poll(&poll, 1, static_cast<int>(longest.count())) <= 0) return false;

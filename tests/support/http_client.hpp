@@ -34,6 +34,8 @@ class HttpClient {
   std::optional<Response> receive(bool to_head = false, std::chrono::milliseconds longest = kSoon);
   /// Whether so many bytes that receive() has not taken come.
   bool has(std::size_t bytes, std::chrono::milliseconds longest = kSoon);
+  /// The next bytes that receive() has not taken; fewer if no more come.
+  std::string take(std::size_t bytes, std::chrono::milliseconds longest = kSoon);
   /// True when the other side closes without another byte.
   bool closed(std::chrono::milliseconds longest = kSoon);
   /// Everything that comes until the other side closes or time is up.

@@ -212,6 +212,8 @@ class Judge {
               fmt::format("updates = all: the answers of several mirrors are not merged with "
                           "dialect = {}; use primary or any",
                           kind->name));
+    if (kind != nullptr && !kind->capabilities.passes_fields && table.upgrades.value)
+      problem(table.upgrades.at, fmt::format("upgrades needs dialect = {}", passing()));
     const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
     if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
     if (has_route)
@@ -293,8 +295,16 @@ class Judge {
 
   /// Names of the dialects whose tables have a route.
   std::string routed() const {
+    return names_if([](const DialectKind& kind) { return kind.is_routed(); });
+  }
+  /// Names of those that pass fields of requests on.
+  std::string passing() const {
+    return names_if([](const DialectKind& kind) { return kind.capabilities.passes_fields; });
+  }
+  template <class Wanted>
+  std::string names_if(Wanted wanted) const {
     std::vector<const DialectKind*> kinds(known_.begin(), known_.end());
-    std::erase_if(kinds, [](const auto* kind) { return !kind->is_routed(); });
+    std::erase_if(kinds, [&](const auto* kind) { return !wanted(*kind); });
     return names_of(kinds, " or ");
   }
 

@@ -42,6 +42,11 @@ TEST(JudgeDialects, WantsOneShardAndARoute) {
         "c:6:10: reads is not a path that begins with '/': 'z'"}},
       {" dialect = http\n route = /x\n agent = a:1\n agent = b:1",
        {"c:6:10: dialect = http cannot merge: table 't' must have one shard, not 2"}},
+      {" dialect = http\n route = /x\n upgrades = yes\n agent = a:1", {}},
+      {" upgrades = no\n agent = a:1", {}},
+      {" upgrades = yes\n agent = a:1", {"c:3:13: upgrades needs dialect = http"}},
+      {" dialect = http\n route = /x\n upgrades = often\n agent = a:1",
+       {"c:5:13: upgrades: 'often' is neither 0 nor 1"}},
       {" route = /x\n reads = /y\n agent = a:1",
        {"c:3:10: route needs dialect = http", "c:4:10: reads needs dialect = http"}},
   };

@@ -41,6 +41,13 @@ TEST(TableSuccess, IsWellWithoutQueriesAndWithFewFailures) {
   EXPECT_EQ(table.trouble(), "");
 }
 
+TEST(TableSuccess, TakesAChangeOfTheProtocolForASuccess) {
+  Watched table;
+  table.pass({});
+  table.pass({{101, 20}});
+  EXPECT_EQ(table.trouble(), "");
+}
+
 TEST(TableSuccess, SaysThatNoneSucceededWhateverTheStatus) {
   for (const int code : {400, 403, 404, 418, 429, 500, 502, 503, 504}) {
     Watched table;
