@@ -51,6 +51,22 @@ void unasked(Pool& pool, AttemptResult& result) {
   pool.unasked();
 }
 
+/// Returns a connection after its exchange, unless the result has something to read on it.
+void pass_or_return(ConnectionPtr connection, const ExchangeResult& exchanged, Pool& pool,
+                    AttemptResult& result) {
+  if (exchanged.upgraded) {
+    connection->keep_no_more();
+    result.reply.upgraded = std::move(connection);
+  } else if (result.reply.left > 0) {
+    result.rest_on = std::move(connection);
+    result.keep_connection = exchanged.keep_connection;
+  } else if (exchanged.keep_connection) {
+    pool.give(std::move(connection));
+  } else {
+    connection->close();
+  }
+}
+
 }  // namespace
 
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& stop,
@@ -124,17 +140,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     result.head = first_byte.head;
     result.outcome = exchanged.outcome;
     if (!exchanged.why.empty()) result.why = std::move(exchanged.why);
-    if (exchanged.upgraded) {
-      connection->keep_no_more();
-      result.reply.upgraded = std::move(connection);
-    } else if (result.reply.left > 0) {
-      result.rest_on = std::move(connection);
-      result.keep_connection = exchanged.keep_connection;
-    } else if (exchanged.keep_connection) {
-      pool.give(std::move(connection));
-    } else {
-      connection->close();
-    }
+    pass_or_return(std::move(connection), exchanged, pool, result);
     const bool stale =
         reused && !exchanged.any_bytes &&
         (result.outcome == Outcome::closed_early || result.outcome == Outcome::broken);

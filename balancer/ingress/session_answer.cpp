@@ -30,6 +30,24 @@ void make_chunk(std::string& body) {
   body += "\r\n";
 }
 
+/// Whether the connection speaks another protocol behind this answer (101).
+bool is_upgraded(const Answer& answer) {
+  return answer.reply && answer.reply->upgraded;
+}
+
+/// Whether the client can tell where the answer ends without the end of its connection.
+bool shows_its_end(const Answer& answer, bool in_chunks) {
+  return !answer.source && (in_chunks || !answer.has_open_end());
+}
+
+/// Adds what tells of the new protocol, as the agent names it.
+template <class Fields>
+void add_upgrade(Fields& fields, const Answer& answer, const Head* passed_on) {
+  if (!is_upgraded(answer) || passed_on == nullptr) return;
+  fields.push_back({"Connection", "Upgrade"});
+  fields.push_back({"Upgrade", passed_on->find("Upgrade")});
+}
+
 }  // namespace
 
 /// Sends the rest of an answer, of which the socket took a part. Its head is in memory of the
@@ -140,7 +158,7 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
 /// After 101: what follows on both connections is no HTTP. `behind`: what the client has sent after
 /// its request.
 void Session::keep_upgraded(Answer& answer, std::string_view behind) {
-  if (!answer.reply || !answer.reply->upgraded) return;
+  if (!is_upgraded(answer)) return;
   upgraded_ = std::make_unique<Upgraded>(std::move(answer.reply->upgraded), std::string(behind));
 }
 
@@ -277,13 +295,10 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   if (answer.status == 401 && passed_on == nullptr) add_challenges(fields, answer);
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
-  const bool upgraded = answer.reply && answer.reply->upgraded;
+  const bool upgraded = is_upgraded(answer);
   std::optional<std::uint64_t> length = answer.length();
   if (bare || upgraded || answer.source || answer.has_open_end()) length.reset();
-  if (upgraded) {
-    fields.push_back({"Connection", "Upgrade"});
-    fields.push_back({"Upgrade", passed_on->find("Upgrade")});
-  }
+  add_upgrade(fields, answer, passed_on);
   const bool in_chunks =
       answer.has_open_end() && !bare && head != nullptr && head->minor_version > 0;
   if (in_chunks) fields.push_back({"Transfer-Encoding", "chunked"});
@@ -299,8 +314,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
             .content_length = length,
-            .keep_alive = upgraded || (keeps_connection(head) && !answer.source &&
-                                       (in_chunks || !answer.has_open_end())),
+            .keep_alive = upgraded || (keeps_connection(head) && shows_its_end(answer, in_chunks)),
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = fields,
             .passed_on = passed_on,
