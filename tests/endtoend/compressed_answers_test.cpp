@@ -51,7 +51,7 @@ struct CompressedAnswers : testing::Test {
 
 TEST_F(CompressedAnswers, AreThoseOfClientsThatAskForIt) {
   for (const auto& table : {whole, shards}) {
-    Master master(taking_turns("compress = zstd"), table);
+    Master master(taking_turns("compress = zstd\n compress_share = 1"), table);
     const auto plain = without_took(search(master, "").body);
     for (const auto& [fields, coding] :
          std::array{std::pair{kTakesGzip, "gzip"}, std::pair{kTakesAll, "zstd"}}) {
@@ -77,8 +77,10 @@ TEST_F(CompressedAnswers, AreThoseOfClientsThatAskForIt) {
 }
 
 TEST_F(CompressedAnswers, OfPagesAboutKarmadToo) {
-  const Master master(taking_turns("compress = gzip\n compress_min_size = 1\n compress_level = 9"),
-                      whole);
+  const Master master(
+      taking_turns(
+          "compress = gzip\n compress_share = 1\n compress_min_size = 1\n compress_level = 9"),
+      whole);
   for (const auto* path : {"/agents", "/metrics", "/status", "/dashboard"}) {
     const auto answer = ask(master.port(), "GET", path, {}, kTakesGzip);
     EXPECT_EQ(coding_of(answer), "gzip") << path;
@@ -93,7 +95,7 @@ TEST_F(CompressedAnswers, OfPagesAboutKarmadToo) {
 }
 
 TEST_F(CompressedAnswers, AreNotThoseThatAreShortOrErrors) {
-  Master master(taking_turns("compress = gzip"), whole);
+  Master master(taking_turns("compress = gzip\n compress_share = 1"), whole);
   mirror.react(always(nothing_found()));
   const auto short_one = search(master, kTakesGzip);
   EXPECT_EQ(coding_of(short_one), "");
@@ -114,7 +116,9 @@ struct CompressedPages : CompressedAnswers {
       "table w {{\n type = distributed\n dialect = http\n route = /w\n agent = {}\n"
       " pass_authorization = no\n}}\n",
       mirror.address());
-  Master master{taking_turns("compress = zstd\n allow_origin = https://a.example"), opaque};
+  Master master{
+      taking_turns("compress = zstd\n compress_share = 1\n allow_origin = https://a.example"),
+      opaque};
   std::string text = std::string(5000, 'a') + "end";
 
   Response fetch(const std::string& reply, std::string_view fields = kTakesAll) {

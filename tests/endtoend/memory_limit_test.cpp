@@ -36,7 +36,7 @@ class LongMirror {
     sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
     ::bind(listener_, reinterpret_cast<sockaddr*>(&address), length);
-    ::listen(listener_, 100);
+    ::listen(listener_, 300);
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length);
     port_ = ntohs(address.sin_port);
     acceptor_ = std::thread([this] {
@@ -121,10 +121,14 @@ std::string post_to(std::string_view path, std::string_view table) {
                      body.size(), body);
 }
 
-constexpr auto kPatient =
+constexpr auto kSlowly =
     "ha_ping_interval = 0\n network_timeout = 60\n request_timeout = 60s\n"
-    "agent_query_timeout = 60s\n agent_max_connecting = 0\n agent_connect_timeout = 10s\n"
-    "reply_buffer_size = 1G\n";  // no answer is passed on while it arrives
+    "agent_query_timeout = 60s\n agent_max_connecting = 0\n agent_connect_timeout = 10s\n";
+
+/// No answer is passed on while it arrives.
+std::string patiently() {
+  return std::string(kSlowly) + "reply_buffer_size = 1G\n";
+}
 
 void expect_refused(const Response& response) {
   EXPECT_EQ(response.status, 429) << response.body;
@@ -138,7 +142,7 @@ TEST(MemoryLimit, IsKeptWhileManyClientsReadLargeAnswersSlowly) {
   constexpr std::size_t kAnswer = 16 * kMega;
   const LongMirror big(kAnswer);
   const FakeMirror quick([](const std::string&) { return nothing_found(); });
-  Master master(std::string(kPatient) + "workers = 2\n memory_limit = 64M\n max_packet_size = 20M",
+  Master master(patiently() + "workers = 2\n memory_limit = 64M\n max_packet_size = 20M",
                 table("big", fmt::format(" agent = {}:t\n", big.address())) +
                     table("small", fmt::format(" agent = {}:t\n", quick.address())));
   const auto idle = master.process().memory();
@@ -190,7 +194,7 @@ TEST(Streams, TakeAtMost128KilobytesForEachClientThatReadsNothing) {
   constexpr std::int64_t kClients = 200;
   for (const auto framing : {Framing::length, Framing::events}) {
     const LongMirror mirror(20 * kMega, framing);
-    Master master("workers = 1\n network_timeout = 60s\n agent_max_connections = 300",
+    Master master(std::string(kSlowly) + "workers = 1\n agent_max_connections = 300",
                   table("t", fmt::format(" agent = {}:t\n", mirror.address())));
     EXPECT_EQ(get(master.port(), "/healthz").status, 200);
     const auto idle = master.process().memory();
@@ -214,7 +218,7 @@ TEST(Streams, TakeAtMost128KilobytesForEachClientThatReadsNothing) {
 TEST(MemoryLimit, AnEndlessAnswerTakesNotMuchMoreThanMaxPacketSize) {
   const LongMirror one(LongMirror::kEndless);
   const LongMirror other(LongMirror::kEndless);
-  Master master(std::string(kPatient) + "workers = 1\n memory_limit = 0\n max_packet_size = 32M",
+  Master master(patiently() + "workers = 1\n memory_limit = 0\n max_packet_size = 32M",
                 table("t", fmt::format(" agent = {}|{}:t\n", one.address(), other.address())));
   const auto idle = master.process().memory();
   HttpClient client(master.port());
@@ -241,7 +245,7 @@ TEST(MemoryLimit, GivesUpWhatAloneTakesTooMuch) {
   const LongMirror one(LongMirror::kEndless);
   const LongMirror other(24 * kMega);
   Master master(
-      std::string(kPatient) + "workers = 1\n memory_limit = 40M\n partial_results = allow",
+      patiently() + "workers = 1\n memory_limit = 40M\n partial_results = allow",
       table("t", fmt::format(" agent = {}:t\n", one.address())) +
           table("shards", fmt::format(" agent = {0}:t\n agent = {0}:u\n", other.address())));
   expect_refused(master.search(R"({"table":"t"})"));
@@ -259,7 +263,7 @@ TEST(MemoryLimit, GivesUpWhatAloneTakesTooMuch) {
 TEST(MemoryLimit, NearItNewBodiesAreRefusedUnread) {
   const LongMirror big(30 * kMega);
   const FakeMirror quick([](const std::string&) { return nothing_found(); });
-  Master master(std::string(kPatient) + "workers = 2\n memory_limit = 32M\n max_packet_size = 31M",
+  Master master(patiently() + "workers = 2\n memory_limit = 32M\n max_packet_size = 31M",
                 table("big", fmt::format(" agent = {}:t\n", big.address())) +
                     table("small", fmt::format(" agent = {}:t\n", quick.address())));
   {
