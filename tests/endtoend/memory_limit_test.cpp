@@ -194,13 +194,15 @@ TEST(Streams, TakeAtMost128KilobytesForEachClientThatReadsNothing) {
   constexpr std::int64_t kClients = 200;
   for (const auto framing : {Framing::length, Framing::events}) {
     const LongMirror mirror(20 * kMega, framing);
-    Master master(std::string(kSlowly) + "workers = 1\n agent_max_connections = 300",
-                  table("t", fmt::format(" agent = {}:t\n", mirror.address())));
+    Master master(
+        std::string(kSlowly) + "workers = 1\n agent_max_connections = 300",
+        table("t", fmt::format(" dialect = http\n route = /t\n agent = {}\n", mirror.address())));
     EXPECT_EQ(get(master.port(), "/healthz").status, 200);
     const auto idle = master.process().memory();
     std::list<HttpClient> clients;
     for (int i = 0; i < kClients; ++i)
-      ASSERT_TRUE(clients.emplace_back(master.port(), 4096).send(post_to("/search", "t")));
+      ASSERT_TRUE(
+          clients.emplace_back(master.port(), 4096).send("GET /t/x HTTP/1.1\r\nHost: h\r\n\r\n"));
     EXPECT_TRUE(eventually([&] { return master.count("replies_passed") == kClients; }));
     std::int64_t most = 0;
     for (int turn = 0; turn < 100; ++turn) {
