@@ -3,7 +3,7 @@
 # front of two mirrors (an nginx that answers at once); wrk and the mirrors share the other cores. karmad has its
 # default settings; the others have no checks and no logs. The proxies take turns, round by round, so that other
 # load on the machine affects all of them. Compare only figures of one run, on a machine without other work.
-# Needs (Debian): wrk haproxy nginx.
+# Needs (Debian): wrk haproxy nginx, and with --tls openssl.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/programs.sh"
 
@@ -13,8 +13,10 @@ usage="usage: bench/whole_proxy.sh [OPTION…]
   --seconds N       duration of the load in a round (6)
   --connections N   number of client connections, all busy (64)
   --bytes N         approximate size of an answer's body (600)
+  --tls             clients use TLS 1.3 with AES-256-GCM, and a certificate with a key on the curve P-256
+  --close           a connection, and with --tls a whole handshake, for each request
   --port N          first of the four ports used (18400)"
-karmad=build/release/karmad rounds=4 seconds=6 connections=64 bytes=600 port=18400
+karmad=build/release/karmad rounds=4 seconds=6 connections=64 bytes=600 port=18400 tls='' close=''
 while (($#)); do
   case $1 in
     --karmad) karmad=${2:?$usage}; shift ;;
@@ -22,6 +24,8 @@ while (($#)); do
     --seconds) seconds=${2:?$usage}; shift ;;
     --connections) connections=${2:?$usage}; shift ;;
     --bytes) bytes=${2:?$usage}; shift ;;
+    --tls) tls=yes ;;
+    --close) close=yes ;;
     --port) port=${2:?$usage}; shift ;;
     -h | --help) echo "$usage"; exit 0 ;;
     *) echo "$usage" >&2; exit 2 ;;
@@ -35,6 +39,21 @@ cores=$(nproc)
 ((cores >= 2)) || fail "two cores are needed, one for the proxy alone"
 readonly proxy_core=0 other_cores=1-$((cores - 1))
 readonly proxy=$((port + 2)) first=$port second=$((port + 1))
+
+scheme=http karmad_listen=http karmad_tls='' haproxy_tls='' nginx_tls=''
+if [[ $tls ]]; then
+  need openssl
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+    -addext subjectAltName=IP:127.0.0.1 -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2> /dev/null
+  cat "$folder/certificate.pem" "$folder/key.pem" > "$folder/both.pem"
+  chmod 600 "$folder"/*.pem
+  scheme=https karmad_listen=https
+  karmad_tls="tls_certificate = $folder/certificate.pem
+    tls_key = $folder/key.pem"
+  haproxy_tls="ssl crt $folder/both.pem ssl-min-ver TLSv1.3 ciphersuites TLS_AES_256_GCM_SHA384"
+  nginx_tls="ssl_certificate $folder/certificate.pem; ssl_certificate_key $folder/key.pem;
+    ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;"
+fi
 
 nginx_common="worker_processes 1; daemon off; error_log stderr crit;
 events { worker_connections 4096; multi_accept on; }"
@@ -60,7 +79,8 @@ http {
 END
   cat > "$folder/karmad.conf" << END
 searchd {
-    listen = 127.0.0.1:$proxy
+    listen = 127.0.0.1:$proxy:$karmad_listen
+    $karmad_tls
     workers = 1
     log_level = warning
 }
@@ -81,7 +101,7 @@ defaults
     http-reuse always
     option http-no-delay
 frontend in
-    bind 127.0.0.1:$proxy
+    bind 127.0.0.1:$proxy $haproxy_tls
     default_backend mirrors
 backend mirrors
     balance roundrobin
@@ -98,7 +118,8 @@ http {
     keepalive 256; keepalive_requests 1000000000;
   }
   server {
-    listen 127.0.0.1:$proxy;
+    listen 127.0.0.1:$proxy${tls:+ ssl};
+    $nginx_tls
     location / {
       proxy_pass http://mirrors; proxy_http_version 1.1; proxy_set_header Connection "";
       proxy_buffer_size 16k; proxy_buffers 8 16k; proxy_max_temp_file_size 0;
@@ -111,6 +132,7 @@ wrk.method = "POST"
 wrk.body = '{"table":"products","query":{"match":{"title":"brown fox"}},"limit":20}'
 wrk.headers["Content-Type"] = "application/json"
 END
+  if [[ $close ]]; then echo 'wrk.headers["Connection"] = "close"' >> "$folder/post.lua"; fi
 }
 
 # CPU time of a program with its children so far, in nanoseconds.
@@ -140,7 +162,7 @@ measure() {
   pid=$!
   await "$proxy"
   local load=(taskset -c "$other_cores" wrk -t 1 -c "$connections" --latency -s "$folder/post.lua"
-    "http://127.0.0.1:$proxy/search")
+    "$scheme://127.0.0.1:$proxy/search")
   "${load[@]}" -d 1s > /dev/null
   before=$(cpu_of "$pid")
   "${load[@]}" -d "${seconds}s" > "$folder/wrk"
@@ -162,8 +184,8 @@ for ((round = 0; round < rounds; ++round)); do
   for name in karmad haproxy nginx; do measure "$name"; done
 done
 
-printf '%s; %s connections, answers of about %s bytes, %s rounds of %s s\n' "$(machine)" \
-  "$connections" "$bytes" "$rounds" "$seconds"
+printf '%s; %s%s connections, answers of about %s bytes, %s rounds of %s s\n' "$(machine)" \
+  "$scheme, $connections" "${close:+ closed after each request}" "$bytes" "$rounds" "$seconds"
 printf '%-8s %11s %15s %8s   (medians)\n' program requests/s 'CPU us/request' 'p99 ms'
 awk '
   function median(key, n, i, j, x, a) {
