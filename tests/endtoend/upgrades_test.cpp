@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -194,6 +195,28 @@ TEST_F(Upgrades, HoldBackASideThatSendsFasterThanTheOtherReads) {
   if (kTrueSize) {
     EXPECT_LT(master.process().most_memory() - before, 4'000'000);
   }
+}
+
+TEST_F(Upgrades, OfHedgedRequestsGoOnWithTheMirrorThatAnswersFirst) {
+  FakeMirror slow([](const std::string& request) { return switching(request, "slow;"); },
+                  /*pings_too=*/true);
+  slow.hold();
+  const Master master(searchd, web(mirror.address() + "|" + slow.address(),
+                                   "upgrades = yes\n hedge = 5ms\n ha_strategy = roundrobin"));
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 6; ++i) {
+    auto& client = *clients.emplace_back(std::make_unique<HttpClient>(master.port()));
+    ASSERT_TRUE(switches(client, "early"));
+    EXPECT_EQ(client.take(5), "early");
+  }
+  EXPECT_GE(master.count("hedges_won"), 1);
+  slow.release();
+  for (const auto& client : clients) {
+    ASSERT_TRUE(client->send("late"));
+    EXPECT_EQ(client->take(4), "late");
+  }
+  EXPECT_EQ(open_tunnels(master), 6);
+  EXPECT_TRUE(eventually([&] { return slow.open_connections() == 0; }));
 }
 
 TEST_F(Upgrades, AreCutWhenNothingComesForStreamTimeoutAndNotBefore) {

@@ -214,4 +214,13 @@ Scan judge_common(Cursor& cursor, const Noted& noted, Head& head) {
   return Scan::done;
 }
 
+bool connection_names(const Head& head, std::string_view option) {
+  if (!head.connection_names_fields) return false;
+  bool named = false;
+  for (const auto& field : head.all())
+    if (same_word(field.name, "connection"))
+      for_each_element(field.value, [&](auto each) { named |= same_word(each, option); });
+  return named;
+}
+
 }  // namespace karmad::wire

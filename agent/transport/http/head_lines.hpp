@@ -73,6 +73,9 @@ Scan fields(Cursor& cursor, std::size_t limit, Head& head, Noted& noted);
 /// Framing and persistence by the fields alone; Framing::none if they do not say.
 Scan judge_common(Cursor& cursor, const Noted& noted, Head& head);
 
+/// Whether a field `Connection` of the head names this option, whatever its case.
+bool connection_names(const Head& head, std::string_view option);
+
 /// Runs `parse` on at most the first `limit` bytes.
 template <class Parse>
 std::expected<HeadState, HeadError> within(std::string_view bytes, std::size_t limit, Head& head,

@@ -93,12 +93,7 @@ bool is_hop_by_hop(const Head& head, std::string_view name) {
   if (name.size() < 32 && (kLengths >> name.size() & 1U) != 0)
     for (const auto hop : always)
       if (same_word(name, hop)) return true;
-  if (!head.connection_names_fields) return false;
-  bool named = false;
-  for (const auto& field : head.all())
-    if (same_word(field.name, "connection"))
-      for_each_element(field.value, [&](auto option) { named |= same_word(option, name); });
-  return named;
+  return connection_names(head, name);
 }
 
 }  // namespace karmad

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/transport/http/head_lines.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -10,13 +11,6 @@ namespace karmad {
 using namespace wire;
 
 namespace {
-
-/// Whether the list has the element, whatever its case.
-bool lists(std::string_view list, std::string_view element) {
-  bool found = false;
-  for_each_element(list, [&](std::string_view each) { found |= same_word(each, element); });
-  return found;
-}
 
 /// Whether requests could follow in that protocol: HTTP of any version, also inside TLS.
 bool carries_requests(std::string_view protocol) {
@@ -28,14 +22,9 @@ bool carries_requests(std::string_view protocol) {
 }  // namespace
 
 std::string_view offered_upgrade(const Head& request) {
-  if (request.minor_version == 0 || !request.connection_names_fields) return {};
-  bool is_named = false;
-  std::size_t fields = 0;
-  for (const auto& [name, value] : request.all()) {
-    if (same_word(name, "connection")) is_named |= lists(value, "upgrade");
-    if (same_word(name, "upgrade")) ++fields;
-  }
-  if (!is_named || fields != 1) return {};
+  if (request.minor_version == 0 || !connection_names(request, "upgrade")) return {};
+  const auto is_offer = [](const Field& field) { return same_word(field.name, "upgrade"); };
+  if (std::ranges::count_if(request.all(), is_offer) != 1) return {};
   const auto offered = request.find("Upgrade");
   bool may_pass = true;
   for_each_element(offered, [&](std::string_view each) { may_pass &= !carries_requests(each); });
@@ -43,14 +32,15 @@ std::string_view offered_upgrade(const Head& request) {
 }
 
 bool accepts_offer(const Head& reply, std::string_view offered) {
-  const auto chosen = reply.find("Upgrade");
-  std::size_t known = 0;
-  std::size_t all = 0;
-  for_each_element(chosen, [&](std::string_view each) {
-    ++all;
-    if (lists(offered, each)) ++known;
+  bool any = false;
+  bool all_known = true;
+  for_each_element(reply.find("Upgrade"), [&](std::string_view chosen) {
+    any = true;
+    bool known = false;
+    for_each_element(offered, [&](std::string_view each) { known |= same_word(each, chosen); });
+    all_known &= known;
   });
-  return all > 0 && known == all;
+  return any && all_known;
 }
 
 }  // namespace karmad
