@@ -48,9 +48,18 @@ ssize_t send_to(int socket, std::string_view head, std::string_view body) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/// As send_to().
-ssize_t send_encrypted(Tls& tls, std::string_view bytes) {
-  const auto sent = tls.send(bytes);
+/// As send_to(). Head and beginning of the body share a record, and a call of the system.
+ssize_t send_encrypted(Tls& tls, std::string_view head, std::string_view body, Buffers& buffers) {
+  constexpr std::size_t kRecord = 16 << 10;
+  ssize_t sent = 0;
+  if (head.empty() || body.empty()) {
+    sent = tls.send(head.empty() ? body : head);
+  } else {
+    const auto size = std::min(head.size() + body.size(), kRecord);
+    Buffer record(buffers, size);
+    record->assign(head.substr(0, size)).append(body.substr(0, size - record->size()));
+    sent = tls.send(*record);
+  }
   if (sent >= 0) return sent;
   errno = static_cast<int>(-sent);
   return -1;
@@ -223,7 +232,7 @@ error_code Stream::write_now(Outgoing& out) {
     // A peer that reads as fast as data is sent would otherwise block the loop.
     if (bodies >= LoopTurn::kMostBytes) return asio::error::would_block;
     const auto body = out.body.substr(0, kMostAtOnce);
-    const auto sent = tls_           ? send_encrypted(*tls_, out.head.empty() ? body : out.head)
+    const auto sent = tls_           ? send_encrypted(*tls_, out.head, body, loop_.buffers)
                       : body.empty() ? send_to(socket_.native_handle(), out.head)
                                      : send_to(socket_.native_handle(), out.head, body);
     if (sent >= 0) {

@@ -76,6 +76,8 @@ void set_common_options(ssl_ctx_st* context) {
                                   SSL_MODE_RELEASE_BUFFERS);
   // One call would otherwise go on as long as records without data come.
   ::SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+  // Otherwise each record is read with two calls of the system: its head, and the rest.
+  ::SSL_CTX_set_read_ahead(context, 1);
 }
 
 std::unexpected<std::string> file_error(const std::string& file, std::string_view what) {
@@ -129,6 +131,22 @@ int choose_protocol(ssl_st*, const unsigned char** chosen, unsigned char* size,
 Tls::Tls(ssl_ctx_st* context, int socket, std::shared_ptr<const void> keeps)
     : keeps_(std::move(keeps)), ssl_(::SSL_new(context)) {
   if (!ssl_ || ::SSL_set_fd(ssl_.get(), socket) != 1) throw std::bad_alloc();
+  watch_reads(::SSL_get_rbio(ssl_.get()));
+}
+
+/// Notes how each read from the socket has ended.
+void Tls::watch_reads(bio_st* socket) {
+  BIO_set_callback_arg(socket, reinterpret_cast<char*>(this));
+  ::BIO_set_callback_ex(socket,
+                        [](BIO* bio, int operation, const char*, std::size_t asked, int, long,
+                           int result, std::size_t* got) -> long {
+                          if (operation != (BIO_CB_READ | BIO_CB_RETURN)) return result;
+                          auto& tls = *reinterpret_cast<Tls*>(BIO_get_callback_arg(bio));
+                          tls.waits_ = result <= 0;
+                          // The kernel's TLS returns one record at a time.
+                          tls.drained_ = tls.waits_ || (*got < asked && !BIO_get_ktls_recv(bio));
+                          return result;
+                        });
 }
 
 void Tls::accept() {
@@ -141,7 +159,9 @@ void Tls::put_back(std::string bytes) {
   if (before == nullptr ||
       BIO_set_buffer_read_data(before, bytes.data(), static_cast<long>(bytes.size())) != 1)
     throw std::bad_alloc();
-  ::SSL_set0_rbio(ssl_.get(), ::BIO_push(before, ::BIO_new_socket(::SSL_get_fd(ssl_.get()), 0)));
+  auto* const socket = ::BIO_new_socket(::SSL_get_fd(ssl_.get()), 0);
+  watch_reads(socket);
+  ::SSL_set0_rbio(ssl_.get(), ::BIO_push(before, socket));
 }
 
 /// The result of a call of OpenSSL that has moved no bytes.
@@ -171,20 +191,20 @@ ssize_t Tls::outcome(int result) {
 }
 
 /// What `read` returns, which is called again behind records without data. These cost the peer
-/// little and this thread much, so they have a limit: a record with data arrives in a dozen parts.
+/// little and this thread much, so they have a limit. A call takes all that were read from the
+/// socket with one call of the system: 16 KB, some hundred.
 template <class Read>
-ssize_t Tls::past_empty_records(unsigned& records, Read read) {
-  constexpr unsigned kMostEmptyRecords = 256;
+ssize_t Tls::past_empty_records(unsigned& reads, Read read) {
+  constexpr unsigned kMostEmptyReads = 4;
   for (;;) {
-    auto* const input = ::SSL_get_rbio(ssl_.get());
-    const auto before = ::BIO_number_read(input);
+    waits_ = false;
     ::ERR_clear_error();
     errno = 0;
     const auto result = read();
     if (result == 1) return 1;
     const auto nothing = outcome(result);
-    if (nothing != -EAGAIN || ::BIO_number_read(input) == before) return nothing;
-    if (++records <= kMostEmptyRecords) continue;
+    if (nothing != -EAGAIN || waits_ || wants_to_send()) return nothing;
+    if (++reads <= kMostEmptyReads) continue;
     failure_ = "the peer sends records without data";
     return -EPROTO;
   }
@@ -192,14 +212,15 @@ ssize_t Tls::past_empty_records(unsigned& records, Read read) {
 
 ssize_t Tls::receive(char* into, std::size_t room) {
   std::size_t got = 0;
-  unsigned empty_records = 0;
+  unsigned empty_reads = 0;
   while (got < room && !ended_) {
     if (!failure_.empty() || broken_ != 0) return got != 0 ? static_cast<ssize_t>(got) : failed();
     std::size_t some = 0;
     const auto result = past_empty_records(
-        empty_records, [&] { return ::SSL_read_ex(ssl_.get(), into + got, room - got, &some); });
+        empty_reads, [&] { return ::SSL_read_ex(ssl_.get(), into + got, room - got, &some); });
     if (result == 1) {
       got += some;
+      if (drained_ && !has_pending()) break;
       continue;
     }
     if (got == 0) return result;
@@ -224,9 +245,8 @@ ssize_t Tls::peek() {
   if (ended_) return 0;
   char byte = 0;
   std::size_t got = 0;
-  unsigned empty_records = 0;
-  return past_empty_records(empty_records,
-                            [&] { return ::SSL_peek_ex(ssl_.get(), &byte, 1, &got); });
+  unsigned empty_reads = 0;
+  return past_empty_records(empty_reads, [&] { return ::SSL_peek_ex(ssl_.get(), &byte, 1, &got); });
 }
 
 bool Tls::has_pending() const {

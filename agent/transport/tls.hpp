@@ -18,6 +18,7 @@
 // TLS by OpenSSL 3: versions 1.2 and 1.3, with the ciphers that the system's OpenSSL has as its
 // default (RFC 9325). Renegotiation and compression are off.
 
+struct bio_st;
 struct ssl_st;
 struct ssl_ctx_st;
 struct ssl_session_st;
@@ -73,16 +74,19 @@ class Tls {
   ssl_st* native() { return ssl_.get(); }
 
  private:
+  void watch_reads(bio_st* socket);
   ssize_t outcome(int result);
   template <class Read>
-  ssize_t past_empty_records(unsigned& records, Read read);
+  ssize_t past_empty_records(unsigned& reads, Read read);
   /// Minus `errno` if an error has ended it; else 0.
   ssize_t failed() const { return !failure_.empty() ? -EPROTO : -broken_; }
 
   const std::shared_ptr<const void> keeps_;
   std::unique_ptr<ssl_st, SslCloser> ssl_;
   std::string failure_;
-  int broken_ = 0;  ///< `errno` with which the connection has broken off
+  int broken_ = 0;        ///< `errno` with which the connection has broken off
+  bool waits_ = false;    ///< the last read from the socket has found nothing
+  bool drained_ = false;  ///< or it has taken all there was
   bool ended_ = false;
   bool untrusted_ = false;
   bool plain_http_ = false;
