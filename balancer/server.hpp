@@ -46,7 +46,7 @@ struct Hooks {
 /// these into topologies for the workers; starts, ends, and is replaced by a successor. Handles the
 /// signals to stop (TERM, INT), to reload the configuration (HUP), to reopen the access log (USR1)
 /// and to start a successor (USR2).
-class Server : private AdminApi {
+class Server final : private AdminApi {
  public:
   /// `log`: for lines on standard error that are not spdlog's.
   Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,

@@ -10,9 +10,10 @@ namespace karmad {
 
 namespace {
 
-/// How rare a word is that is in `with_word` documents: 0.5 in none, -0.5 in all.
+/// How rare a word is that is in `with_word` documents: 0.5 in none, -0.5 in all. An empty corpus
+/// counts as one document.
 double idf(std::size_t corpus, std::size_t with_word) {
-  const auto n = static_cast<double>(corpus);
+  const auto n = static_cast<double>(std::max<std::size_t>(1, corpus));
   const auto df = static_cast<double>(std::max<std::size_t>(1, with_word));
   return std::log((n - df + 1) / df) / (2 * std::log(1 + n));
 }
