@@ -28,6 +28,20 @@ stage() {
   current='nothing'
 }
 
+# at_once COMMAND COMMAND : two that leave a core idle each, words parted by blanks. The output of the second
+# comes behind that of the first; fails if one has failed.
+at_once() {
+  local log status=0
+  log=$(mktemp)
+  $2 >"$log" 2>&1 </dev/null &
+  $1 || status=$?
+  wait $! || status=$?
+  printf '\n--- %s\n' "$2"
+  cat "$log"
+  rm "$log"
+  return "$status"
+}
+
 finish() {
   local status=$?
   printf '\n'

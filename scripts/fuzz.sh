@@ -27,9 +27,10 @@ while (($#)); do
 done
 
 [[ $install == no ]] || install_packages "${build_packages[@]}" "${sanitizer_packages[@]}"
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --target karmad_fuzz
-readonly program=build/fuzz/tests/karmad_fuzz corpora=build/fuzz/corpus found=build/fuzz/found
+preset=asan
+((seconds <= 600)) || preset=fuzz # hours are worth a build that is optimized
+.ci/build "$preset" karmad_fuzz
+readonly program=build/$preset/tests/karmad_fuzz corpora=build/fuzz/corpus found=build/fuzz/found
 
 # Seeds are parted by ====, and within a seed by ----, which is the byte 0x1e for the target. Those of readers
 # have the name of the reader in their first line.

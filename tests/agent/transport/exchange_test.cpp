@@ -304,7 +304,8 @@ TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
 
 /// Returns the largest growth of `bytes` in one turn of the loop, until `ended`.
 Background watch_turns(Loop& loop, const std::string& bytes, const bool& ended, std::size_t& most) {
-  for (std::size_t before = bytes.size(); !ended;) {
+  std::size_t before = bytes.size();
+  while (!ended) {
     co_await PostedTurn{loop};
     most = std::max(most, bytes.size() - std::min(before, bytes.size()));
     before = bytes.size();
