@@ -40,7 +40,7 @@ Task<Answer> status_statement(Query& query, const StatusStatement& statement, St
 }
 
 /// KILL of an operator; clients of MySQL have theirs.
-Task<Answer> answer_kill(Query& query, const SessionStatement& statement, StatusForm form) {
+Task<Answer> answer_kill(Query& query, SessionStatement statement, StatusForm form) {
   if (auto refused = refuse_operator(query)) co_return *std::move(refused);
   query.waited = true;
   const auto outcome = co_await kill_connection(
@@ -72,7 +72,8 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   if (const auto* ours = std::get_if<StatusStatement>(&*read))
     return status_statement(query, *ours, form_at(served));
   auto session = std::get<SessionStatement>(*std::move(read));
-  if (session.is == SessionStatement::Is::kill) return answer_kill(query, session, form_at(served));
+  if (session.is == SessionStatement::Is::kill)
+    return answer_kill(query, std::move(session), form_at(served));
   if (query.client.on_admin_port) return completed_task(no_queries_here(query));
   return answer_session(query, served, scatter, std::move(session), form_at(served));
 }

@@ -257,7 +257,7 @@ TEST_P(DocumentedPlainConfiguration, AppliesAnUpdateOnceIfTheConnectionBreaks) {
   Master master(searchd.empty() ? "" : searchd.front(), rest);
   ASSERT_TRUE(master.ready());
   HttpClient client(master.port());
-  int number = 77000;
+  auto number = 770'000'000'000;  // long enough not to be in a random request ID
   std::size_t done = 0;
   for (const auto& table : tables) {
     const auto count =

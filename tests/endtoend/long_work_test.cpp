@@ -13,7 +13,7 @@ namespace karmad::test {
 namespace {
 
 constexpr std::size_t kHits = 12'000;
-constexpr std::size_t kBuckets = 60'000;
+constexpr std::size_t kBuckets = 20'000;
 
 /// What a shard answers to a search for many hits: 3 MB. Ids are distinct between shards.
 std::string many_hits(unsigned shard) {
@@ -32,7 +32,7 @@ std::string many_buckets() {
       R"({"took":1,"timed_out":false,"hits":{"total":9,"total_relation":"eq","hits":[]},)"
       R"("aggregations":{"a":{"buckets":[)";
   for (std::size_t i = 0; i < kBuckets; ++i)
-    fmt::format_to(std::back_inserter(body), R"({}{{"key":"{:08}{:x<100}","doc_count":{}}})",
+    fmt::format_to(std::back_inserter(body), R"({}{{"key":"{:08}{:x<400}","doc_count":{}}})",
                    i == 0 ? "" : ",", i * 7919 % kBuckets, "", i + 1);
   return body + "]}}}";
 }
