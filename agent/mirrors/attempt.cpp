@@ -20,26 +20,29 @@ void allow(Stop& stop, TimePoint now, Micros longest, StopReason why, TimePoint 
   }
 }
 
-/// Writes the request's head; X-Timeout-Ms tells the agent how long karmad will wait, X-Karmad-Hops
-/// how many karmads the request has passed.
+/// Writes the request's head; X-Timeout-Ms tells the agent how long karmad will wait, unless that
+/// is the client's time as well, X-Karmad-Hops how many karmads the request has passed.
 void write_head(std::string& head, const AttemptRequest& request, std::string_view host,
                 Micros left) {
   const std::array<NumberField, 2> numbers{
       {{kTimeoutMs, static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count() / 1000))},
        {kHops, request.hops}}};
-  write_request_head(
-      head, {.method = request.method,
-             .target = request.target,
-             .host = !request.host.empty()   ? request.host
-                     : host.starts_with('/') ? "localhost"
-                                             : host,
-             .content_type = request.content_type,
-             .content_length =
-                 request.body ? std::optional<std::uint64_t>(request.body->size()) : std::nullopt,
-             .numbers = std::span(numbers).first(request.hops == 0 ? 1 : 2),
-             .extra = request.extra,
-             .passed_on = request.passed_on,
-             .withheld = request.withheld});
+  const std::size_t skipped = request.rest != nullptr ? 1 : 0;
+  const std::size_t hops = request.hops == 0 ? 0 : 1;
+  std::optional<std::uint64_t> length;
+  if (request.body) length = request.body->size();
+  if (request.rest != nullptr) length = request.rest->length();
+  write_request_head(head, {.method = request.method,
+                            .target = request.target,
+                            .host = !request.host.empty()   ? request.host
+                                    : host.starts_with('/') ? "localhost"
+                                                            : host,
+                            .content_type = request.content_type,
+                            .content_length = length,
+                            .numbers = std::span(numbers).subspan(skipped, 1 - skipped + hops),
+                            .extra = request.extra,
+                            .passed_on = request.passed_on,
+                            .withheld = request.withheld});
 }
 
 }  // namespace
@@ -106,7 +109,8 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     }
     FirstByte first_byte;
     const bool notes = request.note_first_byte || request.first_byte_timeout;
-    if (request.first_byte_timeout && *request.first_byte_timeout < request.query_timeout) {
+    if (request.rest == nullptr && request.first_byte_timeout &&
+        *request.first_byte_timeout < request.query_timeout) {
       const auto whole = now + request.query_timeout;
       first_byte.then = std::min(whole, request.deadline);
       first_byte.then_why =
@@ -126,7 +130,8 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     if (outgoing.body.size() <= kJoinedBody) outgoing = {loop.head.append(outgoing.body), {}};
     ExchangeResult exchanged;
     co_await exchange(loop, *connection, outgoing, equals_literal(request.method, "HEAD"),
-                      request.limits, stop, result.reply, exchanged, notes ? &first_byte : nullptr);
+                      request.limits, stop, result.reply, exchanged, notes ? &first_byte : nullptr,
+                      {request.rest, request.query_timeout});
     if (exchanged.unasked) unasked(pool, result);
     // Nothing was sent, so the connection counts as not used.
     if (exchanged.unsent && reused) {

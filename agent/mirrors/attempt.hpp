@@ -17,6 +17,7 @@ struct AttemptRequest {
   std::string_view host;  ///< value of Host; empty: the agent's address
   std::string_view content_type;
   std::optional<std::string_view> body;  ///< none: the request has no content
+  BodyRest* rest = nullptr;              ///< in place of `body`, as it arrives; null: there is none
   std::span<const Field> extra;          ///< further fields
   const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
   std::string_view withheld{};           ///< name of a field of it that is not passed on
@@ -25,8 +26,8 @@ struct AttemptRequest {
   bool looks_first = false;  ///< notices that a kept connection was closed before it is used
   Micros connect_timeout{};
   std::optional<Micros>
-      first_byte_timeout;  ///< until a reply begins to arrive; none: only the next
-  Micros query_timeout{};
+      first_byte_timeout;  ///< until a reply begins to arrive; none: only the next; not with `rest`
+  Micros query_timeout{};  ///< of a streamed request: for each piece, without the client's time
   bool note_first_byte = false;  ///< records the times of the first byte and of the head's end
   TimePoint deadline{};          ///< deadline of the whole query
   ReplyLimits limits;

@@ -401,8 +401,30 @@ struct Sending {
   AsyncEvent ended{};
 };
 
-Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending) {
-  sending.error = co_await connection.write(request);
+/// Sends the rest of a request as it arrives.
+Task<error_code> pass_on(Loop& loop, Connection& connection, StreamedRest rest, Stop& stop) {
+  Buffer piece(loop.buffers);
+  for (;;) {
+    stop.disarm();
+    const bool came = co_await rest.body->next(*piece);
+    if (!came) {
+      stop.request(StopReason::cancelled);
+      co_return asio::error::operation_aborted;
+    }
+    if (stop.requested()) co_return asio::error::operation_aborted;
+    stop.arm(Loop::now() + rest.patience, StopReason::query_timeout);
+    if (piece->empty()) co_return error_code();
+    const auto error = co_await connection.write({*piece, {}});
+    if (error) co_return error;
+  }
+}
+
+Task<void> send_rest(Loop& loop, Connection& connection, Outgoing request, StreamedRest rest,
+                     Stop& stop, Sending& sending) {
+  if (!request.head.empty() || !request.body.empty())
+    sending.error = co_await connection.write(request);
+  if (rest.body != nullptr && !sending.error)
+    sending.error = co_await pass_on(loop, connection, rest, stop);
   sending.under_way = false;
   sending.ended.notify();
 }
@@ -411,7 +433,7 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
-                    FirstByte* first_byte) {
+                    FirstByte* first_byte, StreamedRest streamed) {
   const Stop::Guard guard(stop, &connection,
                           [](void* target) { static_cast<Connection*>(target)->close(); });
   const LoopTurn::InFlightGuard under_way(loop.turn);
@@ -428,11 +450,13 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     co_return;
   }
   std::string rest;
-  if (sending.error == asio::error::would_block) {
+  const bool blocked = sending.error == asio::error::would_block;
+  if (blocked || (streamed.body != nullptr && !sending.error)) {
     rest = request.head;
     request.head = rest;
+    sending.error = {};
     sending.under_way = true;
-    spawn(send_rest(connection, request, sending));
+    spawn(send_rest(loop, connection, request, streamed, stop, sending));
   }
   ReplyReader reader(loop, connection, to_head, limits, stop, reply, result, first_byte);
   const auto got = co_await connection.read();
@@ -445,7 +469,8 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
   connection.replied(reply.bytes.size());
   if (sending.under_way) {
     connection.close();
-    co_await sending.ended;
+    if (streamed.body != nullptr) streamed.body->cancel();
+    if (sending.under_way) co_await sending.ended;
   }
   if (sending.error) result.keep_connection = false;
 }

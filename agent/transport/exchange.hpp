@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/stats/outcome.hpp"
+#include "agent/transport/body_rest.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/pool.hpp"
@@ -99,12 +100,20 @@ struct FirstByte {
   StopReason then_why = StopReason::none;
 };
 
+/// What follows behind a request while it arrives from the client.
+struct StreamedRest {
+  BodyRest* body = nullptr;  ///< null: the request is complete
+  Micros patience{};  ///< for each piece of it, and for the reply behind the last: then `stop` ends
+                      ///< the exchange; it does not while the client is waited for
+};
+
 /// Sends a request and reads the reply within `limits`, on a connection whose first read is
 /// outstanding. `request` and its body must live until the end, the data behind its head only until
-/// the first wait. `stop` ends it. `to_head`: the request is a HEAD. `reply` and `result` must be
-/// fresh.
+/// the first wait. `stop` ends it; a rest that does not come requests `cancelled` of it. `to_head`:
+/// the request is a HEAD. `reply` and `result` must be fresh. A reply that is complete before the
+/// request ends the exchange.
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
-                    FirstByte* first_byte = nullptr);
+                    FirstByte* first_byte = nullptr, StreamedRest streamed = {});
 
 }  // namespace karmad

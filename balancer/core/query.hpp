@@ -14,6 +14,7 @@
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
+#include "agent/transport/body_rest.hpp"
 #include "balancer/core/body_source.hpp"
 #include "balancer/core/compression.hpp"
 #include "balancer/core/forwarded.hpp"
@@ -109,6 +110,7 @@ struct QueryRequest : ClientRequest, RequestFields {
   std::string without_preference;  ///< the URL's parameters without those of karmad
   MemoryReservation plain_body;    ///< for the decompressed body
   bool unpacked = false;           ///< `body` was decompressed
+  BodyRest* rest = nullptr;  ///< in place of `body`, passed on as it arrives; null: it is whole
   /// Those of a request to an endpoint of statements, once they were looked for; else null.
   std::shared_ptr<const FoundStatements> statements;
   Parsed parsed;                 ///< valid once its dialect has parsed it

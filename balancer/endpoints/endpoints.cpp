@@ -341,6 +341,12 @@ std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string
   return std::nullopt;
 }
 
+const Table* table_passed_to(const Topology& topology, std::string_view path) {
+  if (topology.endpoint_at(path) != nullptr || reserved_endpoint_at(path) != nullptr)
+    return nullptr;
+  return topology.route(path);
+}
+
 namespace {
 
 const DialectEndpoint* find_endpoint(const DialectKind& kind, std::string_view path) {

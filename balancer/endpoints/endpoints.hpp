@@ -27,6 +27,10 @@ TicketClass ticket_class_of(Query& query);
 /// The same from the path alone; none if the rest of the request decides.
 std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path);
 
+/// The table whose agents get requests for that path as they are; null: karmad or a dialect answers
+/// it.
+const Table* table_passed_to(const Topology& topology, std::string_view path);
+
 /// Checks what only the floors below know (Topology::judge), and that no route is a path that
 /// karmad answers itself.
 Judge judge_with(Dialects known);

@@ -228,12 +228,21 @@ Task<bool> Session::answer_requests() {
       memory.release();
       co_return co_await end_with(refused->answer, id);
     }
+    std::unique_ptr<StreamedBody> stream;
     if (!whole) {
-      const bool complete = co_await read_body(*in, head, chunks, body);
+      const bool streams = !refused && streams_body(arrived);
+      bool complete = false;
+      if (streams || head.framing == Framing::chunked) {
+        const auto most = streams ? settings().request_buffer_size : settings().max_packet_size;
+        complete = co_await begin_stream(stream, most.value, *in, head, chunks);
+        body = chunks;
+      } else {
+        complete = co_await read_body(*in, head, body);
+      }
       if (!complete) co_return false;
     }
     worker_.counters.add(Count::requests);
-    const auto size = size_of(head);
+    const auto size = stream ? head.size : size_of(head);
     bool keep_alive = false;
     if (refused) {
       phase_ = Phase::answering;
@@ -242,13 +251,15 @@ Task<bool> Session::answer_requests() {
       const bool sent = co_await send_answer(refused->answer, &head, id);
       if (!sent) co_return false;
     } else {
-      prepare_answer(in->size() > size);
+      prepare_answer(in->size() > size || stream);
       Query query(worker_, *settings_, head, body, client());
+      query.request.rest = stream.get();
       start_query(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       if (settings_->settings.compress.value != Compress::off)
         co_await compress_answer(query, answer, memory_);
+      if (stream) end_stream(*stream, query, answer);
       finish_query(query, answer);
       RestLog log(query, answer);
       if (query.client.left || !open()) co_return false;
@@ -266,6 +277,8 @@ Task<bool> Session::answer_requests() {
       recycle(answer);
     }
     drop_request(*in, size);
+    if (stream && stream->has_ended()) *in = stream->take_behind();
+    if (stream && !stream->has_ended() && open()) co_await linger();
     if (upgraded_ || !keep_alive || ending_ || !open()) co_return false;
   }
   co_return true;
@@ -373,19 +386,13 @@ Task<bool> Session::read_head(std::string& in, RequestHead& head) {
 }
 
 /// Reads the rest of the body, or refuses the request. False: the connection has ended.
-Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string& chunks,
-                              std::string_view& body) {
+Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string_view& body) {
   if (head.framing == Framing::none) co_return true;
   const auto received_body = in.size() - head.size;
   if (head.expect_continue && received_body == 0) {
     Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
     const bool sent = co_await send_now(interim);
     if (!sent) co_return false;
-  }
-  if (head.framing == Framing::chunked) {
-    if (!co_await read_chunks(in, head, chunks)) co_return false;
-    body = chunks;
-    co_return true;
   }
   const auto whole = head.size + static_cast<std::size_t>(head.content_length);
   if (in.size() < whole) {
@@ -443,37 +450,39 @@ void Session::record_first_head() {
   worker_.limits.rates.time_to_head.add(static_cast<double>(elapsed.count()));
 }
 
-/// Decodes a chunked body into `chunks`; bytes after it stay behind the head in `in`.
-Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string& chunks) {
-  ChunkedBody decoder(settings().max_packet_size.value);
-  Buffer rest(worker_.loop.buffers);
-  rest->assign(in, head.size);
-  in.resize(head.size);
-  auto due = kPerTimeout;
-  for (;;) {
-    const bool has_room =
-        co_await make_room(chunks, next_room(chunks.capacity(), chunks.size() + rest->size(),
-                                             settings().max_packet_size.value));
-    if (!has_room) co_return co_await refuse_for_memory(chunks, head);
-    const auto used = decoder.put(*rest, chunks);
-    if (!used)
-      co_return co_await refuse(used.error().status, used.error().reason, in.size() + chunks.size(),
-                                &head);
-    rest->erase(0, *used);
-    if (decoder.done()) break;
-    if (!co_await read_more(*rest)) {
-      if (memory_->denied()) co_return co_await refuse_for_memory(chunks, head);
-      if (!timed_out_) co_return false;
-      co_return co_await refuse(408, "the body of the request did not come in time",
-                                in.size() + chunks.size(), &head);
-    }
-    if (chunks.size() >= due) {
-      due = chunks.size() + kPerTimeout;
-      start_phase(Phase::reading, settings().network_timeout.value);
-    }
+/// Begins to take a body in chunks, or one that is passed on while it arrives. One in chunks that
+/// ends within `most` bytes is complete: it is in `chunks`, and `stream` is empty. False: the
+/// connection has ended.
+Task<bool> Session::begin_stream(std::unique_ptr<StreamedBody>& stream, std::size_t most,
+                                 std::string& in, RequestHead& head, std::string& chunks) {
+  stream = std::make_unique<StreamedBody>(*this, in, head);
+  const bool came = co_await stream->keep_beginning(most);
+  if (!came) {
+    chunks = stream->take_kept();
+    if (memory_->denied()) co_return co_await refuse_for_memory(chunks, head);
+    const auto& error = stream->error();
+    if (!error) co_return false;
+    co_return co_await refuse(error->status, error->reason, in.size() + stream->size(), &head);
   }
-  in += *rest;
+  if (!stream->has_ended()) {
+    worker_.counters.add(Count::requests_streamed);
+    co_return true;
+  }
+  chunks = stream->take_kept();
+  in += stream->take_behind();
+  stream.reset();
   co_return parse_request_head(in, head_limits(), head).has_value();
+}
+
+/// Called when the query has its answer. The next request is behind the body: if the agent has not
+/// taken all of it, there is none.
+void Session::end_stream(const StreamedBody& stream, Query& query, Answer& answer) {
+  query.record.bytes_in += stream.size();
+  worker_.counters.add(Count::bytes_in, stream.size());
+  if (stream.has_ended()) return;
+  ending_ = true;
+  worker_.counters.add(Count::requests_broken_off);
+  if (stream.error()) answer = bad_request(query, stream.error()->status, stream.error()->reason);
 }
 
 // ---- `memory_limit`

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "agent/transport/body_rest.hpp"
+#include "agent/transport/http/http_head.hpp"
 #include "balancer/core/client_connection.hpp"
 #include "balancer/core/cors.hpp"
 #include "balancer/core/query.hpp"
@@ -57,6 +59,62 @@ class Session final : public ClientConnection {
     MemoryReservation piece;  ///< a piece of an answer that is passed on
   };
 
+  /// The body of a client's request that is longer than `request_buffer_size`: it is taken from the
+  /// connection only as fast as the agent takes it. A client that leaves within it ends the query.
+  /// One thread.
+  class StreamedBody final : public BodyRest {
+   public:
+    /// Most bytes of a piece without its framing. With a beginning of 64 KB it fits into 80 KB.
+    static constexpr std::size_t kPiece = (16 << 10) - 256;
+
+    /// Takes what is behind the head in `in`. Both the session and the head must outlive it.
+    StreamedBody(Session& session, std::string& in, const RequestHead& head);
+
+    /// Keeps a body in chunks until it has ended or more than `most` bytes of it have come; one
+    /// with a length is left alone. False: it broke off.
+    Task<bool> keep_beginning(std::size_t most);
+    /// The whole body, once it has ended within keep_beginning().
+    std::string take_kept() { return std::move(kept_); }
+
+    std::optional<std::uint64_t> length() const override;
+    bool begun() const override { return begun_; }
+    Task<bool> next(std::string& piece) override;
+    void cancel() override;
+
+    /// All of it has come.
+    bool has_ended() const { return ended_; }
+    /// The client is to be told that it broke off.
+    const std::optional<HeadError>& error() const { return error_; }
+    /// Bytes that have come, those behind it included.
+    std::uint64_t size() const { return size_; }
+    /// Bytes that have come behind it.
+    std::string take_behind() { return std::move(arrived_); }
+
+   private:
+    bool decode(std::string& into);
+    Task<bool> receive();
+    Task<bool> read();
+    void count(Micros took);
+
+    Session& session_;
+    const RequestHead& head_;
+    const bool in_chunks_;
+    ChunkedBody chunks_;
+    std::uint64_t left_;     ///< of a body with a length: bytes that have not come
+    std::string arrived_;    ///< not decoded yet
+    std::string kept_;       ///< the beginning: decoded, and then a chunk
+    Micros time_left_;       ///< of the client for the next 64 KB
+    std::size_t since_ = 0;  ///< bytes that have come since that began
+    std::uint64_t size_ = 0;
+    bool received_any_ = false;
+    bool waits_ = false;  ///< for the client
+    bool cancelled_ = false;
+    bool begun_ = false;
+    bool ended_ = false;     ///< all has been decoded
+    bool told_end_ = false;  ///< the last chunk was handed out
+    std::optional<HeadError> error_;
+  };
+
   /// The other end of a connection that has changed its protocol.
   struct Upgraded {
     ConnectionPtr agent;
@@ -71,10 +129,11 @@ class Session final : public ClientConnection {
   ReceivedPart parse_received(const std::string& in, RequestHead& head,
                               std::string_view& body) const;
   Task<bool> read_head(std::string& in, RequestHead& head);
-  Task<bool> read_body(std::string& in, RequestHead& head, std::string& chunks,
-                       std::string_view& body);
+  Task<bool> read_body(std::string& in, RequestHead& head, std::string_view& body);
   Task<void> read_up_to(std::string& in, std::size_t whole);
-  Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
+  Task<bool> begin_stream(std::unique_ptr<StreamedBody>& stream, std::size_t most, std::string& in,
+                          RequestHead& head, std::string& chunks);
+  void end_stream(const StreamedBody& stream, Query& query, Answer& answer);
   Task<bool> read_more(std::string& in);
   Task<bool> make_room(std::string& bytes, std::size_t room);
   Task<bool> refuse_for_memory(std::string& bytes, const RequestHead& head);

@@ -20,15 +20,7 @@ constexpr int kStreamBuffer = 16 << 10;   // of the kernel, for a body without k
 constexpr Micros kSlowReader = 1s;        // for one piece of a body without known length
 constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refused body
 
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
 constexpr std::string_view kEntityTag = "ETag";
-
-/// RFC 9112 section 7.1. An empty one would be the last.
-void make_chunk(std::string& body) {
-  if (body.empty()) return;
-  body.insert(0, fmt::format("{:x}\r\n", body.size()));
-  body += "\r\n";
-}
 
 /// Whether the connection speaks another protocol behind this answer (101).
 bool is_upgraded(const Answer& answer) {

@@ -7,6 +7,7 @@
 #include "balancer/admission/client_auth.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admit.hpp"
 #include "balancer/pipeline/handles.hpp"
@@ -55,7 +56,7 @@ OptionalRefusal refuse_for_memory(const ArrivedHead& request) {
   auto& memory = request.memory;
   const auto& head = request.head;
   if (request.body_arrived || head.framing != Framing::length || is_about_karmad(head.path) ||
-      memory.admits(head.content_length))
+      streams_body(request) || memory.admits(head.content_length))
     return std::nullopt;
   const auto why = memory.denial();
   memory.forgive();
@@ -91,6 +92,15 @@ Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
   const bool ends = !is_dropped_easily(request);
   if (ends) request.worker.counters.add(Count::requests);
   co_return EarlyRefusal{*std::move(refused), ends};
+}
+
+bool streams_body(const ArrivedHead& request) {
+  const auto& head = request.head;
+  const auto longest = request.topology.settings.request_buffer_size.value;
+  if (head.framing == Framing::length && head.content_length <= longest) return false;
+  if (request.on_admin_port || !request.worker.process.user_handles.empty()) return false;
+  const auto* const table = table_passed_to(request.topology, head.path);
+  return table != nullptr && table->takes_streams() && head.find(kConsistency).empty();
 }
 
 Task<Answer> pass_pipeline(Query& query) {

@@ -38,6 +38,11 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
                                                 std::string_view client);
 
+/// Whether the body of a request that is accepted is passed on while it arrives: it is longer than
+/// `request_buffer_size` or of unknown length, it goes to one mirror only, and its dialect does not
+/// read it.
+bool streams_body(const ArrivedHead& request);
+
 /// The steps of a query: tickets, the application's handles, route, and in scatter_gather() the
 /// request rate of its table, then the shards.
 Task<Answer> pass_pipeline(Query& query);

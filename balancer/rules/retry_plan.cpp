@@ -157,7 +157,7 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
   const bool refused = now.kind() == HintKind::overload || now.kind() == HintKind::throttled;
   if (subject_.follow_up && !refused) return over(Final::not_retryable);  // BP-002, BP-061
-  if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
+  if (now.ended.outcome == Outcome::cancelled || now.ended.body_gone || !may_repeat(now.ended))
     return over(Final::not_retryable);
   if (attempts_ >= most_attempts()) return over(Final::max_attempts);
   if (now.left <= Micros{0}) return over(Final::deadline);

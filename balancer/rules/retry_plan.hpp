@@ -105,6 +105,7 @@ struct AttemptSummary {
   unsigned status = 0;        ///< of the answer, if there was one
   bool sent = false;          ///< the agent may have received a part of the request
   bool nothing_done = false;  ///< the agent did nothing, because it is not the primary
+  bool body_gone = false;     ///< a part of the request's body was passed on, and is not kept
   std::size_t tried = 1;      ///< number of different mirrors tried, this one included
   SetKind set = SetKind::flat;
   bool other_zone = false;  ///< an untried mirror is in a zone that was not left

@@ -279,6 +279,7 @@ class ScatterGather {
 
   /// Whether the query may start anew: a change only without other parts, or if none was sent.
   bool may_replan() const {
+    if (const auto* rest = query_.request.rest; rest != nullptr && rest->begun()) return false;
     if (!changes_data() || parts_.size() == 1) return true;
     return std::ranges::none_of(parts_.all(),
                                 [](const ShardPart& part) { return part->has_sent(); });

@@ -53,7 +53,7 @@ Hedging hedging_of(const Topology& topology, const Table& table,
 Hedging hedging_of(const Query& query, const ShardQuery& shard_query) {
   const auto& topology = *query.topology;
   const auto& table = shard_query.table;
-  if (!shard_query.parsed.read || shard_query.parsed.follow_up ||
+  if (!shard_query.parsed.read || shard_query.parsed.follow_up || query.request.rest != nullptr ||
       topology.settings.hedge_disabled.value)
     return {};
   if (shard_query.parsed.should_use_primary)

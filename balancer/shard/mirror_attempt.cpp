@@ -96,11 +96,13 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
           .body = request.body.empty() && request.method != "POST" && request.method != "PUT"
                       ? std::nullopt
                       : std::optional(request.body),
+          .rest = query.request.rest,
           .extra = extra.all(),
           .passed_on = passes_fields ? &query.request.fields : nullptr,
           .withheld = extra.withheld(),
           .hops = query.request.hops + 1,
-          .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
+          .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up &&
+                        query.request.rest == nullptr,
           .looks_first = !query.record.crashes.empty(),
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.timeouts.first_byte,
@@ -160,6 +162,8 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, cons
     add(kTraceparent, {traceparent_.data(), traceparent_.size()});
     if (!context.state.empty()) add(kTracestate, context.state);
   }
+  if (query.request.rest != nullptr && !query.request.rest->length())
+    add("Transfer-Encoding", "chunked");
   if (shard_query.table.passes_upgrades && query.request.method != "HEAD")
     offered_ = offered_upgrade(query.request.fields);
   if (!offered_.empty()) {
@@ -221,6 +225,7 @@ void MirrorAttempt::unreachable() {
   AttemptReport report;
   report.outcome = Outcome::unreachable;
   report.sent = result_.sent_at != TimePoint{};
+  report.body_gone = is_body_gone();
   if (place_.owner.would_repeat(slot_, report))
     static_cast<Stop&>(stop_).request(StopReason::unreachable);
 }
@@ -295,10 +300,11 @@ bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hi
 
 /// Whether its agent worked until it closed the connection on this request without an answer. The
 /// agent may also have refused a new connection already, if the closed one was a kept one. A
-/// request that was answered before crashes no agent.
+/// request that was answered before crashes no agent. A body that was not kept cannot be
+/// recognized.
 bool MirrorAttempt::may_have_crashed() const {
   using enum Outcome;
-  if (!worked_ || !result_.sent) return false;
+  if (!worked_ || !result_.sent || query_.request.rest != nullptr) return false;
   const bool refused = result_.outcome == connect_failed && result_.stale;
   if (!refused && result_.outcome != closed_early && result_.outcome != broken) return false;
   return !place_.shard.protection->answered.contains(fingerprint(query_.request), Loop::now());
@@ -351,6 +357,10 @@ Task<void> MirrorAttempt::check_crash() {
     }
     std::ranges::find(query_.record.crashes, agent, &CrashSuspicion::agent)->refused = refused;
   }
+}
+
+bool MirrorAttempt::is_body_gone() const {
+  return query_.request.rest != nullptr && query_.request.rest->begun();
 }
 
 std::size_t MirrorAttempt::count_crashes() const {
@@ -462,6 +472,7 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   report.status = static_cast<unsigned>(result_.reply.status);
   report.connecting = std::chrono::duration_cast<Micros>(connected - attempt_.began);
   report.sent = result_.sent;
+  report.body_gone = is_body_gone();
   report.out_of_time = result_.out_of_time;
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
@@ -475,6 +486,10 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
     report.replaced = query_.former == nullptr && query_.worker.topology_now() != query_.topology;
     report.no_helper = no_helper_;
     report.why = std::move(result_.why);
+    if (report.body_gone && report.outcome != Outcome::cancelled)
+      report.why +=
+          "; no other mirror is asked, because its body was passed on while it arrived "
+          "(request_buffer_size)";
   }
   if (by_quorum(query_, shard_query_) || report.hint.kind == ErrorHint::Kind::generation_low)
     report.generation = result_.reply.generation;

@@ -97,6 +97,7 @@ class MirrorAttempt final : private AttemptInFlight {
   AttemptReport report(const ErrorHint& hint);
   bool is_undecided(std::string_view complaint, const ErrorHint& hint);
   bool may_have_crashed() const;
+  bool is_body_gone() const;
   auto crashes_here() const;
   std::size_t count_crashes() const;
   void remember_crash();

@@ -26,6 +26,7 @@ struct AttemptReport {
   Micros connecting{};        ///< until the request was sent or connecting was given up
   bool sent = false;          ///< the agent may have received a part of the request
   bool nothing_done = false;  ///< the agent did nothing of the request
+  bool body_gone = false;     ///< a part of its body was passed on, and is not kept
   bool out_of_time = false;   ///< ended by the deadline of the query
   bool silent = false;        ///< a timeout, and the agent has answered no search meanwhile
   bool unreachable = false;   ///< a timeout, and pings found the agent unreachable meanwhile

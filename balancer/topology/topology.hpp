@@ -163,6 +163,12 @@ struct Table : ForwardingRules {
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
   std::vector<const Table*> members;  ///< the tables of a list; empty: it is a configured one
+
+  /// Whether one agent gets a request's body, byte by byte.
+  bool takes_streams() const {
+    return dialect.capabilities.passes_fields && shards.size() == 1 && blackholes.empty() &&
+           updates != Updates::all && consistency != Consistency::quorum;
+  }
 };
 
 /// A path served by a dialect, and the object that handles its requests.

@@ -585,6 +585,10 @@ constexpr std::array kSearchdKeys{
         "merging is passed on while it arrives; if it breaks off, the client's connection is "
         "closed.",
         counts(64 * kKilo, 4 * kGiga)),
+    key("request_buffer_size", &I::request_buffer_size,
+        "A longer body of a request that one mirror gets as it is (dialect `http`) is passed on "
+        "while it arrives; then no other mirror is asked after an error.",
+        counts(kKilo, 4 * kGiga)),
     key("max_header_size", &I::max_header_size,
         "Largest head of a request, and header of the PROXY protocol.", counts(kKilo, kMega)),
     key("max_header_count", &I::max_header_count, "Most header fields in a request.",

@@ -471,6 +471,7 @@ struct RequestSettings {
   Located<unsigned> max_hops{3, {}};
   Located<std::size_t> max_packet_size{128u << 20, {}};
   Located<std::size_t> reply_buffer_size{1u << 20, {}};
+  Located<std::size_t> request_buffer_size{64u << 10, {}};
   Located<std::size_t> max_header_size{16u << 10, {}};
   Located<unsigned> max_header_count{100, {}};
   Located<unsigned> max_json_depth{128, {}};

@@ -53,7 +53,7 @@ class NastyMirror : public testing::TestWithParam<Kind> {
   }};
   static inline const std::string kSettings = fmt::format(
       "workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 20s\n request_timeout = 30s\n"
-      "max_packet_size = {}\n ha_ping_interval = 0\n",
+      "max_packet_size = {0}\n request_buffer_size = {0}\n ha_ping_interval = 0\n",
       31 * kMillion);
   /// For requests that are cancelled: the others have all the time they need on a slow machine.
   static constexpr auto kHasty =

@@ -66,6 +66,8 @@ class FakeMirror {
   void send_rest() { holds_rest_ = false; }
   /// Bytes it has got rid of, in all.
   std::size_t sent() const { return sent_; }
+  /// Bytes that have come, in all.
+  std::size_t received() const { return received_; }
   /// Requests it is at now, and was at most at a time.
   int busy() const { return busy_; }
   int most_busy() const { return most_busy_; }
@@ -96,6 +98,7 @@ class FakeMirror {
   std::atomic<std::size_t> accepted_{0};
   std::atomic<bool> holds_rest_{true};
   std::atomic<std::size_t> sent_{0};
+  std::atomic<std::size_t> received_{0};
   std::atomic<int> may_answer_{kAll};
   std::atomic<int> busy_{0};
   std::atomic<int> most_busy_{0};

@@ -28,7 +28,8 @@ unsigned hex_value(char c) {
 }  // namespace
 
 std::optional<HeadError> ChunkedBody::size_complete() {
-  if (chunk_ > content_left_) return HeadError{413, "the chunked body is too large"};
+  if (chunk_ > content_left_)
+    return HeadError{413, "the body in chunks is larger than max_packet_size"};
   content_left_ -= static_cast<std::size_t>(chunk_);
   at_ = chunk_ == 0 ? At::trailer_begin : At::content;
   digits_ = 0;

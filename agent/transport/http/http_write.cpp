@@ -1,5 +1,7 @@
 #include "agent/transport/http/http_write.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/container/small_vector.hpp>
@@ -154,6 +156,12 @@ void write_response_head(std::string& out, const ResponseToWrite& response) {
     else if (response.client_minor_version == 0)
       head.put_field("Connection", "keep-alive");
   });
+}
+
+void make_chunk(std::string& body) {
+  if (body.empty()) return;
+  body.insert(0, fmt::format("{:x}\r\n", body.size()));
+  body += "\r\n";
 }
 
 std::string_view reason_phrase(int status) {

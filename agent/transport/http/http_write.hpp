@@ -58,6 +58,11 @@ void copy_end_to_end(const Head& from, std::string& out);
 void append_field(std::string& out, std::string_view name, std::string_view value);
 void append_number(std::string& out, std::uint64_t number);
 
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+/// Makes a chunk of a part of a body (RFC 9112 section 7.1); nothing of an empty one, which would
+/// be the last.
+void make_chunk(std::string& body);
+
 /// The phrase of RFC 9110 for a status, or "Unknown".
 std::string_view reason_phrase(int status);
 

@@ -302,6 +302,86 @@ TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
   EXPECT_FALSE(result.keep_connection);
 }
 
+/// A body of these pieces, which break off or are slow to come.
+class Pieces final : public BodyRest {
+ public:
+  Pieces(Loop& loop, std::vector<std::string> pieces) : loop_(loop), pieces_(std::move(pieces)) {}
+  std::optional<std::uint64_t> length() const override { return std::nullopt; }
+  bool begun() const override { return at_ > 0; }
+  Task<bool> next(std::string& piece) override {
+    co_await PostedTurn{loop_};
+    piece = at_ < pieces_.size() ? pieces_[at_] : std::string();
+    if (at_++ < pieces_.size() || ends_) co_return true;
+    if (!waits_) co_return false;
+    co_await cancelled_;
+    co_return false;
+  }
+  void cancel() override { cancelled_.notify(); }
+  void breaks_off() { ends_ = false; }
+  void waits() { ends_ = false, waits_ = true; }
+
+ private:
+  Loop& loop_;
+  std::vector<std::string> pieces_;
+  std::size_t at_ = 0;
+  bool ends_ = true;
+  bool waits_ = false;
+  AsyncEvent cancelled_;
+};
+
+class StreamedExchanges : public Exchanges {
+ protected:
+  Exchanged streamed(Pieces& pieces, Micros patience = std::chrono::seconds(30)) {
+    Exchanged result;
+    Stop stop(at.loop);
+    stop.arm(Loop::now() + patience, StopReason::query_timeout);
+    auto connection = at.connection(Pool::From::fresh);
+    Outgoing request{head, {}};
+    finish(at.loop, exchange(at.loop, *connection, request, false, {.most = kMost}, stop,
+                             result.reply, result.result, nullptr, {&pieces, patience}));
+    connection->close();
+    return result;
+  }
+  const std::string head =
+      "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nConnection: x\r\n\r\n";
+};
+
+TEST_F(StreamedExchanges, SendWhatComesAndReadTheReply) {
+  Pieces pieces(at.loop, {"abc", "defgh", "i"});
+  const auto [result, reply] = streamed(pieces);
+  EXPECT_EQ(result.outcome, answered) << result.why;
+  EXPECT_TRUE(result.keep_connection);
+  EXPECT_EQ(mirror.seen().front(), head + "abcdefghi");
+}
+
+TEST_F(StreamedExchanges, AreCancelledIfTheRestDoesNotCome) {
+  Pieces pieces(at.loop, {"abc"});
+  pieces.breaks_off();
+  const auto [result, reply] = streamed(pieces);
+  EXPECT_EQ(result.outcome, cancelled);
+  EXPECT_FALSE(result.keep_connection);
+  EXPECT_EQ(mirror.requests(), 0U);
+}
+
+TEST_F(StreamedExchanges, EndWithAReplyThatComesBeforeTheRest) {
+  mirror.react_to_heads();
+  mirror.react([](const std::string&) {
+    return Reaction{"HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", Then::hang};
+  });
+  Pieces pieces(at.loop, {"abc"});
+  pieces.waits();
+  const auto [result, reply] = streamed(pieces);
+  EXPECT_EQ(result.outcome, answered) << result.why;
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_FALSE(result.keep_connection);
+}
+
+TEST_F(StreamedExchanges, AreBrokenOffIfTheReplyDoesNotComeBehindTheRest) {
+  mirror.react([](const std::string&) { return silence(); });
+  Pieces pieces(at.loop, {"abcdefghi"});
+  EXPECT_EQ(streamed(pieces, std::chrono::milliseconds(20)).result.outcome, query_timeout);
+}
+
 /// Returns the largest growth of `bytes` in one turn of the loop, until `ended`.
 Background watch_turns(Loop& loop, const std::string& bytes, const bool& ended, std::size_t& most) {
   std::size_t before = bytes.size();

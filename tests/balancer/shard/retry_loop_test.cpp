@@ -338,6 +338,21 @@ TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-
   EXPECT_EQ(decision.pause, 20ms) << "and no other mirror has it";
 }
 
+// Whatever would allow it otherwise: there is nothing to send any more.
+TEST(RetryLoop, NeverRepeatsABodyThatWasPassedOn) {
+  for (auto ended : {kBroken, overloaded(), throttled(20ms), refused(Kind::moved),
+                     refused(Kind::draining), in_roles(refused(Kind::lost_copy))})
+    for (const auto kind : {RequestClass::read, RequestClass::write, RequestClass::unclassified})
+      for (const bool nothing_done : {false, true}) {
+        ended.nothing_done = nothing_done;
+        ended.body_gone = true;
+        Story story{.rules = unlimited(),
+                    .subject = {.kind = kind, .has_idempotency_key = true, .mirrors = 3}};
+        EXPECT_EQ(story.play({ended}), 1U);
+        EXPECT_EQ(story.final, Final::not_retryable);
+      }
+}
+
 TEST(RetryLoop, AsksAnotherMirrorWhenPingsFindTheMirrorUnreachable) {
   const RetryRules rules;
   const AttemptSummary ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
