@@ -224,7 +224,7 @@ TEST_F(StreamedRequests, OfWhichTheMirrorWantsNoMoreGetItsAnswer) {
 }
 
 TEST_F(StreamedRequests, ThatTheClientBreaksOffAreNoErrorOfTheMirror) {
-  Master master(std::string(kSearchd) + "\n network_timeout = 300ms", table(a.address()));
+  Master master(std::string(kSearchd) + "\n network_timeout = 2s", table(a.address()));
   const auto begun = [&](HttpClient& client) {
     const auto before = a.received();
     EXPECT_TRUE(client.send(head(500'000) + numbers(100'000)));
@@ -289,9 +289,9 @@ TEST_F(StreamedRequests, HaveABoundWithAndWithoutALength) {
 TEST_F(StreamedRequests, MayTakeLongerThanARequest) {
   FakeMirror never([](const std::string&) { return silence(); });
   Master master(std::string(kSearchd) +
-                    "\n request_timeout = 400ms\n agent_query_timeout = 300ms\n "
+                    "\n request_timeout = 2s\n agent_query_timeout = 1500ms\n "
                     "agent_retry_count = 0\n network_timeout = 20s",
-                table(a.address(), "agent_first_byte_timeout = 200ms") + silent(never, 250));
+                table(a.address(), "agent_first_byte_timeout = 1s") + silent(never, 800));
   HttpClient client(master.port());
   const auto body = numbers(400'000);
   ASSERT_TRUE(client.send(head(body.size()) + body.substr(0, 100'000)));
