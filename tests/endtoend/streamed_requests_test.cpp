@@ -11,6 +11,7 @@
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/tls.hpp"
 
 namespace karmad::test {
 namespace {
@@ -335,6 +336,48 @@ TEST_F(StreamedRequests, AreAskedForByKarmadOnce) {
   ASSERT_TRUE(client.send(body));
   EXPECT_EQ(client.receive()->status, 201);
   EXPECT_FALSE(head_of(a.seen().back()).contains("\r\nexpect:"));
+}
+
+TEST_F(StreamedRequests, GoThroughTlsAndThroughAKarmadBehind) {
+  const TempDir dir;
+  const Authority authority(dir.path());
+  const auto certificate = authority.issue("c.pem", "DNS:search.example,IP:127.0.0.1");
+  Master inner(
+      fmt::format("{}\n listen = 127.0.0.1:0:https\n tls_certificate = {}", kSearchd, certificate),
+      table(a.address()));
+  const auto line = inner.process().wait_for(":https");
+  ASSERT_TRUE(line);
+  const auto port = std::stoi(line->substr(line->find("127.0.0.1:") + 10));
+  const Master outer(kSearchd,
+                     table(fmt::format("127.0.0.1:{}", port),
+                           fmt::format("agent_tls = yes\n agent_tls_ca = {}", authority.root())));
+  HttpClient client(outer.port());
+  const auto body = numbers(1'500'000);
+  for (const bool in_chunks : {true, false}) {
+    ASSERT_TRUE(client.send(in_chunks ? head_of_chunks() + chunked(body, 40'000) + "0\r\n\r\n"
+                                      : head(body.size()) + body));
+    EXPECT_EQ(client.receive()->status, 201);
+    const auto request = a.seen().back();
+    EXPECT_EQ(in_chunks ? without_chunks(request) : content(request), body);
+  }
+  EXPECT_EQ(outer.count("requests_streamed"), 2);
+  EXPECT_EQ(inner.count("requests_streamed"), 2);
+}
+
+TEST_F(StreamedRequests, AreFinishedWhenTheProcessIsToEnd) {
+  Master master(std::string(kSearchd) + "\n shutdown_linger = 0", table(a.address()));
+  HttpClient client(master.port());
+  const auto body = numbers(300'000);
+  ASSERT_TRUE(client.send(head(body.size()) + body.substr(0, 150'000)));
+  EXPECT_TRUE(eventually([&] { return a.received() > 100'000; }));
+  master.process().signal(SIGTERM);
+  ASSERT_TRUE(master.process().wait_for("stopping"));
+  ASSERT_TRUE(client.send(body.substr(150'000)));
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 201);
+  EXPECT_EQ(content(a.seen().back()), body);
+  EXPECT_EQ(master.process().wait(), 0);
 }
 
 // What several mirrors get, or karmad has to read, is read whole.
