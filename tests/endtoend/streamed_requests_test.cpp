@@ -71,8 +71,8 @@ class DeafMirror {
     ::setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
-    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), length);
-    ::listen(listener_, 400);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(::listen(listener_, 400), 0);
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length);
     port_ = ntohs(address.sin_port);
   }
@@ -110,42 +110,43 @@ class StreamedRequests : public testing::Test {
         milliseconds, mirror.address());
   }
 
-  FakeMirror a{[](const std::string&) { return took(); }};
-  FakeMirror b{[](const std::string&) { return took(); }};
+  FakeMirror first_{[](const std::string&) { return took(); }};
+  FakeMirror second_{[](const std::string&) { return took(); }};
 };
 
 TEST_F(StreamedRequests, ReachTheMirrorWhileTheyArriveAndTheConnectionsAreUsedAgain) {
-  Master master(kSearchd, table(a.address()));
+  const Master master(kSearchd, table(first_.address()));
   HttpClient client(master.port());
   const auto body = numbers(1'000'000);
   for (const bool in_chunks : {false, true, false}) {
-    const auto before = a.received();
+    const auto before = first_.received();
     const auto framed = in_chunks ? chunked(body, 7001) + "0\r\nX: y\r\n\r\n" : body;
     ASSERT_TRUE(client.send((in_chunks ? head_of_chunks() : head(body.size())) +
                             framed.substr(0, 300'000)));
-    EXPECT_TRUE(eventually([&] { return a.received() - before > 250'000; }));
-    EXPECT_EQ(a.busy(), 0);
+    EXPECT_TRUE(eventually([&] { return first_.received() - before > 250'000; }));
+    EXPECT_EQ(first_.busy(), 0);
     // The next request comes with the end of this one.
     ASSERT_TRUE(client.send(framed.substr(300'000) + "GET /t/next HTTP/1.1\r\nHost: h\r\n\r\n"));
     const auto answer = client.receive();
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 201) << answer->body;
     EXPECT_EQ(client.receive()->status, 201);
-    const auto seen = a.seen();
+    const auto seen = first_.seen();
     const auto& request = seen.at(seen.size() - 2);
     EXPECT_EQ(in_chunks ? without_chunks(request) : content(request), body);
     EXPECT_EQ(head_of(request).contains("\r\ntransfer-encoding: chunked\r\n"), in_chunks);
     EXPECT_EQ(head_of(request).contains("\r\ncontent-length: 1000000\r\n"), !in_chunks);
     EXPECT_TRUE(seen.back().starts_with("GET /t/next "));
   }
-  EXPECT_EQ(a.connections(), 1U);
+  EXPECT_EQ(first_.connections(), 1U);
   EXPECT_EQ(master.count("requests_streamed"), 3);
   EXPECT_EQ(master.count("requests_broken_off"), 0);
   EXPECT_EQ(master.count("memory_used"), 0);
 }
 
 TEST_F(StreamedRequests, AreThoseBeyondRequestBufferSize) {
-  Master master(std::string(kSearchd) + "\n request_buffer_size = 10k", table(a.address()));
+  const Master master(std::string(kSearchd) + "\n request_buffer_size = 10k",
+                      table(first_.address()));
   HttpClient client(master.port());
   const auto streamed = [&](std::size_t size, bool in_chunks) {
     const auto before = master.count("requests_streamed");
@@ -153,7 +154,7 @@ TEST_F(StreamedRequests, AreThoseBeyondRequestBufferSize) {
     EXPECT_TRUE(client.send(in_chunks ? head_of_chunks() + chunked(body, 999) + "0\r\n\r\n"
                                       : head(size) + body));
     EXPECT_EQ(client.receive()->status, 201);
-    const auto request = a.seen().back();
+    const auto request = first_.seen().back();
     const bool sent_in_chunks = head_of(request).contains("\r\ntransfer-encoding: chunked\r\n");
     EXPECT_EQ(sent_in_chunks ? without_chunks(request) : content(request), body);
     EXPECT_EQ(sent_in_chunks, in_chunks && size > 10'240);
@@ -171,8 +172,8 @@ TEST_F(StreamedRequests, GoToAnotherMirrorOnlyBeforeTheFirstByte) {
   const ClosedPort refused;
   const auto body = numbers(300'000);
   {
-    Master master(kSearchd,
-                  table(fmt::format("{}|{}", refused.address(), a.address()), "updates = any"));
+    const Master master(kSearchd, table(fmt::format("{}|{}", refused.address(), first_.address()),
+                                        "updates = any"));
     for (int i = 0; i < 4; ++i) {
       HttpClient client(master.port());
       ASSERT_TRUE(client.send(head(body.size()) + body));
@@ -183,12 +184,13 @@ TEST_F(StreamedRequests, GoToAnotherMirrorOnlyBeforeTheFirstByte) {
   for (const auto* more :
        {"", "hedge = 1ms", "read_preference = nearest", "mirror_retry_count = 5"}) {
     const auto updates = fmt::format("updates = any\n {}", more);
-    a.react_to_heads();
-    a.react([](const std::string&) { return Reaction{{}, Then::reset}; });
-    b.react_to_heads();
-    b.react([](const std::string&) { return Reaction{{}, Then::reset}; });
-    const auto before = a.requests() + b.requests();
-    Master master("workers = 1", table(fmt::format("{}|{}", a.address(), b.address()), updates));
+    first_.react_to_heads();
+    first_.react([](const std::string&) { return Reaction{{}, Then::reset}; });
+    second_.react_to_heads();
+    second_.react([](const std::string&) { return Reaction{{}, Then::reset}; });
+    const auto before = first_.requests() + second_.requests();
+    const Master master("workers = 1",
+                        table(fmt::format("{}|{}", first_.address(), second_.address()), updates));
     HttpClient client(master.port());
     ASSERT_TRUE(client.send(head(5'000'000, "Idempotency-Key: 7\r\n")));
     client.send(numbers(5'000'000));
@@ -197,18 +199,18 @@ TEST_F(StreamedRequests, GoToAnotherMirrorOnlyBeforeTheFirstByte) {
     EXPECT_EQ(answer->status, 502) << more;
     EXPECT_TRUE(answer->body.contains("request_buffer_size")) << answer->body;
     EXPECT_EQ(answer->fields.at("connection"), "close");
-    EXPECT_EQ(a.requests() + b.requests() - before, 1U) << more;
+    EXPECT_EQ(first_.requests() + second_.requests() - before, 1U) << more;
     EXPECT_EQ(master.count("requests_broken_off"), 1);
     EXPECT_EQ(master.count("agent_retry"), 0);
   }
 }
 
 TEST_F(StreamedRequests, OfWhichTheMirrorWantsNoMoreGetItsAnswer) {
-  a.react_to_heads();
-  a.react([](const std::string&) {
+  first_.react_to_heads();
+  first_.react([](const std::string&) {
     return Reaction{"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!", Then::close};
   });
-  Master master(kSearchd, table(a.address()));
+  const Master master(kSearchd, table(first_.address()));
   for (const bool in_chunks : {false, true}) {
     HttpClient client(master.port());
     // The rest of the body never comes.
@@ -225,11 +227,11 @@ TEST_F(StreamedRequests, OfWhichTheMirrorWantsNoMoreGetItsAnswer) {
 }
 
 TEST_F(StreamedRequests, ThatTheClientBreaksOffAreNoErrorOfTheMirror) {
-  Master master(std::string(kSearchd) + "\n network_timeout = 2s", table(a.address()));
+  const Master master(std::string(kSearchd) + "\n network_timeout = 2s", table(first_.address()));
   const auto begun = [&](HttpClient& client) {
-    const auto before = a.received();
+    const auto before = first_.received();
     EXPECT_TRUE(client.send(head(500'000) + numbers(100'000)));
-    EXPECT_TRUE(eventually([&] { return a.received() - before > 90'000; }));
+    EXPECT_TRUE(eventually([&] { return first_.received() - before > 90'000; }));
   };
   {
     HttpClient client(master.port());
@@ -265,14 +267,14 @@ TEST_F(StreamedRequests, ThatTheClientBreaksOffAreNoErrorOfTheMirror) {
     EXPECT_TRUE(client.closed());
   }
   EXPECT_EQ(master.count("requests_broken_off"), 5);
-  EXPECT_TRUE(eventually([&] { return a.open_connections() == 0; }));
-  EXPECT_EQ(a.requests(), 0U);
-  EXPECT_EQ(master.count("agent_errorsarow", fmt::format("SHOW AGENT '{}' STATUS", a.address())),
-            0);
+  EXPECT_TRUE(eventually([&] { return first_.open_connections() == 0; }));
+  EXPECT_EQ(first_.requests(), 0U);
+  EXPECT_EQ(
+      master.count("agent_errorsarow", fmt::format("SHOW AGENT '{}' STATUS", first_.address())), 0);
 }
 
 TEST_F(StreamedRequests, HaveABoundWithAndWithoutALength) {
-  Master master(std::string(kSearchd) + "\n max_packet_size = 200k", table(a.address()));
+  const Master master(std::string(kSearchd) + "\n max_packet_size = 200k", table(first_.address()));
   {
     HttpClient client(master.port());
     ASSERT_TRUE(client.send(head(204'801)));
@@ -288,11 +290,12 @@ TEST_F(StreamedRequests, HaveABoundWithAndWithoutALength) {
 
 // The times for a request begin when it is complete.
 TEST_F(StreamedRequests, MayTakeLongerThanARequest) {
-  FakeMirror never([](const std::string&) { return silence(); });
-  Master master(std::string(kSearchd) +
-                    "\n request_timeout = 2s\n agent_query_timeout = 1500ms\n "
-                    "agent_retry_count = 0\n network_timeout = 20s",
-                table(a.address(), "agent_first_byte_timeout = 1s") + silent(never, 800));
+  const FakeMirror never([](const std::string&) { return silence(); });
+  const Master master(
+      std::string(kSearchd) +
+          "\n request_timeout = 2s\n agent_query_timeout = 1500ms\n "
+          "agent_retry_count = 0\n network_timeout = 20s",
+      table(first_.address(), "agent_first_byte_timeout = 1s") + silent(never, 800));
   HttpClient client(master.port());
   const auto body = numbers(400'000);
   ASSERT_TRUE(client.send(head(body.size()) + body.substr(0, 100'000)));
@@ -303,39 +306,39 @@ TEST_F(StreamedRequests, MayTakeLongerThanARequest) {
   const auto answer = client.receive();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 201) << answer->body;
-  EXPECT_EQ(content(a.seen().back()), body);
+  EXPECT_EQ(content(first_.seen().back()), body);
 
-  a.react([](const std::string&) { return silence(); });
+  first_.react([](const std::string&) { return silence(); });
   ASSERT_TRUE(client.send(head(body.size()) + body));
   EXPECT_EQ(client.receive()->status, 504);
 }
 
 TEST_F(StreamedRequests, GoOnOverAReload) {
-  Master master(kSearchd, table(a.address()));
+  Master master(kSearchd, table(first_.address()));
   HttpClient client(master.port());
   const auto body = numbers(300'000);
   ASSERT_TRUE(client.send(head(body.size()) + body.substr(0, 150'000)));
-  EXPECT_TRUE(eventually([&] { return a.received() > 100'000; }));
-  ASSERT_TRUE(
-      master.reload(std::string(kSearchd) + "\n request_buffer_size = 1M", table(b.address())));
+  EXPECT_TRUE(eventually([&] { return first_.received() > 100'000; }));
+  ASSERT_TRUE(master.reload(std::string(kSearchd) + "\n request_buffer_size = 1M",
+                            table(second_.address())));
   ASSERT_TRUE(client.send(body.substr(150'000)));
   EXPECT_EQ(client.receive()->status, 201);
-  EXPECT_EQ(content(a.seen().back()), body);
+  EXPECT_EQ(content(first_.seen().back()), body);
   ASSERT_TRUE(client.send(head(body.size()) + body));
   EXPECT_EQ(client.receive()->status, 201);
-  EXPECT_EQ(content(b.seen().back()), body);
+  EXPECT_EQ(content(second_.seen().back()), body);
   EXPECT_EQ(master.count("requests_streamed"), 1);
 }
 
 TEST_F(StreamedRequests, AreAskedForByKarmadOnce) {
-  Master master(kSearchd, table(a.address()));
+  const Master master(kSearchd, table(first_.address()));
   HttpClient client(master.port());
   const auto body = numbers(300'000);
   ASSERT_TRUE(client.send(head(body.size(), "Expect: 100-continue\r\n")));
   EXPECT_EQ(client.take(25), "HTTP/1.1 100 Continue\r\n\r\n");
   ASSERT_TRUE(client.send(body));
   EXPECT_EQ(client.receive()->status, 201);
-  EXPECT_FALSE(head_of(a.seen().back()).contains("\r\nexpect:"));
+  EXPECT_FALSE(head_of(first_.seen().back()).contains("\r\nexpect:"));
 }
 
 TEST_F(StreamedRequests, GoThroughTlsAndThroughAKarmadBehind) {
@@ -344,7 +347,7 @@ TEST_F(StreamedRequests, GoThroughTlsAndThroughAKarmadBehind) {
   const auto certificate = authority.issue("c.pem", "DNS:search.example,IP:127.0.0.1");
   Master inner(
       fmt::format("{}\n listen = 127.0.0.1:0:https\n tls_certificate = {}", kSearchd, certificate),
-      table(a.address()));
+      table(first_.address()));
   const auto line = inner.process().wait_for(":https");
   ASSERT_TRUE(line);
   const auto port = std::stoi(line->substr(line->find("127.0.0.1:") + 10));
@@ -357,7 +360,7 @@ TEST_F(StreamedRequests, GoThroughTlsAndThroughAKarmadBehind) {
     ASSERT_TRUE(client.send(in_chunks ? head_of_chunks() + chunked(body, 40'000) + "0\r\n\r\n"
                                       : head(body.size()) + body));
     EXPECT_EQ(client.receive()->status, 201);
-    const auto request = a.seen().back();
+    const auto request = first_.seen().back();
     EXPECT_EQ(in_chunks ? without_chunks(request) : content(request), body);
   }
   EXPECT_EQ(outer.count("requests_streamed"), 2);
@@ -365,18 +368,18 @@ TEST_F(StreamedRequests, GoThroughTlsAndThroughAKarmadBehind) {
 }
 
 TEST_F(StreamedRequests, AreFinishedWhenTheProcessIsToEnd) {
-  Master master(std::string(kSearchd) + "\n shutdown_linger = 0", table(a.address()));
+  Master master(std::string(kSearchd) + "\n shutdown_linger = 0", table(first_.address()));
   HttpClient client(master.port());
   const auto body = numbers(300'000);
   ASSERT_TRUE(client.send(head(body.size()) + body.substr(0, 150'000)));
-  EXPECT_TRUE(eventually([&] { return a.received() > 100'000; }));
+  EXPECT_TRUE(eventually([&] { return first_.received() > 100'000; }));
   master.process().signal(SIGTERM);
   ASSERT_TRUE(master.process().wait_for("stopping"));
   ASSERT_TRUE(client.send(body.substr(150'000)));
   const auto answer = client.receive();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 201);
-  EXPECT_EQ(content(a.seen().back()), body);
+  EXPECT_EQ(content(first_.seen().back()), body);
   EXPECT_EQ(master.process().wait(), 0);
 }
 
@@ -384,18 +387,17 @@ TEST_F(StreamedRequests, AreFinishedWhenTheProcessIsToEnd) {
 TEST_F(StreamedRequests, AreNotThoseOfSeveralMirrors) {
   const auto body = numbers(200'000);
   const auto ask = [&](const std::string& settings, std::string_view fields = {}) {
-    Master master(kSearchd, settings);
+    const Master master(kSearchd, settings);
     HttpClient client(master.port());
     EXPECT_TRUE(client.send(head(body.size(), fields) + body));
     EXPECT_TRUE(client.receive());
-    EXPECT_EQ(content(a.seen().back()), body) << settings;
+    EXPECT_EQ(content(first_.seen().back()), body) << settings;
     return master.count("requests_streamed");
   };
-  const auto both = fmt::format("{}|{}", a.address(), b.address());
-  EXPECT_EQ(ask(table(a.address())), 1);
-  EXPECT_EQ(ask(table(a.address(), "agent_blackhole = " + b.address())), 0);
-  EXPECT_EQ(content(b.seen().back()), body);
-  EXPECT_EQ(ask(table(a.address()), "X-Consistency: any\r\n"), 0);
+  EXPECT_EQ(ask(table(first_.address())), 1);
+  EXPECT_EQ(ask(table(first_.address(), "agent_blackhole = " + second_.address())), 0);
+  EXPECT_EQ(content(second_.seen().back()), body);
+  EXPECT_EQ(ask(table(first_.address()), "X-Consistency: any\r\n"), 0);
 }
 
 TEST_F(StreamedRequests, TakeAtMost128KilobytesForEachMirrorThatReadsNothing) {
