@@ -398,17 +398,19 @@ class ReplyReader {
 struct Sending {
   error_code error{};
   bool under_way = false;
+  bool needless = false;  ///< the reply has ended
   AsyncEvent ended{};
 };
 
 /// Sends the rest of a request as it arrives.
-Task<error_code> pass_on(Loop& loop, Connection& connection, StreamedRest rest, Stop& stop) {
+Task<error_code> pass_on(Loop& loop, Connection& connection, StreamedRest rest, Stop& stop,
+                         const Sending& sending) {
   Buffer piece(loop.buffers);
   for (;;) {
     stop.disarm();
     const bool came = co_await rest.body->next(*piece);
     if (!came) {
-      stop.request(StopReason::cancelled);
+      if (!sending.needless) stop.request(StopReason::cancelled);
       co_return asio::error::operation_aborted;
     }
     if (stop.requested()) co_return asio::error::operation_aborted;
@@ -424,7 +426,7 @@ Task<void> send_rest(Loop& loop, Connection& connection, Outgoing request, Strea
   if (!request.head.empty() || !request.body.empty())
     sending.error = co_await connection.write(request);
   if (rest.body != nullptr && !sending.error)
-    sending.error = co_await pass_on(loop, connection, rest, stop);
+    sending.error = co_await pass_on(loop, connection, rest, stop, sending);
   sending.under_way = false;
   sending.ended.notify();
 }
@@ -468,6 +470,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
   reader.ended(whole);
   connection.replied(reply.bytes.size());
   if (sending.under_way) {
+    sending.needless = true;
     connection.close();
     if (streamed.body != nullptr) streamed.body->cancel();
     if (sending.under_way) co_await sending.ended;

@@ -226,6 +226,25 @@ TEST_F(StreamedRequests, OfWhichTheMirrorWantsNoMoreGetItsAnswer) {
   EXPECT_EQ(master.count("requests_broken_off"), 2);
 }
 
+// It is judged by a helper thread, after the rest of the body was given up.
+TEST_F(StreamedRequests, MayGetALongAnswerEarly) {
+  const auto text = numbers(16'000'000);
+  first_.react_to_heads();
+  first_.react([&](const std::string&) {
+    return Reaction{
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", text.size(), text),
+        Then::stay};
+  });
+  const Master master(kSearchd, table(first_.address()));
+  HttpClient client(master.port());
+  ASSERT_TRUE(client.send(head(2'000'000) + numbers(200'000)));
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200) << answer->body.substr(0, 300);
+  EXPECT_TRUE(answer->body == text);
+  EXPECT_TRUE(client.closed());
+}
+
 TEST_F(StreamedRequests, ThatTheClientBreaksOffAreNoErrorOfTheMirror) {
   const Master master(std::string(kSearchd) + "\n network_timeout = 2s", table(first_.address()));
   const auto begun = [&](HttpClient& client) {
