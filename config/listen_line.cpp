@@ -51,10 +51,22 @@ bool is_protocol_field(const Field& field) {
              kProtocols.end();
 }
 
-constexpr std::array<std::string_view, 2> kListenerOptions{"proxy", "no-auth"};
+constexpr std::array<std::string_view, 4> kListenerOptions{"proxy", "no-auth", "users=", "tokens="};
 // What others call them.
 constexpr std::array<std::string_view, 4> kForeignProxy{"accept-proxy", "proxy_protocol",
                                                         "send-proxy", "proxy-protocol"};
+
+/// Sets the option if it is `users=FILE` or `tokens=FILE`. Empty: it is not; else what is wrong.
+std::optional<std::string> take_own_auth(std::string_view option, Listen& listen) {
+  using enum ClientAuth::Kind;
+  const auto word = option.substr(0, option.find('=') + 1);
+  if (word != kListenerOptions[2] && word != kListenerOptions[3]) return std::nullopt;
+  const auto file = option.substr(word.size());
+  if (!file.starts_with('/')) return fmt::format("{} needs the absolute path of a file", word);
+  listen.auth = std::make_shared<const ClientAuth>(
+      ClientAuth{word == kListenerOptions[2] ? basic : bearer, std::string(file)});
+  return std::string();
+}
 
 /// Takes the options behind the protocol, `http,proxy`, off the field and sets them. A problem: one
 /// of them is unknown.
@@ -71,6 +83,8 @@ std::optional<Unfit> take_options(Field& field, Listen& listen) {
       listen.proxy = true;
     } else if (option == kListenerOptions[1]) {
       listen.no_auth = true;
+    } else if (const auto trouble = take_own_auth(rest.substr(0, end), listen)) {
+      if (!trouble->empty()) return Unfit{offset, *trouble};
     } else {
       const bool is_foreign = std::ranges::find(kForeignProxy, option) != kForeignProxy.end();
       return Unfit{offset,

@@ -68,7 +68,7 @@ class AuthSteps {
     static constexpr std::array kBasic{
         Field{kAuthenticate, R"(Basic realm="karmad", charset="UTF-8")"}};
     static constexpr std::array kBearer{Field{kAuthenticate, R"(Bearer realm="karmad")"}};
-    const bool basic = settings_.auth->value.kind == ClientAuth::Kind::basic;
+    const bool basic = request_.auth.kind == ClientAuth::Kind::basic;
     auto answer = error_at(request_.topology, request_.head.path, 401,
                            why.empty() ? basic ? "this needs a user and a password (Authorization: "
                                                  "Basic)"
@@ -183,14 +183,14 @@ Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
   if (!token.empty() && !settings.admin_token.empty() && settings.admin_on_query_port.value &&
       same_bytes(token, settings.admin_token))
     co_return std::nullopt;
-  if (settings.auth->value.kind == ClientAuth::Kind::bearer) {
+  const auto clients = settings.known_by(request.auth);
+  if (request.auth.kind == ClientAuth::Kind::bearer) {
     if (token.empty()) co_return steps.refuse({});
-    if (is_known_token(settings.known_clients, token)) co_return std::nullopt;
+    if (is_known_token(clients, token)) co_return std::nullopt;
     co_return steps.refuse("its token is not known");
   }
   auto sent = sent_password(field);
   if (!sent) co_return steps.refuse({});
-  const auto& clients = settings.known_clients;
   const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
     return !is_of_mysql(client) && client.user == sent->user;
   });

@@ -41,7 +41,8 @@ std::optional<Micros> note_refused_client(Worker& worker, const std::optional<Ip
 /// A request whose credentials are checked.
 struct AuthRequest {
   Worker& worker;
-  const Topology& topology;  ///< with `auth`
+  const Topology& topology;
+  const ClientAuth& auth;  ///< what its listener wants
   const RequestHead& head;
   const std::optional<IpAddress>& address;  ///< none: a unix socket
   std::string_view client;                  ///< the same as text

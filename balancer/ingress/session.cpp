@@ -46,8 +46,7 @@ struct HeadLease {
 Session::Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener)
     : ClientConnection(worker, std::move(socket), std::move(client),
                        listener.admin ? worker.connections.admin_open : worker.connections.open),
-      admin_(listener.admin),
-      no_auth_(listener.admin || listener.no_auth) {}
+      listener_(listener) {}
 
 void Session::start() {
   run(this);
@@ -151,7 +150,7 @@ void Session::prepare_answer(bool has_next) {
 /// Starts the query: from now on a client that leaves ends it.
 void Session::start_query(Query& query) {
   query.resources.memory = memory_;
-  query.client.on_admin_port = admin_;
+  query.client.on_admin_port = listener_.admin;
   if (tls() != nullptr) query.client.proto = "https";
   query.client.peer = client_;
   query.client.is_told = is_told_;
@@ -213,12 +212,12 @@ Task<bool> Session::answer_requests() {
     }
     record_first_head();
     if (settings_->notes_clients) note_told(head);
-    const ArrivedHead arrived{worker_, *settings_, head, number(), memory, whole, admin_};
+    const ArrivedHead arrived{worker_, *settings_, head, number(), memory, whole, listener_.admin};
     const bool is_preflight = told_ != nullptr && told_->cors.is_preflight;
     auto refused = is_preflight ? answer_preflight() : refuse_on_head(arrived);
-    if (!refused && !no_auth_ && settings().auth) {
+    if (const auto* const auth = refused ? nullptr : settings().auth_of(listener_)) {
       phase_ = Phase::answering;
-      refused = co_await refuse_client(arrived, client());
+      refused = co_await refuse_client(arrived, *auth, client());
       if (!open()) co_return false;
       if (!whole) start_phase(Phase::reading, settings().network_timeout.value);
     }
@@ -295,7 +294,7 @@ void Session::note_told(const RequestHead& head) {
     if (const auto client = forwarded_client(head, trusted))
       told_->client = ClientAddress::of(*client);
   const auto& origins = settings().allow_origin.value;
-  if (!admin_ && !origins.empty()) told_->cors = cors_request(head.method, head, origins);
+  if (!listener_.admin && !origins.empty()) told_->cors = cors_request(head.method, head, origins);
 }
 
 std::string_view Session::client() const {

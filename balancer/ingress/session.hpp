@@ -186,8 +186,7 @@ class Session final : public ClientConnection {
   /// Closes the connection; resets it within an answer, because the client has only a part of it.
   void end();
 
-  const bool admin_;  ///< accepted by a listener for the operator
-  const bool no_auth_;
+  const ListenerKind listener_;
   const TimePoint began_ = Loop::now();
   std::unique_ptr<Watch> watch_;        ///< while a query runs and a further request waits
   std::unique_ptr<ToldByFields> told_;  ///< of this request; null: the settings need nothing

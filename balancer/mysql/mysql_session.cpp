@@ -39,7 +39,7 @@ MysqlSession::MysqlSession(Worker& worker, Socket socket, ClientAddress client,
                            const ListenerKind& listener)
     : ClientConnection(worker, std::move(socket), std::move(client), worker.connections.open),
       read_only_(listener.read_only),
-      no_auth_(listener.no_auth),
+      listener_(listener),
       id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {}
 
 void MysqlSession::start() {
@@ -415,7 +415,9 @@ Task<bool> MysqlSession::verify_password() {
   if (!asked) co_return false;
   const bool received = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
   if (!received) co_return false;
-  const auto& clients = settings().known_clients;
+  const auto* const auth = settings().auth_of(listener_);
+  const auto clients =
+      auth != nullptr ? settings().known_by(*auth) : std::span<const KnownClient>();
   const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
     return is_of_mysql(client) && client.user == user_;
   });

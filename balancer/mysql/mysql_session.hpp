@@ -102,7 +102,7 @@ class MysqlSession final : public ClientConnection {
   // The handshake.
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
-  bool needs_auth() const { return settings().auth && !no_auth_; }
+  bool needs_auth() const { return settings().auth_of(listener_) != nullptr; }
   Task<bool> authenticate(MysqlLogin login);
   Task<bool> verify_password();
   std::string new_salt();
@@ -148,7 +148,7 @@ class MysqlSession final : public ClientConnection {
   std::string host_and_port();
 
   const bool read_only_;
-  const bool no_auth_;
+  const ListenerKind listener_;
   const std::uint32_t id_;
   std::uint32_t capabilities_ = 0;
   std::string user_;

@@ -211,11 +211,17 @@ Problems read_secrets(Settings& settings) {
     if (table.credentials)
       read_by(table.credentials->at, "credentials", table.credentials->value, kLongestCredentials,
               parse_credentials, table.authorization, problems, settings.notices);
-  if (const auto& auth = searchd.auth) {
-    const bool basic = auth->value.kind == ClientAuth::Kind::basic;
-    read_by(auth->at, "auth", auth->value.file, kLongestList, basic ? parse_users : parse_tokens,
-            searchd.known_clients, problems, settings.notices);
-  }
+  const auto read_clients = [&](const Place& at, std::string_view key, const ClientAuth& by) {
+    auto& known = searchd.known_clients;
+    if (std::ranges::find(known, by, &KnownClients::by) != known.end()) return;
+    const bool basic = by.kind == ClientAuth::Kind::basic;
+    known.push_back({by, {}});
+    read_by(at, key, by.file, kLongestList, basic ? parse_users : parse_tokens, known.back().all,
+            problems, settings.notices);
+  };
+  if (searchd.auth) read_clients(searchd.auth->at, "auth", searchd.auth->value);
+  for (const auto& listen : searchd.listen)
+    if (listen.auth) read_clients(listen.at, "listen", *listen.auth);
   return problems;
 }
 

@@ -82,11 +82,12 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
   return refuse_without_ticket(request);
 }
 
-Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
+Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request, const ClientAuth& auth,
                                                 std::string_view client) {
   const auto path = request.head.path;
   if (path == "/healthz" || path == "/readyz") co_return std::nullopt;
-  const AuthRequest checked{request.worker, request.topology, request.head, request.client, client};
+  const AuthRequest checked{request.worker, request.topology, auth,
+                            request.head,   request.client,   client};
   auto refused = co_await refuse_client(checked);
   if (!refused) co_return std::nullopt;
   const bool ends = !is_dropped_easily(request);

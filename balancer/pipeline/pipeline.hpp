@@ -32,10 +32,10 @@ struct EarlyRefusal {
 /// refusal. Counts each refusal by its cause, and as a request if it ends the connection.
 std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 
-/// With `auth`: the refusal of a request with wrong credentials, or none. `client`: its address as
-/// text. `/healthz` and `/readyz` need none. May wait for a helper thread. The arguments must
-/// outlive the task.
-Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request,
+/// The refusal of a request without the credentials that its listener wants, or none. `client`: its
+/// address as text. `/healthz` and `/readyz` need none. May wait for a helper thread. The arguments
+/// must outlive the task.
+Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request, const ClientAuth& auth,
                                                 std::string_view client);
 
 /// Whether the body of a request that is accepted is passed on while it arrives: it is longer than

@@ -179,10 +179,17 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   return rules;
 }
 
+/// Whether clients send credentials that are for karmad, and not for agents.
+bool RuleReader::asks_clients() const {
+  return searchd_.auth || std::ranges::any_of(searchd_.listen, [](const Listen& each) {
+           return each.auth != nullptr;
+         });
+}
+
 AgentCredentials RuleReader::credentials(const TableSettings& table, bool passes_fields) const {
   const bool passes = table.pass_authorization
                           ? table.pass_authorization->value == PassAuthorization::yes
-                          : passes_fields && !table.credentials && !searchd_.auth;
+                          : passes_fields && !table.credentials && !asks_clients();
   const bool adds = !table.authorization.empty();
   return {.own = table.authorization,
           .passes_clients = passes,

@@ -55,6 +55,7 @@ class RuleReader {
   void check_ping_interval();
 
  private:
+  bool asks_clients() const;
   OutlierRules outliers(Outlier by) const;
   std::string strategy(const InheritedByLines& line, bool preferred);
   const PingKind* ping_kind(const InheritedByLines& line);

@@ -103,7 +103,8 @@ constexpr std::array kSearchdKeys{
         "(`:http,proxy`, "
         "`:mysql,proxy`): each connection must begin with a header of the PROXY protocol, version "
         "1 "
-        "or 2, which has the client's address. `,no-auth`: `auth` is not for its clients. Lines "
+        "or 2, which has the client's address. `,no-auth`: `auth` is not for its clients; "
+        "`,users=FILE` or `,tokens=FILE`: that file is, as with `auth = basic` or `bearer`. Lines "
         "for "
         "the search server's other protocols are ignored.",
         {}, "127.0.0.1:9308"),
@@ -161,7 +162,8 @@ constexpr std::array kSearchdKeys{
     key("auth", &I::auth,
         "What clients must send in `Authorization`. `basic FILE`: a user and a password of that "
         "file; `bearer FILE`: one of its tokens. Listeners with `:admin`, `/healthz` and `/readyz` "
-        "need none. Read again at a reload.",
+        "need none, and those with `,users=FILE` or `,tokens=FILE` have their own. Read again at a "
+        "reload.",
         {}, "nothing: every client is served"),
     key("auth_remembered", &I::auth_remembered,
         "With `auth = basic`: how many verified passwords each worker remembers, as a keyed hash. "

@@ -23,15 +23,28 @@ std::string in_quotes(std::string_view text) {
   return out + (text.size() > kLongest ? "…'" : "'");
 }
 
+namespace {
+
+bool has_options(const Listen& listen) {
+  return listen.proxy || listen.no_auth || listen.auth != nullptr;
+}
+
+std::string own_auth(const ClientAuth& auth) {
+  return fmt::format(",{}={}", auth.kind == ClientAuth::Kind::basic ? "users" : "tokens",
+                     auth.file);
+}
+
+}  // namespace
+
 std::string text(const Listen& listen) {
-  const std::string_view protocol = listen.admin                     ? ":admin"
-                                    : listen.tls                     ? ":https"
-                                    : listen.read_only               ? ":mysql_readonly"
-                                    : listen.mysql                   ? ":mysql"
-                                    : listen.proxy || listen.no_auth ? ":http"
-                                                                     : "";
-  return fmt::format("{}{}{}{}", text(listen.address), protocol, listen.proxy ? ",proxy" : "",
-                     listen.no_auth ? ",no-auth" : "");
+  const std::string_view protocol = listen.admin          ? ":admin"
+                                    : listen.tls          ? ":https"
+                                    : listen.read_only    ? ":mysql_readonly"
+                                    : listen.mysql        ? ":mysql"
+                                    : has_options(listen) ? ":http"
+                                                          : "";
+  return fmt::format("{}{}{}{}{}", text(listen.address), protocol, listen.proxy ? ",proxy" : "",
+                     listen.no_auth ? ",no-auth" : "", listen.auth ? own_auth(*listen.auth) : "");
 }
 
 std::string text(const Address& address) {

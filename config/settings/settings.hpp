@@ -4,7 +4,9 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,15 @@ struct DiscoverySource {
   auto operator<=>(const DiscoverySource&) const = default;
 };
 
+/// The kind of credentials that clients must send, and the file with those that are known.
+struct ClientAuth {
+  enum class Kind : std::uint8_t { basic, bearer };
+  Kind kind = Kind::basic;
+  std::string file;
+
+  bool operator==(const ClientAuth&) const = default;
+};
+
 /// What a listener is for, and what its clients speak.
 struct ListenerKind {
   bool admin = false;      ///< for the operator: admin calls and the status, no queries
@@ -75,7 +86,8 @@ struct ListenerKind {
   bool read_only = false;  ///< with `mysql`: refuses statements that change data
   bool tls = false;        ///< `https`: HTTP in TLS
   bool proxy = false;      ///< connections begin with a header of the PROXY protocol
-  bool no_auth = false;    ///< `auth` does not apply to its clients
+  bool no_auth = false;    ///< its clients need no credentials
+  std::shared_ptr<const ClientAuth> auth{};  ///< in place of `auth`; null: that applies
 };
 
 /// One `listen` line; `*` or no host means every address.
@@ -289,16 +301,7 @@ struct AdminSettings {
   std::optional<Located<std::string>> state_file;
 };
 
-/// The kind of credentials that clients must send, and the file with those that are known.
-struct ClientAuth {
-  enum class Kind : std::uint8_t { basic, bearer };
-  Kind kind = Kind::basic;
-  std::string file;
-
-  bool operator==(const ClientAuth&) const = default;
-};
-
-/// A line of that file.
+/// A line of the file of a ClientAuth.
 struct KnownClient {
   std::string user;  ///< empty with `bearer`
   /// Of the password, for crypt(3), or `*` and the bytes of that of mysql_native_password; with
@@ -308,13 +311,32 @@ struct KnownClient {
   bool operator==(const KnownClient&) const = default;
 };
 
+/// Who is known by that file.
+struct KnownClients {
+  ClientAuth by;
+  std::vector<KnownClient> all;
+};
+
 /// Which clients may ask.
 struct AuthSettings {
-  std::optional<Located<ClientAuth>> auth;       ///< unset: all
-  std::vector<KnownClient> known_clients;        ///< read from its file by the server; no key
+  std::optional<Located<ClientAuth>> auth;       ///< unset: all, but where a listener has its own
+  std::vector<KnownClients> known_clients;       ///< read from the files by the server; no key
   Located<unsigned> auth_remembered{1000, {}};   ///< verified passwords per worker
   Located<Rate> auth_failure_rate{{1, 1s}, {}};  ///< per address
   Located<Micros> auth_failure_burst{10s, {}};
+
+  /// What clients of such a listener must send; null: nothing.
+  const ClientAuth* auth_of(const ListenerKind& listener) const {
+    if (listener.admin || listener.no_auth) return nullptr;
+    if (listener.auth) return listener.auth.get();
+    return auth ? &auth->value : nullptr;
+  }
+  /// Empty where its file is not one of these settings: then no client is served.
+  std::span<const KnownClient> known_by(const ClientAuth& by) const {
+    for (const auto& known : known_clients)
+      if (known.by == by) return known.all;
+    return {};
+  }
 };
 
 /// How scroll tokens are signed.

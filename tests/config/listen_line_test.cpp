@@ -119,6 +119,28 @@ TEST(Listen, MayBeOpenToClientsWithoutCredentials) {
             Lines{"c:1:11: unknown option 'noauth' of a listener; did you mean 'no-auth'?"});
 }
 
+TEST(Listen, MayHaveItsOwnFileOfClients) {
+  using Kind = ClientAuth::Kind;
+  for (const auto& [line, kind, file] :
+       {std::tuple{"9308:http,users=/etc/k/Team", Kind::basic, "/etc/k/Team"},
+        {"9306:mysql,proxy,users=/u", Kind::basic, "/u"},
+        {"[::1]:443:https,tokens=/etc/t.1", Kind::bearer, "/etc/t.1"}}) {
+    const auto read = read_listen_line(line);
+    ASSERT_TRUE(read.listen) << line;
+    ASSERT_TRUE(read.listen->auth);
+    EXPECT_EQ(*read.listen->auth, (ClientAuth{kind, file}));
+    const auto again = read_listen_line(text(*read.listen).c_str());
+    ASSERT_TRUE(again.listen && again.listen->auth) << text(*read.listen);
+    EXPECT_EQ(*again.listen->auth, *read.listen->auth);
+  }
+  EXPECT_FALSE(read_listen_line("9308:http,proxy").listen->auth);
+  EXPECT_EQ(read_listen_line("9308:http,users=here").problems,
+            Lines{"c:1:11: users= needs the absolute path of a file"});
+  EXPECT_EQ(read_listen_line("9308:http,tokens=").problems,
+            Lines{"c:1:11: tokens= needs the absolute path of a file"});
+  EXPECT_FALSE(read_listen_line("9308:http,user=/x").listen);
+}
+
 TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {
   const auto read = read_listen_line("9308:http_vip");
   EXPECT_TRUE(read.listen);

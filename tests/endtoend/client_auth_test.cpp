@@ -201,6 +201,62 @@ TEST_F(ClientAuth, IsNotForListenersThatSayNoAuth) {
   EXPECT_EQ(search(master, kWrongAnn).status, 401);
 }
 
+TEST_F(ClientAuth, IsAnotherForListenersWithTheirOwnFile) {
+  const auto tokens = dir.file("tokens", "a-token-of-sixteen\n");
+  const auto staff = dir.file(
+      "staff", user_line("zed", "teapot-18") + "zed:mysql_native:*" + std::string(40, 'A') + "\n");
+  const auto more = fmt::format(
+      "listen = 127.0.0.1:0:http,tokens={}\n listen = 127.0.0.1:0:http,users={}\n "
+      "listen = 127.0.0.1:0:mysql,users={}",
+      tokens, staff, staff);
+  constexpr std::string_view kToken = "Authorization: Bearer a-token-of-sixteen\r\n";
+  for (const bool others_have_one : {true, false}) {
+    const auto settings = others_have_one ? searchd(more) : taking_turns("workers = 1\n " + more);
+    GuardedMaster master(settings, set.table());
+    const auto port_of = [&](const std::string& kind) {
+      const auto line = master.process().wait_for(kind);
+      return line ? port_in(line->substr(0, line->rfind(":" + kind.substr(1, 4)))) : 0;
+    };
+    const auto by_token = port_of(":http,tokens=");
+    const auto by_user = port_of(":http,users=");
+    const auto status = [&](int port, std::string_view fields) {
+      return ask(port, "POST", "/search", kFindAll, fields).status;
+    };
+    EXPECT_EQ(status(by_token, kToken), 200);
+    EXPECT_EQ(status(by_token, kAnn), 401);
+    EXPECT_EQ(status(by_token, ""), 401);
+    EXPECT_EQ(status(by_user, kNobody), 200) << "zed is known there";
+    EXPECT_EQ(status(by_user, kAnn), 401);
+    EXPECT_EQ(status(by_user, kToken), 401);
+    EXPECT_EQ(status(master.port(), ""), others_have_one ? 401 : 200);
+    EXPECT_EQ(status(master.port(), kAnn), 200);
+    EXPECT_EQ(says_to(port_of(":mysql,users="), "zed", "wrong"), 255);
+    // What is known there is read again; a file that no listener has any more lets none in.
+    dir.file("tokens", "another-token-of-sixteen\n");
+    ASSERT_TRUE(master.reload(settings, set.table()));
+    EXPECT_EQ(status(by_token, kToken), 401);
+    dir.file("tokens", "a-token-of-sixteen\n");
+    ASSERT_TRUE(master.reload(settings, set.table()));
+    EXPECT_EQ(status(by_token, kToken), 200);
+    ASSERT_TRUE(master.reload(searchd(), set.table()));
+    EXPECT_EQ(status(by_token, kToken), 401);
+  }
+}
+
+TEST_F(ClientAuth, OfAListenerThatIsOpenOrForTheOperatorIsAMistake) {
+  const auto trouble = [&](const std::string& listen) {
+    const auto config =
+        dir.file("k.conf", fmt::format("searchd {{\n listen = {}\n}}\n{}", listen, set.table()));
+    Process process("karmad", {"--config", config, "--check"});
+    EXPECT_EQ(process.wait(), 78);
+    return process.output();
+  };
+  EXPECT_TRUE(trouble("9308:http,no-auth,users=" + users).contains("leave out one of the two"));
+  EXPECT_TRUE(trouble("9310:admin,users=" + users).contains("leave out one of the two"));
+  EXPECT_TRUE(trouble("9306:mysql,tokens=" + users).contains("have no tokens"));
+  EXPECT_TRUE(trouble("9308:http,users=/nowhere").contains("listen /nowhere: "));
+}
+
 TEST_F(ClientAuth, WithTokensLeavesNoListenerForMysql) {
   const auto config =
       dir.file("karmad.conf",
