@@ -15,9 +15,13 @@
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/http/load_report.hpp"
+#include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "agent/transport/http/wire_protocol.hpp"
 #include "balancer/core/forwarded.hpp"
+#include "balancer/core/request_fields.hpp"
+#include "balancer/discovery/etcd_source.hpp"
+#include "balancer/discovery/kubernetes_source.hpp"
 #include "balancer/discovery/mirror_json.hpp"
 #include "balancer/handover/channel.hpp"
 #include "balancer/handover/learned.hpp"
@@ -71,6 +75,29 @@ void read_request(std::string_view bytes) {
   forwarded_client(head, trusted);
   for (const bool is_trusted : {false, true})
     ForwardedFields{head, {.peer = "10.1.2.3", .trusted = is_trusted}};
+  const auto offered = offered_upgrade(head);
+  demand(!accepts_offer(head, {}), "an answer takes what was not offered", bytes);
+  accepts_offer(head, offered);
+}
+
+/// The options of a request about its mirrors, in its head and its URL.
+void read_options(std::string_view bytes) {
+  RequestHead head;
+  const auto state = parse_request_head(bytes, {}, head);
+  if (!state || *state != HeadState::complete) return;
+  auto parameters = head.query;
+  std::string rest;
+  RequestFields options;
+  const auto mistake = read_request_fields(head, parameters, rest, options);
+  demand(!mistake || !mistake->reason.empty(), "options are refused without a reason", bytes);
+  if (mistake) return;
+  // Those of karmad are gone, so that reading the rest again finds none.
+  RequestFields none;
+  std::string same;
+  auto remaining = parameters;
+  demand(!read_request_fields(kNoFields, remaining, same, none) && !none.preference &&
+             remaining == parameters,
+         "a parameter of karmad is passed on", bytes);
 }
 
 void read_response(std::string_view bytes) {
@@ -180,6 +207,36 @@ void read_discovery(std::string_view bytes) {
   demand(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
 }
 
+/// What the API server of Kubernetes sends: a list, then the lines of a watch.
+void read_kubernetes(std::string_view bytes) {
+  const auto end = std::min(bytes.find('\n'), bytes.size());
+  auto list = read_slice_list(bytes.substr(0, end));
+  demand(list || !list.error().empty(), "a list fails without a reason", bytes);
+  auto slices = list ? std::move(list->slices) : EndpointSlices();
+  for (auto rest = bytes.substr(std::min(end + 1, bytes.size())); !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto event = read_slice_event(line);
+    demand(event || !event.error().empty(), "a line fails without a reason", bytes);
+    if (event) apply(*event, slices);
+  }
+  for (const auto* port : {"", "http"}) {
+    const auto found = merged(slices, port);
+    demand(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
+  }
+}
+
+/// What etcd sends: a range, and the line of a watch. And base64 itself.
+void read_etcd(std::string_view bytes) {
+  const auto range = read_range(bytes);
+  demand(range || !range.error().empty(), "a range fails without a reason", bytes);
+  demand(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
+  const auto note = read_watch_line(bytes);
+  demand(note || !note.error().empty(), "a line fails without a reason", bytes);
+  const auto back = from_base64(base64(bytes));
+  demand(back && *back == bytes, "bytes are another text in base64", bytes);
+}
+
 void read_admin(std::string_view bytes) {
   for (const auto name : kAdminVerbs.all()) {
     const auto call = parse_admin_call(*kAdminVerbs.find(name), bytes);
@@ -260,6 +317,7 @@ struct FuzzReader {
 };
 constexpr std::array kReaders{
     FuzzReader{"request", read_request},
+    FuzzReader{"options", read_options},
     FuzzReader{"response", read_response},
     FuzzReader{"chunked", read_chunked},
     FuzzReader{"config", read_config},
@@ -267,6 +325,8 @@ constexpr std::array kReaders{
     FuzzReader{"listen_line", read_listen_line},
     FuzzReader{"ping", read_pings},
     FuzzReader{"discovery", read_discovery},
+    FuzzReader{"kubernetes", read_kubernetes},
+    FuzzReader{"etcd", read_etcd},
     FuzzReader{"admin", read_admin},
     FuzzReader{"takeover", read_takeover},
     FuzzReader{"mysql", read_mysql},
