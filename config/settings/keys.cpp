@@ -698,8 +698,8 @@ constexpr std::array kSearchdKeys{
 };
 
 /// A field that a table has from a part of its settings.
-template <class Value>
-consteval Value T::*of_table(Value CredentialSettings::*field) {
+template <class Value, class Part>
+consteval Value T::*of_table(Value Part::*field) {
   return field;
 }
 
@@ -715,13 +715,29 @@ constexpr std::array kTableKeys{
            {},
            "at least one line of `agent` or `agent_persistent`, or `discovery`"},
     Key<T>{"discovery",
-           &T::discovery,
+           of_table(&DiscoverySettings::discovery),
            "From where mirrors are read while karmad runs: `file PATH`, `etcd "
            "http://HOST:PORT/PREFIX` (further `http://HOST:PORT` after a comma each) or "
-           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`. They replace those of the "
-           "`agent` lines.",
+           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`; also with `https:`. They "
+           "replace those of the `agent` lines.",
            {},
            "the mirrors of the `agent` lines"},
+    Key<T>{"discovery_ca",
+           of_table(&DiscoverySettings::discovery_ca),
+           "File in PEM with the roots that certificates of the servers of `discovery` are checked "
+           "with. Read again for each connection, as are the next two.",
+           {},
+           "with `kubernetes` that of the pod's service account, else the system's roots"},
+    Key<T>{"discovery_certificate",
+           of_table(&DiscoverySettings::discovery_certificate),
+           "File in PEM with the certificate that is shown to them, and its private key.",
+           {},
+           "none is shown"},
+    Key<T>{"discovery_token",
+           of_table(&DiscoverySettings::discovery_token),
+           "File with a token that they get in `Authorization: Bearer`.",
+           {},
+           "with `kubernetes` that of the pod's service account, else none"},
     Key<T>{"agent_persistent",
            &T::shards,
            "The same; these shards follow those of `agent`. Connections are kept in both cases.",
