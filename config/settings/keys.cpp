@@ -570,6 +570,10 @@ constexpr std::array kSearchdKeys{
         times(1s, 0s, kDay)),
     key("read_timeout", &I::network_timeout, "The same as `network_timeout`, which overrides it.",
         times(1s, 1ms, kDay), {}, "network_timeout"),
+    key("max_tunnels", &I::max_tunnels,
+        "Most client connections that have changed their protocol (`upgrades`) at the same time; a "
+        "request for one more is refused with 503.",
+        counts(0, 1'000'000)),
     key("stream_timeout", &I::stream_timeout,
         "Longest time between two bytes of an answer without a length that is passed on while it "
         "arrives, such as server-sent events; and of a connection that has changed its protocol "

@@ -521,6 +521,7 @@ struct RequestSettings {
 /// How many connections of clients there are, and how long one may be idle or slow.
 struct ConnectionSettings {
   Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<unsigned> max_tunnels{1000, {}};
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
   Located<Micros> network_timeout{5s, {}};
