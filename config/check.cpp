@@ -191,6 +191,7 @@ class TableChecker : CheckSteps {
       for (const auto& shard : *lines) check_shard(table, shard);
     for (const auto& shard : table.shards)
       for (auto& cut : cut_off(searchd_, table, shard)) notice_once(std::move(cut));
+    check_discovery(table);
     const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
     if (table.ha_strategy && is_own(table.ha_strategy, above.ha_strategy) &&
         !table.shards.empty() && std::ranges::none_of(table.shards, has_mirrors))
@@ -204,6 +205,18 @@ class TableChecker : CheckSteps {
   }
 
  private:
+  void check_discovery(const TableSettings& table) {
+    if (table.discovery && table.discovery->value.access.tls) return;
+    for (const auto& [key, setting] : {std::pair("discovery_ca", &table.discovery_ca),
+                                       {"discovery_certificate", &table.discovery_certificate},
+                                       {"discovery_token", &table.discovery_token}})
+      if (*setting)
+        problem((*setting)->at,
+                fmt::format("{} has no effect: it needs `discovery` with an URL that begins with "
+                            "https://",
+                            key));
+  }
+
   void check_shard(const TableSettings& table, const ShardSettings& shard) {
     check_bounds(line_keys(), shard);
     for (const auto& mirror : shard.mirrors) check_bounds(mirror_keys(), mirror);

@@ -35,15 +35,9 @@ std::string noted_error() {
   return reason != nullptr ? reason : fmt::format("error {:x}", code);
 }
 
-bool is_refused(const ssl_st* ssl) {
-  return ::SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE && ::SSL_get_verify_result(ssl) != X509_V_OK;
-}
-
 /// What an operator can do about the commonest errors; else OpenSSL's words.
 std::string failure_text(const ssl_st* ssl) {
-  if (is_refused(ssl))
-    return fmt::format("the certificate of the peer is not accepted: {}",
-                       ::X509_verify_cert_error_string(::SSL_get_verify_result(ssl)));
+  if (auto refusal = tls_refusal(ssl); !refusal.empty()) return refusal;
   switch (ERR_GET_REASON(::ERR_peek_error())) {
     case SSL_R_HTTP_REQUEST:
       return "the peer speaks plain HTTP";
@@ -126,6 +120,19 @@ int choose_protocol(ssl_st*, const unsigned char** chosen, unsigned char* size,
 
 }  // namespace
 
+void set_peer_name(ssl_st* ssl, const std::string& name) {
+  if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), name.c_str()) == 1) return;
+  ::SSL_set_tlsext_host_name(ssl, name.c_str());
+  ::SSL_set1_host(ssl, name.c_str());
+}
+
+std::string tls_refusal(const ssl_st* ssl) {
+  const auto result = ::SSL_get_verify_result(ssl);
+  if (::SSL_get_verify_mode(ssl) == SSL_VERIFY_NONE || result == X509_V_OK) return {};
+  return fmt::format("the certificate of the peer is not accepted: {}",
+                     ::X509_verify_cert_error_string(result));
+}
+
 // ---- a connection
 
 Tls::Tls(ssl_ctx_st* context, int socket, std::shared_ptr<const void> keeps)
@@ -185,7 +192,7 @@ ssize_t Tls::outcome(int result) {
         return -(broken_ = ECONNRESET);
       if (failure_.empty()) failure_ = failure_text(ssl_.get());
       plain_http_ = ERR_GET_REASON(::ERR_peek_error()) == SSL_R_HTTP_REQUEST;
-      untrusted_ = is_refused(ssl_.get());
+      untrusted_ = !tls_refusal(ssl_.get()).empty();
       return -EPROTO;
   }
 }
@@ -421,7 +428,9 @@ std::expected<TlsClient::Context, std::string> TlsClient::read(const TlsClientRu
   ::SSL_CTX_set_session_cache_mode(context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
   ::SSL_CTX_sess_set_new_cb(context, [](ssl_st* ssl, ssl_session_st* session) {
-    static_cast<const TlsClient*>(SSL_get_app_data(ssl))->keep(session);
+    const auto* const client = static_cast<const TlsClient*>(SSL_get_app_data(ssl));
+    if (client == nullptr) return 0;
+    client->keep(session);
     return 1;  // it is ours now
   });
   return made;
@@ -440,10 +449,7 @@ void TlsClient::keep(ssl_session_st* session) const {
 std::unique_ptr<Tls> TlsClient::connect(int socket) const {
   auto tls = std::make_unique<Tls>(context_.get(), socket, shared_from_this());
   auto* const ssl = tls->native();
-  if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), name_.c_str()) != 1) {
-    ::SSL_set_tlsext_host_name(ssl, name_.c_str());
-    ::SSL_set1_host(ssl, name_.c_str());
-  }
+  set_peer_name(ssl, name_);
   SSL_set_app_data(ssl, const_cast<TlsClient*>(this));
   {
     const std::scoped_lock lock(mutex_);

@@ -31,6 +31,12 @@ struct SslCloser {
   void operator()(ssl_session_st* session) const;
 };
 
+/// For a connection of a client: the name or IP address that the server's certificate must have;
+/// a name is asked for (SNI).
+void set_peer_name(ssl_st* ssl, const std::string& name);
+/// Why the certificate of the peer was not accepted; empty: it was, or there was none.
+std::string tls_refusal(const ssl_st* ssl);
+
 /// The encryption of one connected, non-blocking socket. The handshake happens in the first calls;
 /// one error ends it. One thread.
 class Tls {

@@ -37,7 +37,7 @@ Pictures Discovery::pictures_for(const Settings& file) const {
   Pictures pictures;
   for (const auto& table : file.tables) {
     if (!table.discovery) continue;
-    const auto watch = watches_.find(table.discovery->value);
+    const auto watch = watches_.find(source_of(table));
     if (watch == watches_.end() || !watch->second.entries) {
       // A source that is new: until it has answered, the table keeps what it has.
       if (const auto last = pictures_.find(table.name); last != pictures_.end())
@@ -65,7 +65,7 @@ void Discovery::adopt(const Settings& file) {
   pictures_ = pictures_for(file);
   tables_.clear();
   for (const auto& table : file.tables)
-    if (table.discovery) tables_.emplace(table.name, table.discovery->value);
+    if (table.discovery) tables_.emplace(table.name, source_of(table));
   std::erase_if(watches_, [&](const auto& watch) {
     for (const auto& [table, source] : tables_)
       if (source == watch.first) return false;

@@ -2,18 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <expected>
+#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "agent/transport/resolve.hpp"
+#include "agent/transport/tls.hpp"
 #include "balancer/discovery/found.hpp"
 
 namespace karmad {
@@ -28,9 +32,26 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 std::string reason_of(const boost::system::error_code& error) {
   if (error == boost::beast::error::timeout) return "no answer in time";
-  if (error == http::error::end_of_stream || error == asio::error::eof)
+  if (error == http::error::end_of_stream || error == asio::error::eof ||
+      error == asio::ssl::error::stream_truncated)
     return "the connection was closed";
   return error.message();
+}
+
+/// The token, which is the first line of the file, or why there is none.
+std::expected<std::string, std::string> read_token(const std::string& file) {
+  constexpr std::size_t kLongestToken = 16 << 10;
+  std::string token;
+  if (!std::getline(std::ifstream(file), token))
+    return std::unexpected(fmt::format("{}: no token can be read", file));
+  if (token.ends_with('\r')) token.pop_back();
+  const bool is_sound = !token.empty() && token.size() <= kLongestToken &&
+                        std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
+  if (!is_sound)
+    return std::unexpected(
+        fmt::format("{}: its first line must be a token, without blanks, of at most {} bytes", file,
+                    kLongestToken));
+  return token;
 }
 
 /// Looks the server's name up on another thread.
@@ -82,11 +103,27 @@ SourceConnection::Step<SourceConnection::Done> SourceConnection::connect(const A
   co_return Result(Done{});
 }
 
+SourceConnection::Step<SourceConnection::Done> SourceConnection::encrypt(const Address& server) {
+  using Result = std::expected<Done, std::string>;
+  const auto made = TlsClient::read({.ca = access_.ca, .certificate = access_.certificate});
+  if (!made) co_return Result(std::unexpected(made.error()));
+  ::SSL_CTX_up_ref(made->get());
+  context_.emplace(made->get());
+  encrypted_.emplace(stream_, *context_);
+  auto* const ssl = encrypted_->native_handle();
+  set_peer_name(ssl, server.host);
+  const auto [error] = co_await encrypted_->async_handshake(asio::ssl::stream_base::client, kAwait);
+  if (!error) co_return Result(Done{});
+  auto refusal = tls_refusal(ssl);
+  co_return Result(std::unexpected(refusal.empty() ? "no TLS: " + reason_of(error) : refusal));
+}
+
 SourceConnection::Step<SourceConnection::Done> SourceConnection::begin(const Address& server,
                                                                        const SourceRequest& request,
                                                                        const DnsSettings& dns) {
   using Result = std::expected<Done, std::string>;
   auto connected = co_await connect(server, dns);
+  if (connected && access_.tls) connected = co_await encrypt(server);
   if (!connected) co_return Result(std::unexpected(connected.error()));
   http::request<http::string_body> head(request.body.empty() ? http::verb::get : http::verb::post,
                                         request.target, 11);
@@ -94,14 +131,21 @@ SourceConnection::Step<SourceConnection::Done> SourceConnection::begin(const Add
   head.set(http::field::accept, "application/json");
   head.set(http::field::user_agent, "karmad");
   if (!request.body.empty()) head.set(http::field::content_type, "application/json");
+  if (!access_.token.empty()) {
+    const auto token = read_token(access_.token);
+    if (!token) co_return Result(std::unexpected(token.error()));
+    head.set(http::field::authorization, "Bearer " + *token);
+  }
   head.body() = request.body;
   head.prepare_payload();
   stream_.expires_after(kLongestStep);
-  const auto [not_sent, sent] = co_await http::async_write(stream_, head, kAwait);
+  const auto [not_sent, sent] =
+      co_await over([&](auto& stream) { return http::async_write(stream, head, kAwait); });
   if (not_sent) co_return Result(std::unexpected(reason_of(not_sent)));
   parser_.emplace();
   parser_->body_limit(boost::none);  // a watch has no end; its lines are bounded
-  const auto [no_head, size] = co_await http::async_read_header(stream_, buffer_, *parser_, kAwait);
+  const auto [no_head, size] = co_await over(
+      [&](auto& stream) { return http::async_read_header(stream, buffer_, *parser_, kAwait); });
   if (no_head) co_return Result(std::unexpected(reason_of(no_head)));
   if (const auto status = parser_->get().result_int(); status != 200) {
     const auto body = co_await rest();
@@ -119,7 +163,8 @@ SourceConnection::Step<std::size_t> SourceConnection::read_some(Micros longest) 
   body.data = room.data();
   body.size = room.size();
   stream_.expires_after(longest);
-  const auto [error, size] = co_await http::async_read_some(stream_, buffer_, *parser_, kAwait);
+  const auto [error, size] = co_await over(
+      [&](auto& stream) { return http::async_read_some(stream, buffer_, *parser_, kAwait); });
   timed_out_ = error == boost::beast::error::timeout;
   if (error && error != http::error::need_buffer)
     co_return Result(std::unexpected(reason_of(error)));

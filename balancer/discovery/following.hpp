@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -26,7 +27,8 @@ struct SourceRequest {
   std::string body;  ///< empty: a GET, else a POST of JSON
 };
 
-/// A connection to a source over HTTP, for one request. Main thread only. Every step has a time
+/// A connection to a source over HTTP, with TLS if that is its access, for one request. Main thread
+/// only. Every step has a time
 /// limit, and fails after close(); texts are bounded by kLongestSource. References must stay valid
 /// until the step has ended.
 class SourceConnection {
@@ -35,8 +37,8 @@ class SourceConnection {
   using Step = boost::asio::awaitable<std::expected<T, std::string>>;
   struct Done {};
 
-  explicit SourceConnection(std::shared_ptr<MainThreadExecutor> door)
-      : door_(std::move(door)), stream_(door_->io()) {}
+  SourceConnection(std::shared_ptr<MainThreadExecutor> door, const SourceAccess& access)
+      : door_(std::move(door)), access_(access), stream_(door_->io()) {}
 
   /// Connects, sends the request and reads the head of the answer, whose status must be 200.
   Step<Done> begin(const Address& server, const SourceRequest& request, const DnsSettings& dns);
@@ -48,11 +50,22 @@ class SourceConnection {
   void close();
 
  private:
+  using Encrypted = boost::asio::ssl::stream<boost::beast::tcp_stream&>;
+
   Step<Done> connect(const Address& server, const DnsSettings& dns);
+  Step<Done> encrypt(const Address& server);
   Step<std::size_t> read_some(Micros longest);
+  /// `step` on the stream that carries HTTP.
+  template <class OnStream>
+  auto over(OnStream step) {
+    return encrypted_ ? step(*encrypted_) : step(stream_);
+  }
 
   const std::shared_ptr<MainThreadExecutor> door_;
+  const SourceAccess& access_;
   boost::beast::tcp_stream stream_;
+  std::optional<boost::asio::ssl::context> context_;
+  std::optional<Encrypted> encrypted_;
   boost::beast::flat_buffer buffer_{64 << 10};
   std::optional<boost::beast::http::response_parser<boost::beast::http::buffer_body>> parser_;
   std::string text_;          ///< of the body, not handed out yet
@@ -85,7 +98,7 @@ class Following {
 
   /// A new connection; the former one is closed.
   SourceConnection& connection() {
-    connection_ = std::make_unique<SourceConnection>(run.door);
+    connection_ = std::make_unique<SourceConnection>(run.door, source.access);
     return *connection_;
   }
   boost::asio::awaitable<void> pause(Micros time);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/transport/http/upgrade.hpp"
 #include "balancer/admission/client_auth.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
@@ -64,6 +65,23 @@ OptionalRefusal refuse_for_memory(const ArrivedHead& request) {
   return EarlyRefusal{memory_refusal(request.worker.limits.memory, why, /*repeatable=*/true), true};
 }
 
+/// Tunnels take no tickets, and last for hours.
+OptionalRefusal refuse_over_tunnels(const ArrivedHead& request) {
+  auto& worker = request.worker;
+  const auto most = request.topology.settings.max_tunnels.value;
+  if (worker.connections.tunnels.load(std::memory_order_relaxed) < most) return std::nullopt;
+  const auto& head = request.head;
+  const auto* const table = table_passed_to(request.topology, head.path);
+  if (table == nullptr || !table->passes_upgrades || offered_upgrade(head).empty())
+    return std::nullopt;
+  worker.counters.add(Count::tunnels_refused);
+  const bool ends = !is_dropped_easily(request);
+  if (ends) worker.counters.add(Count::requests);
+  return EarlyRefusal{
+      refusal(503, fmt::format("max_tunnels ({}) connections have changed their protocol", most)),
+      ends};
+}
+
 /// A request whose body is incomplete is not refused: a ticket may be free when it is complete.
 OptionalRefusal refuse_without_ticket(const ArrivedHead& request) {
   if (!request.body_arrived) return std::nullopt;
@@ -79,6 +97,7 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
   if (auto refused = refuse_over_rate(request)) return refused;
   if (auto refused = refuse_for_size(request)) return refused;
   if (auto refused = refuse_for_memory(request)) return refused;
+  if (auto refused = refuse_over_tunnels(request)) return refused;
   return refuse_without_ticket(request);
 }
 

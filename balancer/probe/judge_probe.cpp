@@ -9,6 +9,7 @@
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/http/http_date.hpp"
+#include "balancer/topology/rule_reader.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -29,8 +30,6 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
               const ShardSettings& line, const DialectKind& dialect, std::string part) {
   const auto first = targets.size();
   for (const auto& mirror : line.mirrors) {
-    // The probe speaks plain HTTP, in which the secrets of TLS do not belong.
-    const bool is_plain = mirror.agent_tls.value == AgentTls::no;
     ProbeTarget target{.table = table.name,
                        .part = part,
                        .address = mirror.address,
@@ -39,7 +38,8 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
                        .path = table.path ? table.path->value : table.route.value,
                        .ping = ping_kind(line.ping_type.value),
                        .ping_path = line.ping_path ? line.ping_path->value : std::string(),
-                       .authorization = is_plain ? table.authorization : std::string()};
+                       .authorization = table.authorization,
+                       .tls = agent_tls_rules(mirror, table)};
     if (std::find(targets.begin() + static_cast<std::ptrdiff_t>(first), targets.end(), target) ==
         targets.end())
       targets.push_back(std::move(target));

@@ -11,6 +11,7 @@
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/transport/tls.hpp"
 #include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
@@ -26,7 +27,8 @@ struct ProbeTarget {
   std::string path;                 ///< where the agent gets requests to the route
   const PingKind* ping = nullptr;   ///< null: it is not pinged
   std::string ping_path;
-  std::string authorization{};  ///< value of that field; empty: none
+  std::string authorization{};          ///< value of that field; empty: none
+  std::optional<TlsClientRules> tls{};  ///< nothing: it gets plain HTTP
 
   std::string name() const { return text(address); }
   bool operator==(const ProbeTarget&) const = default;

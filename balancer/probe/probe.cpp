@@ -9,6 +9,7 @@
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/probe/judge_probe.hpp"
+#include "balancer/topology/rule_reader.hpp"
 
 namespace karmad {
 namespace {
@@ -44,8 +45,18 @@ class Prober {
     }
   }
 
+  static ProbeExchange failed(std::string why) {
+    return {banner_request(), {.failure = std::move(why)}};
+  }
+
   Task<std::vector<ProbeExchange>> ask(const ProbeTarget& target) {
     const auto agent = std::make_shared<Agent>(target.address, 0, 1, Micros(60s));
+    if (target.tls) {
+      auto context = TlsClient::read(*target.tls);
+      if (!context) co_return std::vector{failed(context.error())};
+      agent->tls(
+          std::make_shared<TlsClient>(*std::move(context), *target.tls, tls_host(target.address)));
+    }
     ConnectionLimits limits(1, {.kept = 1});
     auto pool = std::make_unique<Pool>(loop_, agent, limits, LookUp::at_load);
     std::vector<ProbeExchange> exchanges;

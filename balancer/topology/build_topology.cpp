@@ -261,6 +261,7 @@ class Builder {
   /// What no shard has judged: settings of the table that each line overrides, blackholes.
   void judge_rest(const TableSettings& table) {
     rules_.check(table);
+    check_discovery(table);
     for (const auto& line : table.blackholes) {
       rules_.check(static_cast<const InheritedByLines&>(line));
       for (const auto& mirror : line.mirrors) encrypt(nullptr, mirror, table);
@@ -322,16 +323,24 @@ class Builder {
                 *limit);
   }
 
+  /// Those of a pod are not read here: the configuration may be checked elsewhere.
+  void check_discovery(const TableSettings& table) {
+    const auto check = [&](std::string_view key, const auto& setting,
+                           std::string TlsClientRules::*file) {
+      if (!setting) return;
+      TlsClientRules rules{.verify = false};
+      rules.*file = setting->value;
+      if (const auto read = TlsClient::read(rules); !read)
+        problem(setting->at, fmt::format("{}: {}", key, read.error()));
+    };
+    check("discovery_ca", table.discovery_ca, &TlsClientRules::ca);
+    check("discovery_certificate", table.discovery_certificate, &TlsClientRules::certificate);
+  }
+
   /// Reads the files of TLS once for all agents with the same rules. An agent that several tables
   /// have must have the same rules in all. No `agent`: only checks.
   void encrypt(const Agent* agent, const MirrorSettings& mirror, const TableSettings& table) {
-    const auto text_of = [](const auto& setting) { return setting ? setting->value : ""; };
-    std::optional<TlsClientRules> rules;
-    if (mirror.agent_tls.value != AgentTls::no)
-      rules = {.ca = text_of(table.agent_tls_ca),
-               .name = text_of(mirror.agent_tls_name),
-               .certificate = text_of(table.agent_tls_certificate),
-               .verify = mirror.agent_tls.value == AgentTls::yes};
+    const auto rules = agent_tls_rules(mirror, table);
     const auto& address = mirror.address;
     const auto [known, is_new] = agent_tls_.try_emplace(address, rules, table.name);
     if (!is_new) {
@@ -349,8 +358,7 @@ class Builder {
       context = *std::move(read);
     }
     if (agent == nullptr) return;
-    const auto& host = address.is_unix() ? std::string("localhost") : address.host;
-    topology_.tls[agent] = std::make_shared<TlsClient>(context, *rules, host);
+    topology_.tls[agent] = std::make_shared<TlsClient>(context, *rules, tls_host(address));
   }
 
   void problem(const Place& at, std::string message) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/mirrors/agent_slots.hpp"
+#include "agent/transport/tls.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "balancer/topology/topology.hpp"
@@ -31,6 +32,15 @@ AgentSlotRules slot_rules(const AgentLimitSettings& settings, AdmissionMode admi
 
 /// Combines limits: the strictest one counts for the agent.
 void add_limit(AgentSlotRules& rules, const SlotLimit& limit);
+
+/// How TLS to a mirror of the table is done; nothing: it gets plain HTTP.
+std::optional<TlsClientRules> agent_tls_rules(const MirrorSettings& mirror,
+                                              const TableSettings& table);
+
+/// The host that a certificate of the agent at this address must have, unless a name is set.
+inline std::string tls_host(const Address& address) {
+  return address.is_unix() ? "localhost" : address.host;
+}
 
 /// Converts effective settings to rules, and checks those that config/ cannot: strategies, read
 /// preferences, roles, tags, kinds of pings, hedging. For an invalid setting the rules have the

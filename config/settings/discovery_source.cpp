@@ -19,7 +19,11 @@ constexpr std::size_t kLongestName = 1024;
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kEtcdPort = 2379;
 constexpr std::uint16_t kProxyPort = 8001;  // of `kubectl proxy`
-constexpr std::string_view kScheme = "http://";
+constexpr std::uint16_t kHttpsPort = 443;
+constexpr std::string_view kPlain = "http://";
+constexpr std::string_view kEncrypted = "https://";
+// Where Kubernetes mounts what a pod needs for the API server.
+constexpr std::string_view kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/";
 constexpr std::array<std::string_view, 3> kSources{"file", "etcd", "kubernetes"};
 
 /// A part of a text and its offset there.
@@ -56,21 +60,31 @@ std::expected<Address, Unfit> read_server(Piece piece, std::uint16_t port) {
   return address;
 }
 
-/// The servers of `http://…[,http://…]`, and the path behind the first.
-std::expected<std::string, Unfit> read_urls(Piece urls, std::uint16_t port,
-                                            std::vector<Address>& servers) {
+std::string_view scheme(const DiscoverySource& source) {
+  return source.access.tls ? kEncrypted : kPlain;
+}
+
+/// The servers of `http://…[,http://…]`, or `https:` in all of them; returns the path behind the
+/// first. `port`: the default with TLS, and without.
+std::expected<std::string, Unfit> read_urls(Piece urls,
+                                            std::pair<std::uint16_t, std::uint16_t> port,
+                                            DiscoverySource& source) {
+  auto& servers = source.servers;
+  source.access.tls = urls.cut().text.starts_with(kEncrypted);
   std::string path;
   for (auto rest = urls;;) {
     const auto comma = std::min(rest.text.find(','), rest.text.size());
     const auto url = Piece{rest.text.substr(0, comma), rest.at}.cut();
-    if (!url.text.starts_with(kScheme))
-      return url.unfit(fmt::format("expected {}HOST:PORT, found {}{}", kScheme, in_quotes(url.text),
-                                   url.text.starts_with("https:") ? "; TLS is not supported" : ""));
+    if (!url.text.starts_with(scheme(source)))
+      return url.unfit(fmt::format("expected {}HOST:PORT, found {}",
+                                   servers.empty() ? "http:// or https://" : scheme(source),
+                                   in_quotes(url.text)));
     if (servers.size() == kMostServers)
       return url.unfit(fmt::format("there are at most {} servers", kMostServers));
-    const auto server = url.from(kScheme.size());
+    const auto server = url.from(scheme(source).size());
     const auto slash = std::min(server.text.find('/'), server.text.size());
-    auto address = read_server({server.text.substr(0, slash), server.at}, port);
+    auto address = read_server({server.text.substr(0, slash), server.at},
+                               source.access.tls ? port.first : port.second);
     if (!address) return std::unexpected(address.error());
     const auto behind = server.from(slash);
     if (servers.empty()) {
@@ -86,7 +100,7 @@ std::expected<std::string, Unfit> read_urls(Piece urls, std::uint16_t port,
 
 std::expected<DiscoverySource, Unfit> read_etcd(Piece urls) {
   DiscoverySource source{.kind = DiscoverySource::Kind::etcd};
-  auto prefix = read_urls(urls, kEtcdPort, source.servers);
+  auto prefix = read_urls(urls, {kEtcdPort, kEtcdPort}, source);
   if (!prefix) return std::unexpected(prefix.error());
   if (prefix->size() < 2)
     return urls.unfit("the prefix of the keys is missing, as in http://127.0.0.1:2379/karmad/t/");
@@ -114,7 +128,7 @@ std::expected<DiscoverySource, Unfit> read_kubernetes(Piece words) {
   source.name = name.substr(0, colon);
   if (colon < name.size()) source.port = name.substr(colon + 1);
   if (const auto url = words.from(blank).cut(); !url.text.empty()) {
-    const auto path = read_urls(url, kProxyPort, source.servers);
+    const auto path = read_urls(url, {kHttpsPort, kProxyPort}, source);
     if (!path) return std::unexpected(path.error());
     if (source.servers.size() > 1) return url.unfit("the API has one URL");
     if (!path->empty() && *path != "/") return url.unfit("the URL of the API has no path");
@@ -146,13 +160,27 @@ std::string text(const DiscoverySource& source) {
   if (source.kind == DiscoverySource::Kind::file) return "file " + source.name;
   std::string urls;
   for (const auto& server : source.servers) {
-    urls += fmt::format("{}{}{}", urls.empty() ? "" : ",", kScheme, text(server));
+    urls += fmt::format("{}{}{}", urls.empty() ? "" : ",", scheme(source), text(server));
     if (source.kind == DiscoverySource::Kind::etcd && &server == &source.servers.front())
       urls += source.name;
   }
   if (source.kind == DiscoverySource::Kind::etcd) return "etcd " + urls;
   return fmt::format("kubernetes {}{}{} {}", source.name, source.port.empty() ? "" : ":",
                      source.port, urls);
+}
+
+DiscoverySource source_of(const DiscoverySettings& settings) {
+  auto source = settings.discovery->value;
+  if (!source.access.tls) return source;
+  const bool in_pod = source.kind == DiscoverySource::Kind::kubernetes;
+  const auto file = [&](const auto& setting, std::string_view of_pod) {
+    return setting ? setting->value : in_pod ? fmt::format("{}{}", kServiceAccount, of_pod) : "";
+  };
+  source.access.ca = file(settings.discovery_ca, "ca.crt");
+  source.access.token = file(settings.discovery_token, "token");
+  if (settings.discovery_certificate)
+    source.access.certificate = settings.discovery_certificate->value;
+  return source;
 }
 
 std::expected<DnsServers, Unfit> parse_dns_servers(std::string_view text) {

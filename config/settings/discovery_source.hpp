@@ -10,10 +10,13 @@
 namespace karmad {
 
 /// `file PATH`, `etcd http://HOST:PORT/PREFIX[,http://HOST:PORT …]` or
-/// `kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`.
+/// `kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`; also with `https:`.
 std::expected<DiscoverySource, Unfit> parse_discovery(std::string_view text);
-/// The text that parse_discovery() reads as this source.
+/// The text that parse_discovery() reads as this source, without the files of its access.
 std::string text(const DiscoverySource& source);
+/// The source of the table with the files of its access: those that are set, else with `kubernetes`
+/// those of the pod's service account. `discovery` must be set.
+DiscoverySource source_of(const DiscoverySettings& settings);
 
 /// `address[:port], …`; only IP addresses, at most 8. Port 53 by default.
 std::expected<DnsServers, Unfit> parse_dns_servers(std::string_view text);

@@ -570,6 +570,10 @@ constexpr std::array kSearchdKeys{
         times(1s, 0s, kDay)),
     key("read_timeout", &I::network_timeout, "The same as `network_timeout`, which overrides it.",
         times(1s, 1ms, kDay), {}, "network_timeout"),
+    key("max_tunnels", &I::max_tunnels,
+        "Most client connections that have changed their protocol (`upgrades`) at the same time; a "
+        "request for one more is refused with 503.",
+        counts(0, 1'000'000)),
     key("stream_timeout", &I::stream_timeout,
         "Longest time between two bytes of an answer without a length that is passed on while it "
         "arrives, such as server-sent events; and of a connection that has changed its protocol "
@@ -698,8 +702,8 @@ constexpr std::array kSearchdKeys{
 };
 
 /// A field that a table has from a part of its settings.
-template <class Value>
-consteval Value T::*of_table(Value CredentialSettings::*field) {
+template <class Value, class Part>
+consteval Value T::*of_table(Value Part::*field) {
   return field;
 }
 
@@ -715,13 +719,29 @@ constexpr std::array kTableKeys{
            {},
            "at least one line of `agent` or `agent_persistent`, or `discovery`"},
     Key<T>{"discovery",
-           &T::discovery,
+           of_table(&DiscoverySettings::discovery),
            "From where mirrors are read while karmad runs: `file PATH`, `etcd "
            "http://HOST:PORT/PREFIX` (further `http://HOST:PORT` after a comma each) or "
-           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`. They replace those of the "
-           "`agent` lines.",
+           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`; also with `https:`. They "
+           "replace those of the `agent` lines.",
            {},
            "the mirrors of the `agent` lines"},
+    Key<T>{"discovery_ca",
+           of_table(&DiscoverySettings::discovery_ca),
+           "File in PEM with the roots that certificates of the servers of `discovery` are checked "
+           "with. Read again for each connection, as are the next two.",
+           {},
+           "with `kubernetes` that of the pod's service account, else the system's roots"},
+    Key<T>{"discovery_certificate",
+           of_table(&DiscoverySettings::discovery_certificate),
+           "File in PEM with the certificate that is shown to them, and its private key.",
+           {},
+           "none is shown"},
+    Key<T>{"discovery_token",
+           of_table(&DiscoverySettings::discovery_token),
+           "File with a token that they get in `Authorization: Bearer`.",
+           {},
+           "with `kubernetes` that of the pod's service account, else none"},
     Key<T>{"agent_persistent",
            &T::shards,
            "The same; these shards follow those of `agent`. Connections are kept in both cases.",

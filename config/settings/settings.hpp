@@ -59,6 +59,16 @@ std::string text(const Address& address);
 /// Name servers: IP addresses with ports.
 using DnsServers = std::vector<Address>;
 
+/// How the servers of a source are reached.
+struct SourceAccess {
+  bool tls = false;         ///< their URLs begin with `https:`; the rest is for TLS alone
+  std::string ca;           ///< file with roots; empty: those of the system
+  std::string certificate;  ///< file with what is shown to the servers, and its key; empty: none
+  std::string token;        ///< file with a bearer token; empty: none is sent
+
+  auto operator<=>(const SourceAccess&) const = default;
+};
+
 /// From where the mirrors of a table are read while karmad runs (`discovery`).
 struct DiscoverySource {
   enum class Kind : std::uint8_t { file, etcd, kubernetes };
@@ -66,6 +76,7 @@ struct DiscoverySource {
   std::vector<Address> servers;  ///< `etcd`: its endpoints; `kubernetes`: of the API, one
   std::string name;  ///< path of the file, prefix of the keys with its `/`, or NAMESPACE/SERVICE
   std::string port;  ///< `kubernetes`: name of the port; empty: the first one
+  SourceAccess access;
 
   auto operator<=>(const DiscoverySource&) const = default;
 };
@@ -238,8 +249,16 @@ struct CredentialSettings {
   std::string authorization;  ///< value of the field, read from it by the server; no key
 };
 
+/// A source of mirrors, and the files that TLS to its servers needs.
+struct DiscoverySettings {
+  std::optional<Located<DiscoverySource>> discovery;
+  std::optional<Located<std::string>> discovery_ca;
+  std::optional<Located<std::string>> discovery_certificate;
+  std::optional<Located<std::string>> discovery_token;
+};
+
 /// A distributed table.
-struct TableSettings : InheritedByTables, CredentialSettings {
+struct TableSettings : InheritedByTables, CredentialSettings, DiscoverySettings {
   std::string name;
   Place at;
   Located<std::string> dialect{"manticore", {}};  ///< checked when the topology is built
@@ -255,7 +274,6 @@ struct TableSettings : InheritedByTables, CredentialSettings {
   Located<ShardBy> shard_by{ShardBy::none, {}};
   Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
   Located<Required> required{Required::yes, {}};
-  std::optional<Located<DiscoverySource>> discovery;
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
   std::vector<ShardSettings> blackholes;
 };
@@ -503,6 +521,7 @@ struct RequestSettings {
 /// How many connections of clients there are, and how long one may be idle or slow.
 struct ConnectionSettings {
   Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<unsigned> max_tunnels{1000, {}};
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> half_close_wait{100ms, {}};  ///< 0: a client that ends its half has left
   Located<Micros> network_timeout{5s, {}};

@@ -15,6 +15,9 @@ TEST(DiscoverySource, ReadsBackWhatItWrites) {
       {"etcd http://127.0.0.1/karmad/t/", "etcd http://127.0.0.1:2379/karmad/t/"},
       {"etcd http://a:1/p , http://[::1]:2/p,http://c",
        "etcd http://a:1/p,http://[::1]:2,http://c:2379"},
+      {"etcd https://a/p,https://b:1", "etcd https://a:2379/p,https://b:1"},
+      {"kubernetes a/b https://kubernetes.default.svc",
+       "kubernetes a/b https://kubernetes.default.svc:443"},
       {"kubernetes prod/search", "kubernetes prod/search http://127.0.0.1:8001"},
       {"kubernetes prod/search:http http://p:80/", "kubernetes prod/search:http http://p:80"},
   };
@@ -35,9 +38,10 @@ TEST(DiscoverySource, SaysWhatIsWrong) {
       {"", 0, "'' is not one of file, etcd, kubernetes"},
       {"etc http://a/b", 0, "'etc' is not one of file, etcd, kubernetes; did you mean 'etcd'?"},
       {"file m.json", 5, "expected the path of a file, from the root: file /PATH"},
-      {"etcd", 4, "expected http://HOST:PORT, found ''"},
-      {"etcd https://a/b", 5,
-       "expected http://HOST:PORT, found 'https://a/b'; TLS is not supported"},
+      {"etcd", 4, "expected http:// or https://HOST:PORT, found ''"},
+      {"etcd htps://a/b", 5, "expected http:// or https://HOST:PORT, found 'htps://a/b'"},
+      {"etcd https://a/b,http://c", 17, "expected https://HOST:PORT, found 'http://c'"},
+      {"etcd http://a/b,https://c", 16, "expected http://HOST:PORT, found 'https://c'"},
       {"etcd http://a", 5,
        "the prefix of the keys is missing, as in "
        "http://127.0.0.1:2379/karmad/t/"},
@@ -53,6 +57,26 @@ TEST(DiscoverySource, SaysWhatIsWrong) {
     EXPECT_EQ(read.error().why, c.why);
     EXPECT_EQ(read.error().offset, c.at) << c.text;
   }
+}
+
+TEST(DiscoverySource, TakesTheFilesOfThePodUnlessOthersAreSet) {
+  DiscoverySettings settings;
+  const auto access = [&](const char* source) {
+    settings.discovery = {*parse_discovery(source), {}};
+    return source_of(settings).access;
+  };
+  const std::string pod = "/var/run/secrets/kubernetes.io/serviceaccount/";
+  const auto in_pod = access("kubernetes a/b https://c");
+  EXPECT_EQ(in_pod.ca, pod + "ca.crt");
+  EXPECT_EQ(in_pod.token, pod + "token");
+  EXPECT_EQ(access("kubernetes a/b").token, "");
+  EXPECT_EQ(access("etcd https://a/b").ca, "");
+  settings.discovery_token = {"/t", {}};
+  settings.discovery_certificate = {"/c", {}};
+  const auto own = access("kubernetes a/b https://c");
+  EXPECT_EQ(own.ca, pod + "ca.crt");
+  EXPECT_EQ(own.token, "/t");
+  EXPECT_EQ(own.certificate, "/c");
 }
 
 TEST(DnsServersText, TakesOnlyAddresses) {

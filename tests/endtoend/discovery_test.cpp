@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/support/cluster.hpp"
+#include "tests/support/encrypted_front.hpp"
 #include "tests/support/fake_mirror.hpp"
 #include "tests/support/load.hpp"
 
@@ -178,7 +179,8 @@ class Etcd {
     EXPECT_TRUE(eventually([&] { return get(port_, "/health").status == 200; }));
   }
   void stop() { process_.reset(); }
-  std::string source() const { return fmt::format("etcd http://127.0.0.1:{}/karmad/t/", port_); }
+  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+  std::string source() const { return fmt::format("etcd http://{}/karmad/t/", address()); }
   /// Values of these keys must be written in base64.
   void put(const std::string& key, const std::string& value) const {
     ask("/v3/kv/put",
@@ -255,25 +257,49 @@ std::string endpoint(const std::string& address, bool ready = true) {
   return fmt::format(R"({{"addresses":["{}"],"conditions":{{"ready":{}}}}})", address, ready);
 }
 
+TEST(EtcdDiscovery, UsesTlsWithACertificateOfItsOwn) {
+  const Etcd etcd;
+  if (!etcd.installed()) GTEST_SKIP() << "/usr/bin/etcd is not installed (package etcd-server)";
+  const TempDir dir;
+  const Authority clients(dir.path());
+  const EncryptedFront front(etcd.address(), "tls_client_ca = " + clients.root());
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing);
+  etcd.put("/karmad/t/1", entry(first));
+  const auto source = fmt::format("etcd https://{}/karmad/t/", front.address);
+  const auto table = [&](const std::string& more) {
+    return discovered(source, fmt::format("discovery_ca = {}\n {}", front.authority.root(), more));
+  };
+  Master master(kNoPings, table(""));
+  EXPECT_TRUE(eventually([&] { return is_failing(master, source); }));
+  ASSERT_TRUE(master.reload(
+      kNoPings, table("discovery_certificate = " + clients.issue("k.pem", "DNS:karmad.example"))));
+  EXPECT_TRUE(eventually([&] { return answers(master); }));
+  etcd.put("/karmad/t/1", entry(second));
+  EXPECT_TRUE(eventually([&] { return answers(master) && second.requests() > 0; }));
+}
+
+/// Answers as the API server: 127.0.0.1 is ready, and then only 127.0.0.2 is.
+FakeMirror::React api_with_port(int port) {
+  return [port](const std::string& request) {
+    if (!request.contains("watch=1"))
+      return json(fmt::format(
+          R"({{"kind":"EndpointSliceList","metadata":{{"resourceVersion":"7"}},"items":[{}]}})",
+          slice(endpoint("127.0.0.1") + "," + endpoint("127.0.0.2", false), port)));
+    const auto event =
+        fmt::format(R"({{"type":"MODIFIED","object":{}}})", slice(endpoint("127.0.0.2"), port)) +
+        "\n";
+    return Reaction{.bytes = fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                                         "Content-Type: application/json\r\n\r\n{:x}\r\n{}\r\n",
+                                         event.size(), event),
+                    .then = Reaction::Then::hang};
+  };
+}
+
 TEST(KubernetesDiscovery, ListsTheSlicesAndFollowsTheirChanges) {
   FakeMirror first(finds_nothing);
   FakeMirror second(finds_nothing, "127.0.0.2", first.port());
-  const auto port = first.port();
-  FakeMirror api(
-      [&](const std::string& request) {
-        if (!request.contains("watch=1"))
-          return json(fmt::format(
-              R"({{"kind":"EndpointSliceList","metadata":{{"resourceVersion":"7"}},"items":[{}]}})",
-              slice(endpoint("127.0.0.1") + "," + endpoint("127.0.0.2", false), port)));
-        const auto event = fmt::format(R"({{"type":"MODIFIED","object":{}}})",
-                                       slice(endpoint("127.0.0.2"), port)) +
-                           "\n";
-        return Reaction{.bytes = fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
-                                             "Content-Type: application/json\r\n\r\n{:x}\r\n{}\r\n",
-                                             event.size(), event),
-                        .then = Reaction::Then::hang};
-      },
-      /*pings_too=*/true);
+  FakeMirror api(api_with_port(first.port()), /*pings_too=*/true);
   Master master(kNoPings, discovered("kubernetes prod/search:http http://" + api.address()));
   EXPECT_TRUE(eventually([&] { return answers(master) && second.requests() > 0; }));
   const auto asked = api.seen();
@@ -281,6 +307,55 @@ TEST(KubernetesDiscovery, ListsTheSlicesAndFollowsTheirChanges) {
   EXPECT_TRUE(asked[0].starts_with("GET /apis/discovery.k8s.io/v1/namespaces/prod/endpointslices?"))
       << asked[0];
   EXPECT_TRUE(asked[1].contains("resourceVersion=7")) << asked[1];
+  EXPECT_FALSE(asked[0].contains("Authorization"));
+}
+
+TEST(KubernetesDiscovery, ReachesTheApiWithTlsAndATokenThatMayChange) {
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing, "127.0.0.2", first.port());
+  FakeMirror api(api_with_port(first.port()), /*pings_too=*/true);
+  const TempDir dir;
+  const auto token = dir.path() + "/token";
+  write_file(dir.path() + "/known", "a-token-of-the-account\n");
+  write_file(token, "another-token\n");
+  const EncryptedFront front(api.address(), fmt::format("auth = bearer {}/known", dir.path()));
+  const auto source = fmt::format("kubernetes prod/search:http https://{}", front.address);
+  const auto table = [&](const std::string& root) {
+    return discovered(source, fmt::format("discovery_ca = {}\n discovery_token = {}", root, token));
+  };
+  const auto told = [](Master& master, std::string_view what) {
+    return eventually([&] { return told_events(master).contains(what); });
+  };
+  Master master(kNoPings, table(front.authority.root()));
+  EXPECT_TRUE(told(master, "the answer has status 401")) << told_events(master);
+  EXPECT_EQ(api.requests(), 0u);
+  write_file(token, "a-token-of-the-account\n");
+  EXPECT_TRUE(eventually([&] { return answers(master) && second.requests() > 0; }));
+
+  const TempDir other;
+  ASSERT_TRUE(master.reload(kNoPings, table(Authority(other.path()).root())));
+  EXPECT_TRUE(told(master, "the certificate of the peer is not accepted")) << told_events(master);
+  EXPECT_TRUE(answers(master));
+  write_file(token, "a b\n");
+  ASSERT_TRUE(master.reload(kNoPings + "\n workers = 1", table(front.authority.root())));
+  EXPECT_TRUE(told(master, "its first line must be a token")) << told_events(master);
+  EXPECT_FALSE(told_events(master).contains("a-token"));
+}
+
+TEST(KubernetesDiscovery, SaysWhichFilesAreWrong) {
+  const TempDir dir;
+  const auto table = [&](const std::string& scheme, const std::string& more) {
+    return discovered(fmt::format("kubernetes a/b {}://127.0.0.1:1", scheme), more);
+  };
+  Master master(kNoPings, table("http", ""));
+  const auto path = dir.path() + "/none.pem";
+  EXPECT_TRUE(master.reload(kNoPings, table("https", "discovery_ca = " + path)));
+  EXPECT_TRUE(master.process().output().contains("discovery_ca: " + path +
+                                                 ": no certificates in PEM can be read"))
+      << master.process().output();
+  EXPECT_TRUE(master.reload(kNoPings, table("http", "discovery_token = " + path)));
+  EXPECT_TRUE(master.process().output().contains("discovery_token has no effect"))
+      << master.process().output();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/cluster.hpp"
+#include "tests/support/encrypted_front.hpp"
 #include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
@@ -79,6 +80,27 @@ TEST(Probe, TellsCredentialsApart) {
         fmt::format("it refuses karmad without credentials (status {})", status)))
         << probed.output;
   }
+}
+
+TEST(Probe, UsesTlsWhereTheAgentNeedsItAndSendsNothingWithoutTrust) {
+  const DemoAgent agent("0/1", "one", 0, 100, {"--clock", "0"});
+  const EncryptedFront front(agent.address());
+  const TempDir dir;
+  const auto secret = dir.file("secret", "bearer a-token-for-the-agent\n");
+  const auto with = [&](const std::string& more) {
+    return probe(probed_table(front.address + ":products",
+                              fmt::format("credentials = {}\n {}", secret, more)));
+  };
+  const auto trusted = with("agent_tls = yes\n agent_tls_ca = " + front.authority.root());
+  EXPECT_EQ(trusted.code, 0) << trusted.output;
+  const auto asked = front.master.count("requests");
+  const auto strange = with("agent_tls = yes");
+  EXPECT_EQ(strange.code, 1);
+  EXPECT_TRUE(strange.output.contains("certificate")) << strange.output;
+  EXPECT_EQ(front.master.count("requests"), asked);
+  const auto missing = with("agent_tls = yes\n agent_tls_ca = /none.pem");
+  EXPECT_TRUE(missing.output.contains("/none.pem: no certificates in PEM can be read"))
+      << missing.output;
 }
 
 TEST(Probe, AsksOtherServersWhatTheyAreAndWhetherThePathExists) {

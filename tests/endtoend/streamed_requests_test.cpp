@@ -114,6 +114,30 @@ class StreamedRequests : public testing::Test {
   FakeMirror second_{[](const std::string&) { return took(); }};
 };
 
+TEST_F(StreamedRequests, GoToTheMirrorsThatTheirPreferenceAndRolesName) {
+  const auto mirrors = fmt::format("{}[role=primary]|{}[role=secondary,tags=dc:ny]",
+                                   first_.address(), second_.address());
+  const Master master("workers = 1\n ha_ping_interval = 500ms",
+                      table(mirrors, "reads = /t/x\n ping_type = http"));
+  ASSERT_TRUE(master.ready());
+  const auto body = numbers(300'000);
+  const auto sent_to = [&](const FakeMirror& mirror, const std::string& request) {
+    const auto before = mirror.received();
+    HttpClient client(master.port());
+    EXPECT_TRUE(client.send(request));
+    const auto answer = client.receive();
+    EXPECT_TRUE(answer && answer->status == 201) << (answer ? answer->body : "no answer");
+    return mirror.received() - before > body.size();
+  };
+  const std::string preference = "X-Read-Preference: mode=secondary;tags=dc:ny\r\n";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(sent_to(second_, head(body.size(), preference) + body));
+    // A write, and reads of the primary.
+    EXPECT_TRUE(sent_to(first_, head_of_chunks(preference) + chunked(body, 9000) + "0\r\n\r\n"));
+    EXPECT_TRUE(sent_to(first_, head(body.size(), "X-Read-Preference: primary\r\n") + body));
+  }
+}
+
 TEST_F(StreamedRequests, ReachTheMirrorWhileTheyArriveAndTheConnectionsAreUsedAgain) {
   const Master master(kSearchd, table(first_.address()));
   HttpClient client(master.port());

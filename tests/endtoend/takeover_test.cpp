@@ -96,6 +96,59 @@ class SteadyClients {
   std::vector<std::jthread> threads_;
 };
 
+/// Switches to another protocol if it is asked for it.
+Reaction switched_or_read(const std::string& request) {
+  if (request.starts_with("GET"))
+    return {
+        .bytes = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgrade\r\n\r\n",
+        .then = Reaction::Then::echo};
+  return json(std::to_string(request.size() - request.find("\r\n\r\n") - 4));
+}
+
+// Both have no part in the file of the successor, and outlive a query's time.
+TEST(Takeover, LetsTunnelsAndStreamedRequestsOfTheFormerProcessGoOn) {
+  constexpr std::size_t kBody = 400'000;
+  const FakeMirror mirror(switched_or_read);
+  Service service(
+      fmt::format("table w {{\n type = distributed\n dialect = http\n route = /w\n upgrades = "
+                  "yes\n agent = {}\n}}",
+                  mirror.address()));
+  auto former = Service::start(service.config("workers = 1"));
+  const auto port = serving_port(former);
+  ASSERT_NE(port, 0) << former.output();
+  const auto ask_for_tunnel = [](HttpClient& client) {
+    EXPECT_TRUE(client.send(
+        "GET /w/chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n"));
+    const auto answer = client.receive();
+    return answer && answer->status == 101;
+  };
+  const auto echoes = [](HttpClient& client, const std::string& text) {
+    return client.send(text) && client.take(text.size()) == text;
+  };
+  auto tunnel = std::make_unique<HttpClient>(port);
+  ASSERT_TRUE(ask_for_tunnel(*tunnel));
+  ASSERT_TRUE(echoes(*tunnel, "before"));
+  HttpClient upload(port);
+  ASSERT_TRUE(upload.send(
+      fmt::format("POST /w/x HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", kBody)));
+  ASSERT_TRUE(upload.send(std::string(kBody / 2, 'a')));
+  ASSERT_TRUE(eventually([&] { return mirror.received() > kBody / 3; }));
+
+  auto next = Service::successor(service.config("workers = 2"));
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_TRUE(echoes(*tunnel, "after"));
+  ASSERT_TRUE(upload.send(std::string(kBody - kBody / 2, 'b')));
+  const auto answer = upload.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, std::to_string(kBody));
+  HttpClient later(port);
+  EXPECT_TRUE(ask_for_tunnel(later));
+  EXPECT_TRUE(echoes(*tunnel, "again"));
+  tunnel.reset();
+  EXPECT_EQ(former.wait(), 0) << former.output();
+  EXPECT_TRUE(echoes(later, "of the successor"));
+}
+
 class TakeoverUnderLoad : public testing::TestWithParam<SteadyClients::Connections> {};
 
 TEST_P(TakeoverUnderLoad, LosesNoRequestWhateverTheNumberOfWorkers) {

@@ -54,6 +54,30 @@ struct Upgrades : testing::Test {
   const std::string searchd = "workers = 1\n ha_ping_interval = 0";
 };
 
+TEST_F(Upgrades, BeyondTheirNumberAreRefusedAndOtherRequestsAreNot) {
+  Master master(searchd + "\n max_tunnels = 2", web(mirror.address()));
+  auto first = std::make_unique<HttpClient>(master.port());
+  HttpClient second(master.port());
+  HttpClient third(master.port());
+  ASSERT_TRUE(switches(*first));
+  ASSERT_TRUE(switches(second));
+  ASSERT_TRUE(third.send(asking()));
+  const auto refused = third.receive();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_TRUE(refused->body.contains("max_tunnels (2)")) << refused->body;
+  EXPECT_EQ(mirror.requests(), 2u);
+  ASSERT_TRUE(third.send(asking("/w/page", "")));
+  EXPECT_TRUE(third.receive());
+  EXPECT_EQ(master.count("tunnels_refused"), 1);
+  first.reset();
+  EXPECT_TRUE(eventually([&] { return open_tunnels(master) == 1; }));
+  EXPECT_TRUE(switches(third));
+  ASSERT_TRUE(master.reload(searchd + "\n max_tunnels = 0", web(mirror.address())));
+  HttpClient fourth(master.port());
+  EXPECT_FALSE(switches(fourth));
+}
+
 TEST_F(Upgrades, PassBytesBothWaysAndTheEndOfEachHalf) {
   mirror.react([](const std::string& request) {
     auto reaction = switching(request, "welcome");
