@@ -65,6 +65,16 @@ void add_limit(AgentSlotRules& rules, const SlotLimit& limit) {
   rules.most = rules.most == 0 ? limit.most : std::min(rules.most, limit.most);
 }
 
+std::optional<TlsClientRules> agent_tls_rules(const MirrorSettings& mirror,
+                                              const TableSettings& table) {
+  if (mirror.agent_tls.value == AgentTls::no) return std::nullopt;
+  const auto text_of = [](const auto& setting) { return setting ? setting->value : ""; };
+  return TlsClientRules{.ca = text_of(table.agent_tls_ca),
+                        .name = text_of(mirror.agent_tls_name),
+                        .certificate = text_of(table.agent_tls_certificate),
+                        .verify = mirror.agent_tls.value == AgentTls::yes};
+}
+
 RetryRules RuleReader::retries(const TableSettings& table) const {
   return {
       .retry_reads = searchd_.retry_reads.value,

@@ -117,7 +117,7 @@ class StreamedRequests : public testing::Test {
 TEST_F(StreamedRequests, GoToTheMirrorsThatTheirPreferenceAndRolesName) {
   const auto mirrors = fmt::format("{}[role=primary]|{}[role=secondary,tags=dc:ny]",
                                    first_.address(), second_.address());
-  const Master master("workers = 1\n ha_ping_interval = 500ms",
+  Master master("workers = 1\n ha_ping_interval = 500ms",
                       table(mirrors, "reads = /t/x\n ping_type = http"));
   ASSERT_TRUE(master.ready());
   const auto body = numbers(300'000);
