@@ -66,7 +66,7 @@ void ClientConnection::on_clock() {
   const auto now = Loop::now();
   if (phase_ == Phase::answering) {  // the next phase arms it again
     if (!half_closed_) return;
-    if (now >= due_) return ask_whether_there();
+    if (now >= due_) return leaves_when_silent_ ? on_client_left() : ask_whether_there();
   }
   if (now >= due_ && phase_ == Phase::writing && patience_ != nullptr) {
     patience_->progress(acknowledged(), now);
@@ -91,6 +91,7 @@ void ClientConnection::on_half_closed() {
   half_closed_ = true;
   const auto wait = settings().half_close_wait.value;
   if (is_endless_ || wait == Micros(0)) return on_client_left();
+  leaves_when_silent_ = is_open_ended_;
   if (phase_ == Phase::answering) start_phase(Phase::answering, wait);
 }
 

@@ -51,7 +51,8 @@ class ClientConnection : public Stream, public Client {
   void report_tls_failure();
 
   /// The client sends no more. It may wait for its answer or have left, which looks the same: after
-  /// a while it is sent something (ask_whether_there()).
+  /// a while it is sent something (ask_whether_there()). Within an answer with an open end nothing
+  /// can be sent but its next piece; if that does not come for a while, the client has left.
   void on_half_closed();
   /// Ends the query, as its client has left.
   void on_client_left();
@@ -82,6 +83,8 @@ class ClientConnection : public Stream, public Client {
   bool half_closed_ = false;    ///< the client has closed its sending side
   bool client_closed_ = false;  ///< it has left
   bool is_endless_ = false;  ///< sends a body without end; a client that leaves it is not counted
+  bool is_open_ended_ = false;       ///< sends an answer whose end only the agent knows
+  bool leaves_when_silent_ = false;  ///< closed its half within such an answer
   bool timed_out_ = false;
   bool ending_ = false;
 

@@ -80,16 +80,21 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   if (client_closed_) co_return false;
   query_ = &query;  // a client that leaves ends it
   if (!reading()) watch_for_disconnect();
+  is_open_ended_ = answer.has_open_end();
   struct QueryScope {
-    Query*& place;
-    ~QueryScope() { place = nullptr; }
-  } scope{query_};
+    Session& session;
+    ~QueryScope() {
+      session.query_ = nullptr;
+      session.is_open_ended_ = false;
+    }
+  } scope{*this};
   auto& rest = *answer.rest;
   const bool in_chunks = answer.has_open_end() && query.request.fields.minor_version > 0;
   QueryStop stop(query);
   Buffer piece(worker_.loop.buffers);
   while (rest.unread() > 0) {
     phase_ = Phase::answering;
+    if (leaves_when_silent_) start_phase(Phase::answering, settings().half_close_wait.value);
     const bool received = co_await rest.next(*piece, stop);
     if (!received) {
       if (!query.client.left) note_broken_off(query, rest, log);

@@ -288,6 +288,12 @@ class OpenAnswers : public LongAnswers {
   static bool get_on(HttpClient& client, unsigned minor = 1) {
     return client.send(fmt::format("GET /t/x HTTP/1.{}\r\nHost: h\r\n\r\n", minor));
   }
+  static bool has_first_event(HttpClient& client) {
+    std::string read;
+    for (auto byte = client.take(1); !byte.empty(); byte = client.take(1))
+      if (read.append(byte).ends_with("data: 1\n\r\n")) return true;
+    return false;
+  }
 };
 
 TEST_F(OpenAnswers, ArePassedOnWhileTheyArriveAndKeepTheConnections) {
@@ -395,6 +401,43 @@ TEST_F(OpenAnswers, EndWhenNothingComesForStreamTimeoutAndNotBefore) {
   client.rest();
   EXPECT_GE(std::chrono::steady_clock::now() - began, 600ms);
   EXPECT_EQ(master.count("replies_broken_off"), 1);
+}
+
+TEST_F(OpenAnswers, EndAtTheMirrorSoonAfterTheirClientHasLeft) {
+  for (const auto* settings : {"half_close_wait = 50ms", "half_close_wait = 0"}) {
+    FakeMirror agent([](const std::string&) { return open_answer("text/event-stream"); },
+                     /*pings_too=*/true);
+    Master master(kSearchd + "\n stream_timeout = 1h\n " + settings, web(agent.address()));
+    {
+      HttpClient client(master.port());
+      ASSERT_TRUE(get_on(client));
+      ASSERT_TRUE(has_first_event(client));  // all of it, so that closing sends no reset
+    }
+    EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; })) << settings;
+    agent.send_rest();
+    EXPECT_TRUE(eventually([&] { return agent.open_connections() == 0; }));
+    EXPECT_EQ(master.count("replies_broken_off"), 0);
+    EXPECT_EQ(errors_in_a_row(master, agent), 0);
+  }
+}
+
+TEST_F(OpenAnswers, ReachAClientThatHasClosedItsHalfBeforeTheyBegan) {
+  FakeMirror agent(
+      [](const std::string&) {
+        auto reaction = open_answer("text/event-stream");
+        reaction.after = 150ms;
+        return reaction;
+      },
+      /*pings_too=*/true);
+  Master master(kSearchd + "\n half_close_wait = 20ms", web(agent.address()));
+  HttpClient client(master.port());
+  ASSERT_TRUE(get_on(client));
+  client.finish();
+  ASSERT_TRUE(has_first_event(client));
+  EXPECT_FALSE(client.has(1, 100ms)) << "a pause";
+  agent.send_rest();
+  EXPECT_TRUE(client.rest().contains("data: 22"));
+  EXPECT_EQ(master.count("clients_left"), 0);
 }
 
 TEST_F(OpenAnswers, OfSearchServersAreLongOnlyBeyondTheBuffer) {

@@ -83,21 +83,30 @@ TEST(Probe, TellsCredentialsApart) {
 }
 
 TEST(Probe, UsesTlsWhereTheAgentNeedsItAndSendsNothingWithoutTrust) {
-  const DemoAgent agent("0/1", "one", 0, 100, {"--clock", "0"});
-  const EncryptedFront front(agent.address());
+  const FakeMirror mirror(
+      [](const std::string& request) {
+        const bool known = request.contains("Authorization: Bearer a-token-for-the-agent\r\n");
+        return json(R"({"name":"n","version":{"number":"8.11.0"},"tagline":"for Search"})",
+                    known ? 200 : 401);
+      },
+      /*pings_too=*/true);
+  const EncryptedFront front(mirror.address());
   const TempDir dir;
   const auto secret = dir.file("secret", "bearer a-token-for-the-agent\n");
   const auto with = [&](const std::string& more) {
-    return probe(probed_table(front.address + ":products",
-                              fmt::format("credentials = {}\n {}", secret, more)));
+    return probe(
+        fmt::format("table w {{\n type = distributed\n dialect = http\n route = /w\n agent = {}\n "
+                    "credentials = {}\n {}\n}}\n",
+                    front.address, secret, more));
   };
   const auto trusted = with("agent_tls = yes\n agent_tls_ca = " + front.authority.root());
   EXPECT_EQ(trusted.code, 0) << trusted.output;
-  const auto asked = front.master.count("requests");
+  const auto asked = mirror.requests();
+  EXPECT_GT(asked, 0u);
   const auto strange = with("agent_tls = yes");
   EXPECT_EQ(strange.code, 1);
   EXPECT_TRUE(strange.output.contains("certificate")) << strange.output;
-  EXPECT_EQ(front.master.count("requests"), asked);
+  EXPECT_EQ(mirror.requests(), asked);
   const auto missing = with("agent_tls = yes\n agent_tls_ca = /none.pem");
   EXPECT_TRUE(missing.output.contains("/none.pem: no certificates in PEM can be read"))
       << missing.output;
