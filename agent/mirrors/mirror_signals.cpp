@@ -27,6 +27,7 @@ void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
   const auto at = micros(now);
   const auto pause = Micros{at - get(sampled_)};
   set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause));
+  set(faded_, 0.0F);
   set(sampled_, at);
 }
 
@@ -42,7 +43,8 @@ void MirrorSignals::answered(TimePoint now, Micros took) noexcept {
 
 void MirrorSignals::cut_off(TimePoint now, Micros after) noexcept {
   const auto sample = static_cast<float>(after.count());
-  if (sample > get(latency_)) add_sample(now, sample);
+  if (sample > get(latency_)) return add_sample(now, sample);
+  if (sample > get(faded_)) set(faded_, 0.0F);  // it is not as fast as it seemed to have become
 }
 
 void MirrorSignals::failed(Micros took, bool overload, bool in_a_row) noexcept {
@@ -65,17 +67,18 @@ bool MirrorSignals::at_starting_limit(std::uint32_t in_flight,
 }
 
 void MirrorSignals::show(MirrorView& view, float typical) const noexcept {
-  const auto latency = get(latency_);
+  const auto latency = this->latency();
   view.latency = std::max(latency == 0 ? typical : latency, 1.0F);
   view.penalty = get(penalty_);
   view.load = get(load_);
 }
 
 void MirrorSignals::refresh(const Refresh& refresh, const SlowStartRules& rules) noexcept {
-  const auto latency = get(latency_);
+  const auto faded = get(faded_);
+  const auto latency = faded > 0 ? faded : get(latency_);
   const auto at = micros(refresh.now);
   if (latency > 0 && refresh.typical > 0 && at - get(sampled_) > refresh.since_last.count())
-    set(latency_, latency + (refresh.typical - latency) * part_after(refresh.since_last, kForget));
+    set(faded_, latency + (refresh.typical - latency) * part_after(refresh.since_last, kForget));
   if (const auto penalty = get(penalty_); penalty > 0)
     set(penalty_, penalty < 1 ? 0 : penalty_after(penalty, refresh.since_last));
   if (get(load_) > 0 && at - get(load_at_) > kLoadExpires.count()) set(load_, 0.0F);
@@ -88,7 +91,7 @@ void MirrorSignals::refresh(const Refresh& refresh, const SlowStartRules& rules)
 }
 
 MirrorSignals::Memory MirrorSignals::memory(TimePoint now) const noexcept {
-  Memory memory{.latency = get(latency_),
+  Memory memory{.latency = latency(),
                 .penalty = get(penalty_),
                 .load = get(load_),
                 .failures_in_a_row = get(failures_in_a_row_),

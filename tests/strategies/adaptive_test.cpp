@@ -23,14 +23,28 @@ std::size_t pick(const Mirrors& mirrors) {
   return pick_any(mirrors, {}, kAdaptive, random);
 }
 
+/// The cost of the last mirror, beside all.
+float wait_of_last(const Mirrors& mirrors) {
+  return ExpectedWait(mirrors, Candidates::first(mirrors.size()))(mirrors.back());
+}
+
 TEST(ExpectedWait, GrowsWithEverySearchInFlight) {
-  EXPECT_EQ(expected_wait({.latency = 10}), 100);
-  EXPECT_EQ(expected_wait({.in_flight = 3, .latency = 10}), 400);
+  EXPECT_EQ(wait_of_last({{.latency = 10}}), 1);
+  EXPECT_EQ(wait_of_last({{.in_flight = 3, .latency = 10}}), 4);
 }
 
 TEST(ExpectedWait, IsDividedByTheWeight) {
-  EXPECT_EQ(expected_wait({.in_flight = 3, .weight = 4, .latency = 10}), 100);
-  EXPECT_EQ(expected_wait({.weight = 0}), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(wait_of_last({{.in_flight = 3, .weight = 4, .latency = 10}}), 1);
+  EXPECT_EQ(wait_of_last({{.weight = 0}}), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(wait_of_last({{.weight = 0, .latency = 1}, {.latency = 3000}}), 1)
+      << "a mirror that is not to be asked is no measure for the others";
+}
+
+TEST(ExpectedWait, IsTheSameForDurationsThatDifferAsChanceHasIt) {
+  EXPECT_EQ(wait_of_last({{.latency = 1000}, {.latency = 1500}}), 1);
+  EXPECT_FLOAT_EQ(wait_of_last({{.latency = 1000}, {.latency = 3000}}), 64) << "twice, to the 6th";
+  EXPECT_LT(wait_of_last({{.latency = 1}, {.in_flight = 1000, .latency = 1e12F}}),
+            std::numeric_limits<float>::infinity());
 }
 
 TEST(ExpectedWait, CountsHowLongTheOldestSearchIsOverdue) {
@@ -50,13 +64,15 @@ TEST(ExpectedWait, AddsThePenaltyOfFailures) {
 }
 
 TEST(ExpectedWait, IsStretchedByAReportedLoad) {
-  EXPECT_FLOAT_EQ(expected_wait({.latency = 10, .load = 0.5F}), 200);
-  EXPECT_FLOAT_EQ(expected_wait({.latency = 10, .load = 7}), 2000) << "counts as 0.95";
+  EXPECT_FLOAT_EQ(wait_of_last({{.latency = 10, .load = 0.5F}}), 2);
+  EXPECT_FLOAT_EQ(wait_of_last({{.latency = 10, .load = 7}}), 20) << "counts as 0.95";
 }
 
 TEST(Adaptive, TakesTheMirrorWithTheLowerExpectedWait) {
-  EXPECT_EQ(pick({{.latency = 5000}, {.latency = 6000}}), 0U);
+  EXPECT_EQ(pick({{.latency = 5000}, {.latency = 10'000}}), 0U);
   EXPECT_EQ(pick({{.in_flight = 1, .latency = 5000}, {.latency = 6000}}), 1U);
+  EXPECT_EQ(pick({{.in_flight = 9, .latency = 5000}, {.latency = 15'000}}), 0U);
+  EXPECT_EQ(pick({{.in_flight = 64, .latency = 5000}, {.latency = 15'000}}), 1U);
   EXPECT_EQ(pick({{.latency = 5000, .oldest = 900'000}, {.in_flight = 9, .latency = 5000}}), 1U)
       << "the first one hangs";
 }
@@ -72,20 +88,40 @@ TEST(Adaptive, DeadMirrorsAreLeftOut) {  // HA-022
 TEST(Adaptive, NeverComparesAllOfThreeOrMore) {
   const Adaptive all(3, 64);
   Mirrors mirrors(4);
-  for (auto& mirror : mirrors) mirror.latency = 5000;
-  mirrors[2].latency = 1000;
+  for (auto& mirror : mirrors) mirror = {.in_flight = 4, .latency = 5000};
+  mirrors[2].in_flight = 3;
   const auto shares = all.shares(mirrors, Candidates::first(4));
   EXPECT_DOUBLE_EQ(shares[2], 0.75) << "of four, three are compared";
   EXPECT_DOUBLE_EQ(shares[0], 0.25 / 3);
 }
 
 TEST(Adaptive, SharesAreThoseOfTheDraws) {
-  const Mirrors mirrors{{.latency = 1}, {.latency = 2}, {.latency = 3}, {.latency = 3}};
+  const Mirrors mirrors{{.in_flight = 3, .latency = 9},
+                        {.in_flight = 4, .latency = 9},
+                        {.in_flight = 5, .latency = 9},
+                        {.in_flight = 5, .latency = 9}};
   const auto shares = kAdaptive.shares(mirrors, Candidates::first(4));
   EXPECT_DOUBLE_EQ(shares[0], 3.0 / 6);
   EXPECT_DOUBLE_EQ(shares[1], 2.0 / 6);
   EXPECT_DOUBLE_EQ(shares[2], 0.5 / 6);
   EXPECT_DOUBLE_EQ(shares[3], 0.5 / 6);
+  constexpr int kPicks = 60'000;
+  SeededRandom random(5);
+  std::array<int, 4> picked{};
+  for (int i = 0; i < kPicks; ++i) ++picked.at(pick_any(mirrors, {}, kAdaptive, random));
+  for (std::size_t i = 0; i < picked.size(); ++i)
+    EXPECT_NEAR(picked.at(i), kPicks * shares.at(i), 600) << i;
+}
+
+TEST(Adaptive, DrawsNoMirrorThatIsFarBehindTheBest) {
+  const Mirrors mirrors{{.latency = 90'000},
+                        {.latency = 80'000},
+                        {.in_flight = 1, .latency = 5000},
+                        {.in_flight = 2, .latency = 5000}};
+  const auto shares = kAdaptive.shares(mirrors, Candidates::first(4));
+  EXPECT_DOUBLE_EQ(shares[2], 1.0) << "two at random would often be both slow ones";
+  const auto slow = kAdaptive.shares(mirrors, set_of({0, 1}));
+  EXPECT_DOUBLE_EQ(slow[0] + slow[1], 1.0);
 }
 
 TEST(Adaptive, ATieIsDecidedByChance) {

@@ -49,6 +49,23 @@ TEST_F(Signals, WithoutSamplesTheEstimateApproachesTheMedian) {
   EXPECT_GT(view().latency, 15'000);
 }
 
+TEST_F(Signals, OnlyOneSearchTakesAForgottenMirrorForATypicalOne) {
+  signals.answered(now, 50ms);
+  for (int i = 0; i < 600; ++i) refresh(100ms, {.typical = 5000});
+  EXPECT_LT(view().latency, 6000);
+  ++signals.in_flight_count();
+  EXPECT_EQ(view().latency, 50'000) << "until it is answered, the last samples count";
+  --signals.in_flight_count();
+  EXPECT_LT(view().latency, 6000);
+  signals.cut_off(now, 20ms);
+  EXPECT_EQ(view().latency, 50'000) << "it is not typical, as it would have taken longer";
+  for (int i = 0; i < 600; ++i) refresh(100ms, {.typical = 5000});
+  EXPECT_LT(view().latency, 6000);
+  signals.answered(now, 5ms);
+  ++signals.in_flight_count();
+  EXPECT_LT(view().latency, 6000) << "it is fast again";
+}
+
 TEST_F(Signals, ASearchThatWasCutOffOnlyRaisesTheEstimate) {
   signals.answered(now, 8ms);
   signals.cut_off(now, 2ms);
