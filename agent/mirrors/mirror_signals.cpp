@@ -11,8 +11,11 @@ namespace {
 /// An unanswered set has no quantile yet; a failure then costs at least this.
 constexpr float kLeastCost = 1000;  // µs
 /// The duration of a mirror without samples has come half way to the median after this time. It
-/// decides how often a slow mirror is tried again: about once in that time.
-constexpr Micros kForget = std::chrono::seconds(2);
+/// decides how often a slow mirror is tried again: one that is ten times slower about every 4 s.
+constexpr Micros kForget = std::chrono::milliseconds(1500);
+/// A mirror that is tried counts as known again when what the last samples say is at most this many
+/// times what it seemed to have faded to.
+constexpr float kAgrees = 1.5F;
 /// An older report of load does not count: the mirror may have stopped to send them.
 constexpr Micros kLoadExpires = std::chrono::seconds(10);
 
@@ -27,7 +30,10 @@ void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
   const auto at = micros(now);
   const auto pause = Micros{at - get(sampled_)};
   set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause));
-  set(faded_, 0.0F);
+  if (const auto faded = get(faded_); faded > 0) {
+    const auto tried = next_estimate(faded, sample, pause);
+    set(faded_, get(latency_) > kAgrees * tried ? tried : 0.0F);
+  }
   set(sampled_, at);
 }
 

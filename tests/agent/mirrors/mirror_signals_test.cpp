@@ -45,8 +45,8 @@ TEST_F(Signals, WithoutSamplesTheEstimateApproachesTheMedian) {
   refresh(100ms, {.typical = 5000});
   EXPECT_NEAR(view().latency, 50'000, 1) << "the sample is not older than the last refresh";
   for (int i = 0; i < 20; ++i) refresh(100ms, {.typical = 5000});
-  EXPECT_LT(view().latency, 28'000) << "half way after two seconds";
-  EXPECT_GT(view().latency, 15'000);
+  EXPECT_LT(view().latency, 23'000) << "half way after a second and a half";
+  EXPECT_GT(view().latency, 12'000);
 }
 
 TEST_F(Signals, OnlyOneSearchTakesAForgottenMirrorForATypicalOne) {
@@ -64,6 +64,19 @@ TEST_F(Signals, OnlyOneSearchTakesAForgottenMirrorForATypicalOne) {
   signals.answered(now, 5ms);
   ++signals.in_flight_count();
   EXPECT_LT(view().latency, 6000) << "it is fast again";
+}
+
+TEST_F(Signals, AMirrorIsKnownAgainWhenItsAnswersAgree) {
+  signals.answered(now, 50ms);
+  for (int i = 0; i < 20; ++i) refresh(100ms, {.typical = 5000});
+  signals.answered(now, 5ms);
+  EXPECT_LT(view().latency, 12'000) << "for the next one that tries it";
+  ++signals.in_flight_count();
+  EXPECT_GT(view().latency, 15'000) << "one good answer may be chance";
+  for (int i = 0; i < 50; ++i) signals.answered(now += 5ms, 5ms);
+  EXPECT_LT(view().latency, 11'000);
+  signals.answered(now, 300ms);
+  EXPECT_GT(view().latency, 15'000);
 }
 
 TEST_F(Signals, ASearchThatWasCutOffOnlyRaisesTheEstimate) {
