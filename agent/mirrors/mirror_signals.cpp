@@ -11,11 +11,14 @@ namespace {
 /// An unanswered set has no quantile yet; a failure then costs at least this.
 constexpr float kLeastCost = 1000;  // µs
 /// The duration of a mirror without samples has come half way to the median after this time. It
-/// decides how often a slow mirror is tried again: one that is ten times slower about every 4 s.
-constexpr Micros kForget = std::chrono::milliseconds(1500);
+/// decides how often a slow mirror is tried again: one that is ten times slower about every 3 s.
+constexpr Micros kForget = std::chrono::milliseconds(1200);
 /// A mirror that is tried counts as known again when what the last samples say is at most this many
 /// times what it seemed to have faded to.
 constexpr float kAgrees = 1.5F;
+/// Least part of a sample that confirms what a mirror seemed to have faded to. (Simulated: with the
+/// usual 2 % a mirror has its share back a second later.)
+constexpr float kConfirms = 0.2F;
 /// An older report of load does not count: the mirror may have stopped to send them.
 constexpr Micros kLoadExpires = std::chrono::seconds(10);
 
@@ -29,8 +32,11 @@ void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
   const auto before = get(latency_);
   const auto at = micros(now);
   const auto pause = Micros{at - get(sampled_)};
-  set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause));
-  if (const auto faded = get(faded_); faded > 0) {
+  const auto faded = get(faded_);
+  EstimateRules rules;
+  if (sample <= faded) rules.fall = kConfirms;
+  set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause, rules));
+  if (faded > 0) {
     const auto tried = next_estimate(faded, sample, pause);
     set(faded_, get(latency_) > kAgrees * tried ? tried : 0.0F);
   }

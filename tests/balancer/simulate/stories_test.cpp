@@ -97,7 +97,7 @@ const SimulationStory kStories[] = {
     {"brownout", "nodeads", {}, {.p99_ms = 41, .noticed_ms = 300, .recovered_ms = 1000}},
     {"brownout", "leastops", {}, {.p99_ms = 46, .noticed_ms = 200}},
     {"brownout", "adaptive", {}, {.p99_ms = 32, .noticed_ms = 200, .recovered_ms = 1000}},
-    {"brownout", "prequal", {}, {.p99_ms = 30, .noticed_ms = 200, .recovered_ms = 1500}},
+    {"brownout", "prequal", {}, {.p99_ms = 30, .noticed_ms = 200, .recovered_ms = 2000}},
     {"brownout", "ars", {}, {.p99_ms = 37, .noticed_ms = 200, .recovered_ms = 800}},
     {"overload",
      "leastops",
