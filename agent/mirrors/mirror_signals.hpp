@@ -29,9 +29,10 @@ class alignas(64) MirrorSignals {
   /// Failed searches since the last answer. Pings do not count, unlike for errors in a row, nor
   /// does a search that timed out while others that were sent later were answered.
   std::uint32_t failures_in_a_row() const noexcept { return get(failures_in_a_row_); }
-  /// The usual duration of a search in µs; 0: unknown. Without samples it fades to the median of the
-  /// set, but only while no search of the set is in flight: so one after the other tries whether the
-  /// mirror is still slow, until the samples agree, and meanwhile others see how slow it was.
+  /// The usual duration of a search in µs; 0: unknown. Without samples it fades to the median of
+  /// the set, but only while no search of the set is in flight: so one after the other tries
+  /// whether the mirror is still slow, until the samples agree, and meanwhile others see how slow
+  /// it was.
   float latency() const noexcept {
     const auto faded = get(faded_);
     return faded > 0 && in_flight() == 0 ? faded : get(latency_);
