@@ -146,7 +146,7 @@ void Tls::watch_reads(bio_st* socket) {
   BIO_set_callback_arg(socket, reinterpret_cast<char*>(this));
   ::BIO_set_callback_ex(socket,
                         [](BIO* bio, int operation, const char*, std::size_t asked, int, long,
-                           int result, std::size_t* got) -> long {
+                           int result, std::size_t* got) -> long {  // NOLINT: OpenSSL's type
                           if (operation != (BIO_CB_READ | BIO_CB_RETURN)) return result;
                           auto& tls = *reinterpret_cast<Tls*>(BIO_get_callback_arg(bio));
                           tls.waits_ = result <= 0;

@@ -55,8 +55,7 @@ Answer error_at(const Topology& topology, std::string_view path, int status,
 /// The checks of one request.
 class AuthSteps {
  public:
-  explicit AuthSteps(const AuthRequest& request)
-      : request_(request), settings_(request.topology.settings) {}
+  explicit AuthSteps(const AuthRequest& request) : request_(request) {}
 
   /// 401. `why`: for the log; empty: the client has sent nothing, which is no attempt.
   Answer refuse(std::string_view why) {
@@ -96,7 +95,6 @@ class AuthSteps {
 
  private:
   const AuthRequest& request_;
-  const InstanceSettings& settings_;
 };
 
 }  // namespace
