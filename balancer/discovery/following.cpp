@@ -214,9 +214,9 @@ boost::asio::awaitable<void> FollowedSource::follow(std::shared_ptr<Following> o
                                                     Session session) {
   while (!of->stopped()) {
     const auto server = text(of->server());
-    auto why = co_await session(of);
+    const auto why = co_await session(of);
     if (of->stopped()) break;
-    of->report(std::unexpected(server + ": " + why));
+    of->report(std::unexpected(fmt::format("{}: {}", server, why)));
     co_await of->back_off();
   }
 }

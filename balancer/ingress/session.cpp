@@ -91,7 +91,7 @@ void Session::watch_for_disconnect() {
 void Session::ask_whether_there() {
   if (query_ == nullptr || within_answer_ || query_->request.fields.minor_version == 0) return;
   Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
-  write_now(interim);
+  [[maybe_unused]] const auto error = write_now(interim);  // the watch learns of it
 }
 
 void Session::phase_timed_out() {
@@ -365,7 +365,7 @@ Task<bool> Session::refuse_head(HeadError error, std::string_view in) {
   if (spoken->kind != http2) co_return co_await refuse(error.status, reason, in.size());
   worker_.counters.add(Count::bad_requests);
   log_refusal(refusal(error.status, reason), in.size(), nullptr);
-  Outgoing out{http2_refusal(), {}};
+  const Outgoing out{http2_refusal(), {}};
   co_await send_now(out);
   if (open()) co_await linger();
   co_return false;
@@ -389,7 +389,7 @@ Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string_vi
   if (head.framing == Framing::none) co_return true;
   const auto received_body = in.size() - head.size;
   if (head.expect_continue && received_body == 0) {
-    Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
+    const Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
     const bool sent = co_await send_now(interim);
     if (!sent) co_return false;
   }

@@ -81,7 +81,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   query_ = &query;  // a client that leaves ends it
   if (!reading()) watch_for_disconnect();
   is_open_ended_ = answer.has_open_end();
-  struct QueryScope {
+  const struct QueryScope {
     Session& session;
     ~QueryScope() {
       session.query_ = nullptr;

@@ -27,7 +27,7 @@ PingRequest statement(std::string text) {
 }
 
 void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
-              const ShardSettings& line, const DialectKind& dialect, std::string part) {
+              const ShardSettings& line, const DialectKind& dialect, const std::string& part) {
   const auto first = targets.size();
   for (const auto& mirror : line.mirrors) {
     ProbeTarget target{.table = table.name,

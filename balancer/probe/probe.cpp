@@ -17,7 +17,7 @@ namespace {
 constexpr Micros kProbeTime = 5s;
 constexpr Micros kConnectTime = 2s;
 constexpr Micros kAnswerTime = 2s;
-constexpr std::size_t kAtOnce = 128;
+constexpr std::size_t kAskedAtOnce = 128;
 constexpr std::size_t kLongestAnswer = 1 << 20;
 constexpr std::size_t kKeptBuffer = 1 << 16;
 
@@ -28,7 +28,7 @@ class Prober {
       : targets_(std::move(targets)), reports_(targets_.size()) {}
 
   std::vector<AgentReport> run() {
-    for (std::size_t i = 0; i < std::min(kAtOnce, targets_.size()); ++i) spawn(ask_some());
+    for (std::size_t i = 0; i < std::min(kAskedAtOnce, targets_.size()); ++i) spawn(ask_some());
     loop_.let_end();
     loop_.run();
     compare_columns(targets_, reports_);
