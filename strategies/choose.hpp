@@ -132,13 +132,14 @@ inline Candidates draw(Candidates from, std::size_t count, RandomSource& random)
   return drawn;
 }
 
-/// The mirror of `from` (not empty) with the lowest cost; a tie is decided at random.
+/// The mirror of `from` (not empty) with the lowest cost, which a function tells by its position; a
+/// tie is decided at random.
 template <class Cost>
-std::size_t cheapest(MirrorViews mirrors, Candidates from, RandomSource& random, Cost cost) {
+std::size_t cheapest(Candidates from, RandomSource& random, const Cost& cost) {
   Candidates best;
   float least = 0;
   for (auto mirror : from) {
-    const auto value = cost(mirrors[mirror]);
+    const auto value = cost(mirror);
     if (best.empty() || value < least) {
       best = {};
       least = value;
@@ -153,7 +154,7 @@ std::size_t cheapest(MirrorViews mirrors, Candidates from, RandomSource& random,
 /// c others beat, of n, wins if all that are drawn with it are among the n - 1 - c others. Mirrors
 /// with equal cost share their chances equally.
 template <class Cost>
-Shares cheapest_shares(MirrorViews mirrors, Candidates from, std::size_t count, Cost cost) {
+Shares cheapest_shares(Candidates from, std::size_t count, const Cost& cost) {
   const auto n = from.size();
   count = std::min(count, n);
   // The probability that none of `better` mirrors is drawn, of n in all.
@@ -169,9 +170,9 @@ Shares cheapest_shares(MirrorViews mirrors, Candidates from, std::size_t count, 
   for (auto mirror : from) {
     std::size_t better = 0;
     std::size_t equal = 0;
-    const auto own = cost(mirrors[mirror]);
+    const auto own = cost(mirror);
     for (auto other : from) {
-      const auto value = cost(mirrors[other]);
+      const auto value = cost(other);
       better += static_cast<std::size_t>(value < own);
       equal += static_cast<std::size_t>(value == own);
     }

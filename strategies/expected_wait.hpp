@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -42,35 +44,41 @@ inline float duration_now(const MirrorView& mirror) {
 /// mirror.
 inline constexpr float kAlike = 1.5F;
 
-/// What one more search costs at a mirror, beside others: only for comparisons. Every search in
-/// flight counts as one before it, as in Finagle's peak EWMA. A duration counts as how many times
-/// it is longer than kAlike times the shortest, to the sixth power: a slower mirror delays each
-/// search in full, and those in flight at a fast one delay the next little, because a mirror works
-/// on several at a time. So a slow one is asked only if the others have many in flight. (Simulated:
-/// with the square of the duration p99.9 is up to 56 % higher where a mirror is slow, and equal
-/// where all are alike; decision 023.) A load that the mirror reports stretches the time as in a
-/// queue, by 1 / (1 - load).
+/// What one more search costs at each of some mirrors: only for comparisons. Every search in flight
+/// counts as one before it, as in Finagle's peak EWMA. A duration counts as how many times it is
+/// longer than kAlike times the shortest, to the sixth power: a slower mirror delays each search in
+/// full, and those in flight at a fast one delay the next little, because a mirror works on several
+/// at a time. So a slow one is asked only if the others have many in flight. (Simulated: with the
+/// square of the duration p99.9 is up to a third higher where mirrors are slow, and equal where all
+/// are alike; decision 023.) A load that the mirror reports stretches the time as in a queue, by
+/// 1 / (1 - load). The wait is infinite if the weight is 0.
 class ExpectedWait {
  public:
-  ExpectedWait(MirrorViews mirrors, Candidates compared) {
+  ExpectedWait(MirrorViews mirrors, Candidates compared) {  // NOLINT: only these are read
     auto shortest = std::numeric_limits<float>::infinity();
-    for (const auto mirror : compared)
-      if (mirrors[mirror].weight > 0) shortest = std::min(shortest, duration_now(mirrors[mirror]));
-    alike_ = kAlike * shortest;
+    for (const auto i : compared) {
+      of_[i] = duration_now(mirrors[i]);
+      if (mirrors[i].weight > 0) shortest = std::min(shortest, of_[i]);
+    }
+    const auto per_alike = 1 / (kAlike * shortest);
+    for (const auto i : compared) {
+      constexpr float kMostTimes = 1e4F;  // so that the power is a number
+      const auto& mirror = mirrors[i];
+      const auto free = 1 - std::clamp(mirror.load, 0.0F, kMostLoad);
+      const auto before = static_cast<float>(mirror.in_flight) + 1;
+      const auto times = std::clamp(of_[i] * per_alike, 1.0F, kMostTimes);
+      const auto cubed = times * times * times;
+      of_[i] = cubed * cubed * before / (static_cast<float>(mirror.weight) * free);
+      least_ = std::min(least_, of_[i]);
+    }
   }
 
-  /// Infinite if the weight is 0.
-  float operator()(const MirrorView& mirror) const {
-    constexpr float kMostTimes = 1e4F;  // so that the power is a number
-    const auto free = 1 - std::clamp(mirror.load, 0.0F, kMostLoad);
-    const auto before = static_cast<float>(mirror.in_flight) + 1;
-    const auto times = std::clamp(duration_now(mirror) / alike_, 1.0F, kMostTimes);
-    const auto cubed = times * times * times;
-    return cubed * cubed * before / (static_cast<float>(mirror.weight) * free);
-  }
+  float operator()(std::size_t mirror) const { return of_[mirror]; }
+  float least() const { return least_; }
 
  private:
-  float alike_;
+  std::array<float, Candidates::kMost> of_;  // first the duration, then the wait
+  float least_ = std::numeric_limits<float>::infinity();
 };
 
 }  // namespace karmad

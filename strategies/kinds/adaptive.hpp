@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "strategies/expected_wait.hpp"
 #include "strategies/narrow.hpp"
@@ -29,20 +28,21 @@ class Adaptive final : public Strategy {
   }
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     const ExpectedWait wait(mirrors, from);
-    const auto drawn_from = near(mirrors, from, wait);
-    return cheapest(mirrors, draw(drawn_from, compared(drawn_from), random), random, wait);
+    const auto drawn_from = near(from, wait);
+    return cheapest(draw(drawn_from, compared(drawn_from), random), random, wait);
   }
   Shares shares(MirrorViews mirrors, Candidates from) const override {
     const ExpectedWait wait(mirrors, from);
-    const auto drawn_from = near(mirrors, from, wait);
-    return cheapest_shares(mirrors, drawn_from, compared(drawn_from), wait);
+    const auto drawn_from = near(from, wait);
+    return cheapest_shares(drawn_from, compared(drawn_from), wait);
   }
 
  private:
-  static Candidates near(MirrorViews mirrors, Candidates from, const ExpectedWait& wait) {
-    auto least = std::numeric_limits<float>::infinity();
-    for (const auto mirror : from) least = std::min(least, wait(mirrors[mirror]));
-    return from.where([&](auto mirror) { return wait(mirrors[mirror]) <= kNear * least; });
+  static Candidates near(Candidates from, const ExpectedWait& wait) {
+    Candidates near;
+    for (const auto mirror : from)
+      if (wait(mirror) <= kNear * wait.least()) near.insert(mirror);
+    return near;
   }
   std::size_t compared(Candidates from) const {
     return from.size() > 2 ? std::min(choices_, from.size() - 1) : from.size();

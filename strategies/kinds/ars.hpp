@@ -27,10 +27,11 @@ class Ars final : public Strategy {
     return prefer_alive(mirrors, suitable, tolerated_errors_);
   }
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
-    return cheapest(mirrors, from, random, c3_rank);
+    return cheapest(from, random, [&](auto mirror) { return c3_rank(mirrors[mirror]); });
   }
   Shares shares(MirrorViews mirrors, Candidates from) const override {
-    return cheapest_shares(mirrors, from, from.size(), c3_rank);
+    return cheapest_shares(from, from.size(),
+                           [&](auto mirror) { return c3_rank(mirrors[mirror]); });
   }
 
  private:

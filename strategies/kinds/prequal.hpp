@@ -29,17 +29,17 @@ class Prequal final : public Strategy {
     return prefer_alive(mirrors, suitable, tolerated_errors_);
   }
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
-    return cheapest(mirrors, draw(from, drawn_, random), random, HotCold(mirrors, from));
+    return cheapest(draw(from, drawn_, random), random, HotCold(mirrors, from));
   }
   Shares shares(MirrorViews mirrors, Candidates from) const override {
-    return cheapest_shares(mirrors, from, drawn_, HotCold(mirrors, from));
+    return cheapest_shares(from, drawn_, HotCold(mirrors, from));
   }
 
  private:
   /// Orders cold mirrors by latency, and after them the hot ones by attempts in flight.
   class HotCold {
    public:
-    HotCold(MirrorViews mirrors, Candidates from) {
+    HotCold(MirrorViews mirrors, Candidates from) : mirrors_(mirrors) {
       std::array<float, Candidates::kMost> loads;
       std::size_t count = 0;
       for (const auto mirror : from) loads[count++] = load_of(mirrors[mirror]);
@@ -48,8 +48,9 @@ class Prequal final : public Strategy {
       std::nth_element(loads.begin(), loads.begin() + place, loads.begin() + count);
       hot_above_ = loads[place];
     }
-    float operator()(const MirrorView& mirror) const {
+    float operator()(std::size_t of) const {
       constexpr float kAllCold = 1e15F;  // µs
+      const auto& mirror = mirrors_[of];
       const auto load = load_of(mirror);
       return load > hot_above_ ? kAllCold + kAllCold * load : duration_now(mirror);
     }
@@ -59,6 +60,7 @@ class Prequal final : public Strategy {
       constexpr double kLeast = 1e-6;  // so that a weight of 0 is comparable
       return static_cast<float>(mirror.in_flight / std::max(mirror.weight, kLeast));
     }
+    MirrorViews mirrors_;
     float hot_above_ = 0;
   };
 

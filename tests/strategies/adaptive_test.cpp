@@ -25,7 +25,7 @@ std::size_t pick(const Mirrors& mirrors) {
 
 /// The cost of the last mirror, beside all.
 float wait_of_last(const Mirrors& mirrors) {
-  return ExpectedWait(mirrors, Candidates::first(mirrors.size()))(mirrors.back());
+  return ExpectedWait(mirrors, Candidates::first(mirrors.size()))(mirrors.size() - 1);
 }
 
 TEST(ExpectedWait, GrowsWithEverySearchInFlight) {
