@@ -149,7 +149,7 @@ TEST(Draw, TakesDifferentMirrorsWithEqualChances) {
     for (const auto mirror : drawn) ++of[mirror];
   }
   EXPECT_EQ(of[1] + of[4], 0);
-  for (const std::size_t mirror : {0, 2, 3, 5}) EXPECT_NEAR(of[mirror], kDraws * 3 / 4, 400);
+  for (const std::size_t mirror : {0U, 2U, 3U, 5U}) EXPECT_NEAR(of[mirror], kDraws * 0.75, 400);
 }
 
 }  // namespace
