@@ -180,8 +180,11 @@ std::expected<SliceEvent, std::string> read_slice_event(std::string_view line) {
   SliceEvent event{.version = version_in(*object), .name = name_in(*object)};
   if (type == "ERROR") {
     const auto* code = member(*object, "code");
-    if (code == nullptr || !code->IsInt() || code->GetInt() != kGone)
-      return std::unexpected(status_error(*object));
+    if (code == nullptr || !code->IsInt() || code->GetInt() != kGone) {
+      auto error = status_error(*object);
+      if (error.empty()) error = "the watch has ended with an error that is not told";
+      return std::unexpected(std::move(error));
+    }
     event.kind = SliceEvent::Kind::expired;
     return event;
   }

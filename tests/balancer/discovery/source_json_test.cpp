@@ -221,8 +221,10 @@ TEST(Kubernetes, RecognizesAVersionThatIsTooOldAndErrors) {
       const auto* wrong :
       {"", "[]", "{}", R"({"type":"ADDED"})", R"({"type":"X","object":{}})",
        R"({"type":"ERROR","object":{"code":500}})",
-       R"({"type":"ADDED","object":{"addressType":"IPv4","metadata":{"name":"a"},"endpoints":[{"addresses":["x"]}]}})"})
-    EXPECT_FALSE(read_slice_event(wrong)) << wrong;
+       R"({"type":"ADDED","object":{"addressType":"IPv4","metadata":{"name":"a"},"endpoints":[{"addresses":["x"]}]}})"}) {
+    const auto event = read_slice_event(wrong);
+    EXPECT_TRUE(!event && !event.error().empty()) << wrong;
+  }
 }
 
 TEST(Kubernetes, AsksForTheSlicesOfTheService) {
