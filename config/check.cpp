@@ -574,19 +574,15 @@ class InstanceChecker : CheckSteps {
 
   /// Clients of MySQL send no tokens.
   void check_auth() {
-    const auto& all = searchd_.auth;
     for (const auto& listen : searchd_.listen) {
-      const auto* const auth = listen.auth != nullptr ? listen.auth.get()
-                               : all                  ? &all->value
-                                                      : nullptr;
       if (listen.auth && (listen.no_auth || listen.admin))
         problem(listen.at, fmt::format("{}: its clients need no credentials, and it names a file "
                                        "with some; leave out one of the two",
                                        text(listen)));
-      if (listen.no_auth && auth == nullptr)
+      if (listen.no_auth && !searchd_.auth && !listen.auth)
         notice(listen.at, "no-auth has no effect: there is no `auth`");
-      if (listen.mysql && !listen.no_auth && auth != nullptr &&
-          auth->kind == ClientAuth::Kind::bearer)
+      const auto* const auth = searchd_.auth_of(listen);
+      if (listen.mysql && auth != nullptr && auth->kind == ClientAuth::Kind::bearer)
         problem(listen.at,
                 fmt::format("clients of MySQL, which {} is for, have no tokens, and `auth` wants "
                             "one: use auth = basic, or leave the line out",

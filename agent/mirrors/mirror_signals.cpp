@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "strategies/estimates/latency_estimate.hpp"
+#include "strategies/expected_wait.hpp"
 
 namespace karmad {
 namespace {
@@ -13,9 +14,6 @@ constexpr float kLeastCost = 1000;  // µs
 /// The duration of a mirror without samples has come half way to the median after this time. It
 /// decides how often a slow mirror is tried again: one that is ten times slower about every 3 s.
 constexpr Micros kForget = std::chrono::milliseconds(1200);
-/// A mirror that is tried counts as known again when what the last samples say is at most this many
-/// times what it seemed to have faded to.
-constexpr float kAgrees = 1.5F;
 /// Least part of a sample that confirms what a mirror seemed to have faded to. (Simulated: with the
 /// usual 2 % a mirror has its share back a second later.)
 constexpr float kConfirms = 0.2F;
@@ -38,7 +36,8 @@ void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
   set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause, rules));
   if (faded > 0) {
     const auto tried = next_estimate(faded, sample, pause);
-    set(faded_, get(latency_) > kAgrees * tried ? tried : 0.0F);
+    // Known again when both are alike.
+    set(faded_, get(latency_) > kAlike * tried ? tried : 0.0F);
   }
   set(sampled_, at);
 }

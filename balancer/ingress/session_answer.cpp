@@ -80,15 +80,16 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   if (client_closed_) co_return false;
   query_ = &query;  // a client that leaves ends it
   if (!reading()) watch_for_disconnect();
-  is_open_ended_ = answer.has_open_end();
   const struct QueryScope {
     Session& session;
     ~QueryScope() {
       session.query_ = nullptr;
       session.is_open_ended_ = false;
+      session.leaves_when_silent_ = false;
     }
   } scope{*this};
   auto& rest = *answer.rest;
+  is_open_ended_ = rest.unread() == kOpenEnd;
   const bool in_chunks = answer.has_open_end() && query.request.fields.minor_version > 0;
   QueryStop stop(query);
   Buffer piece(worker_.loop.buffers);

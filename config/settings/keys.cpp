@@ -722,8 +722,8 @@ constexpr std::array kTableKeys{
            of_table(&DiscoverySettings::discovery),
            "From where mirrors are read while karmad runs: `file PATH`, `etcd "
            "http://HOST:PORT/PREFIX` (further `http://HOST:PORT` after a comma each) or "
-           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`; also with `https:`. They "
-           "replace those of the `agent` lines.",
+           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`. `https` works as "
+           "well. They replace those of the `agent` lines.",
            {},
            "the mirrors of the `agent` lines"},
     Key<T>{"discovery_ca",

@@ -78,7 +78,8 @@ const SimulationStory kStories[] = {
      {"slow_start = 0"},
      {.p99_ms = 26, .noticed_ms = 200, .recovered_ms = 1200}},
     {"die", "ars", {}, {.p99_ms = 26, .noticed_ms = 200, .recovered_ms = 1200}},
-    {"die", "prequal", {}, {.p99_ms = 32, .noticed_ms = 200}},  // as with adaptive
+    {"die", "prequal", {}, {.p99_ms = 32, .noticed_ms = 200, .recovered_ms = 3200}},
+    {"die", "prequal", {"slow_start = 0"}, {.p99_ms = 32, .noticed_ms = 200, .recovered_ms = 1200}},
     {"fast500", "nodeads", {}, {.p99_ms = 26, .extra_percent = 0.2, .noticed_ms = 200}},
     {"fast500", "leastops", {}, {.p99_ms = 26, .extra_percent = 0.2, .noticed_ms = 200}},
     {"fast500", "adaptive", {}, {.p99_ms = 26, .extra_percent = 0.2, .noticed_ms = 200}},
