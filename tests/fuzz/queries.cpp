@@ -10,6 +10,7 @@
 // SHARDS is 1 to 3, STATUS that of all answers, <1e> the byte 0x1e. The answers go to the shards by
 // turns, and on to those of a second round.
 
+#include <fmt/format.h>
 #include <rapidjson/reader.h>
 
 #include <charconv>
@@ -106,7 +107,7 @@ class Run {
     if (served_.endpoint->statements != Statements::none)
       if (const auto list = read_statements(request))
         for (const auto& one : (*list)->statements)
-          if (!one.is_of_mirrors()) std::ignore = read_statement(one.text, one.kind);
+          if (!one.is_of_mirrors()) read_own(one);
     const auto parsed = dialect.parse(request);
     if (!parsed) return refuse(parsed.error(), answer);
     std::optional<Plan> plan;
@@ -134,6 +135,28 @@ class Run {
   }
 
  private:
+  /// A statement about karmad or the connection is read as what its first words promise.
+  static void read_own(const StatementText& statement) {
+    const auto read = read_statement(statement.text, statement.kind);
+    if (!read) return;
+    const bool session = std::holds_alternative<SessionStatement>(*read);
+    require(session || std::holds_alternative<StatusStatement>(*read), "of another kind",
+            statement.text);
+    require(session == (statement.kind == StatementKind::session), "of another kind",
+            statement.text);
+  }
+
+  /// A mirror's error may quote any end of what it was sent.
+  static void quote(const Parsed& parsed, std::string_view sent) {
+    if (parsed.answer != PassedAnswer::error_of_statement) return;
+    for (std::size_t part = 0; part <= 8; ++part) {
+      const auto end = sent.substr(sent.size() * part / 8);
+      std::string body;
+      write_error(500, fmt::format("P01: syntax error near '{}'", end), body);
+      std::ignore = body_for_client(parsed, 500, body);
+    }
+  }
+
   void refuse(const ClientError& error, std::string& answer) {
     require(!error.reason.empty(), "a refusal without a reason", "");
     require(error.status >= 400 && error.status < 600, "a refusal with no status of one",
@@ -152,7 +175,7 @@ class Run {
   }
 
   void pass_on(const ClientRequest& request, const Parsed& parsed, std::string& answer) {
-    served_.dialect->write(request, parsed, kTables, buffer_);
+    quote(parsed, served_.dialect->write(request, parsed, kTables, buffer_).body);
     const auto body = next_answer();
     const auto judgement = judged(request, body, false);
     if (judgement.outcome != Outcome::answered && judgement.outcome != Outcome::client_mistake)

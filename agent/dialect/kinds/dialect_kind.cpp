@@ -129,14 +129,18 @@ void write_elastic_error(int status, std::string_view reason, std::string& out) 
            Quoted(reason), R"(},"status":)", status, '}');
 }
 
+ClientStatement as_written(const StatementText& statement, std::string_view table) {
+  return {.written = statement.given ? statement.given->text : statement.text,
+          .read = statement.text,
+          .table = table,
+          .directions = statement.directions};
+}
+
 /// An error about a statement, in the words of the client's own statement.
 std::optional<std::string> error_for_client(const Parsed& parsed, std::string_view body) {
   const auto error = agent_error_text(body);
   const auto& statement = *std::get<ReadStatement>(parsed.what);
-  const auto text =
-      error_for_client(error, {.written = statement.given ? statement.given->text : statement.text,
-                               .read = statement.text,
-                               .table = parsed.table});
+  const auto text = error_for_client(error, as_written(statement, parsed.table));
   if (text == error) return std::nullopt;
   std::string out;
   append_error_body(out, text);

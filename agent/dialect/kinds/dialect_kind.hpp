@@ -16,7 +16,9 @@
 
 namespace karmad {
 
-struct Plan;  // plan/plan.hpp
+struct ClientStatement;  // replies/error_text.hpp
+struct Plan;             // plan/plan.hpp
+struct StatementText;    // fronts/sql/sql_request.hpp
 
 /// Appends an error body to `out`.
 using ErrorWriter = void (*)(int status, std::string_view reason, std::string& out);
@@ -58,6 +60,9 @@ class Dialect {
   /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
 };
+
+/// The statement in the client's words and in those of engines; `table`: the client's name of it.
+ClientStatement as_written(const StatementText& statement, std::string_view table);
 
 /// The body of a complete answer or error of a mirror, with the client's status, as `parsed.answer`
 /// says: in the client's terms. Nothing: the body is sent unchanged.

@@ -106,11 +106,12 @@ std::optional<ClientError> read_text(StatementText& statement) {
 }
 
 /// Reads another text in place of the client's.
-std::optional<ClientError> read_instead(StatementText& statement, std::string text) {
+std::optional<ClientError> read_instead(StatementText& statement, EngineStatement other) {
   if (statement.given == nullptr)
     statement.given = std::make_shared<const StatementText>(statement);
   auto owner = std::make_shared<StatementList>();
-  statement.text = owner->decoded = std::move(text);
+  statement.text = owner->decoded = std::move(other.text);
+  statement.directions = std::move(other.directions);
   statement.owner = std::move(owner);
   return read_text(statement);
 }
@@ -129,10 +130,10 @@ std::optional<ClientError> read_for_engines(StatementText& statement) {
   auto refusal = statement.read == nullptr ? read_text(statement) : std::nullopt;
   if (refusal || names_schema(*statement.read))
     if (auto text = without_schema(statement.text))
-      refusal = read_instead(statement, *std::move(text));
+      refusal = read_instead(statement, {*std::move(text)});
   if (refusal) return refusal;
-  auto text = without_foreign_forms(statement.text, *statement.read);
-  return text ? read_instead(statement, *std::move(text)) : std::nullopt;
+  auto other = without_foreign_forms(statement.text, *statement.read);
+  return other ? read_instead(statement, *std::move(other)) : std::nullopt;
 }
 
 /// Whether the answer is the hits of a search. Servers write these two members first.
@@ -199,13 +200,13 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
 std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
                                                     const Parsed& parsed,
                                                     ShardLayout layout) const {
-  const auto& [text, kind, form, place, read, owner, given] = statement_of(parsed);
-  if (const auto* const show = std::get_if<ShowStatement>(read.get()))
-    return plan_show(text, *show, parsed, form, layout.shards);
-  if (const auto* const change = std::get_if<ChangeStatement>(read.get()))
-    return plan_change(text, *change, form, std::move(layout));
-  if (const auto* const call = std::get_if<CallStatement>(read.get()))
-    return plan_call(text, *call, std::move(layout), form);
+  const auto& statement = statement_of(parsed);
+  if (const auto* const show = std::get_if<ShowStatement>(statement.read.get()))
+    return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
+  if (const auto* const change = std::get_if<ChangeStatement>(statement.read.get()))
+    return plan_change(statement.text, *change, statement.form, std::move(layout));
+  if (const auto* const call = std::get_if<CallStatement>(statement.read.get()))
+    return plan_call(statement.text, *call, std::move(layout), statement.form);
   return plan_of_select(request, parsed, layout);
 }
 
@@ -238,6 +239,9 @@ std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientReques
   const auto& select = std::get<SqlSelect>(*statement.read);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
   auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
+  if (!plan)
+    plan.error().reason =
+        with_offset_of_client(std::move(plan.error().reason), as_written(statement, parsed.table));
   if (plan || layout.shards > 1 || scrolls_here(select)) return plan;
   return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
 }

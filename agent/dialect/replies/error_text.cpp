@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <iterator>
 
+#include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -38,7 +40,8 @@ std::optional<std::string_view> quoted_of_client(std::string_view quoted,
                                                  const ClientStatement& statement, bool to_end) {
   const auto read = statement.read;
   if (quoted.empty()) return quoted;
-  if (read.ends_with(quoted)) return statement.written.substr(read.size() - quoted.size());
+  if (read.ends_with(quoted))
+    return statement.written.substr(statement.written_offset(read.size() - quoted.size()));
   if (read.size() > kLongestSearched) return std::nullopt;
   const auto wanted = quoted.substr(0, kMostCompared);
   std::size_t place = 0;
@@ -50,7 +53,9 @@ std::optional<std::string_view> quoted_of_client(std::string_view quoted,
     place = at;
   }
   if (size < size_of_first_word(quoted)) return std::nullopt;
-  const auto text = statement.written.substr(place, to_end ? read.npos : size);
+  const auto begin = statement.written_offset(place);
+  const auto end = to_end ? read.npos : statement.written_offset(place + size);
+  const auto text = statement.written.substr(begin, end - begin);
   return text.substr(0, text.find_last_not_of(" ;") + 1);
 }
 
@@ -77,6 +82,26 @@ std::string with_table_of_client(std::string_view error, std::string_view table)
   return behind.size() == error.size() || table.empty()
              ? std::string(error)
              : fmt::format("table {}: {}", table, behind);
+}
+
+std::size_t ClientStatement::written_offset(std::size_t offset) const {
+  std::size_t added = 0;
+  for (const auto at : directions) {
+    if (offset <= at + added) break;
+    added += std::min(kAddedDirection.size(), offset - at - added);
+  }
+  return offset - added;
+}
+
+std::string with_offset_of_client(std::string reason, const ClientStatement& statement) {
+  constexpr std::string_view kAt = "at offset ";
+  if (statement.directions.empty() || !reason.starts_with(kAt)) return reason;
+  const auto end = reason.find(':');
+  const auto offset = whole_number<std::size_t>(
+      std::string_view(reason).substr(kAt.size(), end == reason.npos ? end : end - kAt.size()));
+  if (!offset) return reason;
+  return fmt::format("{}{}{}", kAt, statement.written_offset(*offset),
+                     std::string_view(reason).substr(std::min(end, reason.size())));
 }
 
 std::string error_for_client(std::string_view error, const ClientStatement& statement) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,13 +16,21 @@ std::string_view without_table(std::string_view text);
 /// The same error with the client's name of the table.
 std::string with_table_of_client(std::string_view error, std::string_view table);
 
-/// A statement as a client wrote it, and as engines read it: of the same length, with the same
-/// words at the same offsets.
+/// A statement as a client wrote it, and as engines read it: with the same words at the same
+/// offsets, but for the directions that were added.
 struct ClientStatement {
   std::string_view written;
   std::string_view read;
   std::string_view table;
+  std::span<const std::size_t> directions{};  ///< where: offsets in `written`, ascending
+
+  /// The offset in `written` of one in `read`.
+  std::size_t written_offset(std::size_t offset) const;
 };
+
+/// A reason that begins with `at offset N`, which is one in `statement.read`, with that in
+/// `statement.written`.
+std::string with_offset_of_client(std::string reason, const ClientStatement& statement);
 
 /// A mirror's error about a statement that was written for it, in the client's words: with the
 /// client's name of the table, and behind `near` the client's statement from the place on that the

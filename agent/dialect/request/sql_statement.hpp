@@ -227,6 +227,9 @@ struct StatusStatement {
   bool operator==(const StatusStatement&) const = default;
 };
 
+/// What engines get behind a key of an ORDER BY without a direction.
+inline constexpr std::string_view kAddedDirection = " ASC";
+
 /// A statement, read once. Refers to its text.
 using SqlStatement = std::variant<SqlSelect, ChangeStatement, CallStatement, ShowStatement,
                                   SessionStatement, StatusStatement>;

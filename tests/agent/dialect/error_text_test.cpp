@@ -1,10 +1,12 @@
 #include "agent/dialect/replies/error_text.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {
 namespace {
@@ -59,6 +61,53 @@ TEST(ErrorText, QuotesWhatTheClientWroteNotWhatEnginesRead) {
             R"({"error":"table goods: unknown column: n"})");
   EXPECT_EQ(body_for_client(*parsed, 500, R"({"error":"out of bounds"})"), std::nullopt);
   EXPECT_EQ(body_for_client(*parsed, 200, R"({"error":"table m_1: x"})"), std::nullopt);
+}
+
+// The directions that are added are no part of what the client wrote.
+TEST(ErrorText, QuotesWhatTheClientWroteWithoutTheDirectionsThatWereAdded) {
+  const std::unique_ptr<Dialect> sql = make_manticore_sql({});
+  for (const std::string_view written :
+       {"select id from goods order by price dsc", "select id from goods order by n limit x",
+        "select id from goods order by n )", "select id from goods order by n, m asc, o lim 5",
+        "select g.n from goods g group by a within group order by b, c order by g.d, e",
+        "select n from goods order by n facet n order by a, b facet m",
+        "select n from goods order by n",
+        "select * from (select n, m from goods order by n, m desc limit 9) order by m, n x"}) {
+    const ClientRequest request{"POST", "/sql", "mode=raw", "text/plain", written};
+    const auto parsed = sql->parse(request);
+    if (!parsed) continue;  // refused before a mirror sees it
+    std::string buffer;
+    const std::vector<std::string> tables{"goods"};
+    const std::string read(sql->write(request, *parsed, tables, buffer).body);
+    for (std::size_t at = 0; at < read.size(); ++at) {
+      const auto body =
+          fmt::format(R"({{"error":"P01: syntax error near '{}'"}})", read.substr(at));
+      const auto told = body_for_client(*parsed, 500, body).value_or(body);
+      const auto quoted = told.substr(told.find('\'') + 1);
+      EXPECT_TRUE(written.ends_with(quoted.substr(0, quoted.rfind('\''))))
+          << written << " at " << at << ": " << told;
+    }
+  }
+}
+
+TEST(ErrorText, CountsOffsetsInWhatTheClientWrote) {
+  const std::unique_ptr<Dialect> sql = make_manticore_sql({});
+  const auto refusal = [&](std::string_view written) {
+    const ClientRequest request{"POST", "/sql", "mode=raw", "text/plain", written};
+    const auto parsed = sql->parse(request);
+    if (!parsed) return parsed.error().reason;
+    const auto plan = sql->plan(request, *parsed, ShardLayout(2));
+    return plan ? std::string() : plan.error().reason;
+  };
+  const std::string_view statement =
+      "select id from goods order by n, m limit 3 facet brand order by sum(price)";
+  const auto reason = refusal(statement);
+  EXPECT_TRUE(reason.starts_with(fmt::format("at offset {}:", statement.find("sum(price)"))))
+      << reason;
+  const std::string_view directed =
+      "select id from goods order by n asc, m asc limit 3 facet brand order by sum(price)";
+  EXPECT_TRUE(
+      refusal(directed).starts_with(fmt::format("at offset {}:", directed.find("sum(price)"))));
 }
 
 }  // namespace

@@ -76,12 +76,29 @@ TEST(Statements, HaveCommentsThatAllEnginesReadAlike) {
 }
 
 TEST(Statements, ThatAreUnknownNameTheOnesThatAreKnown) {
-  for (const auto* sql :
-       {"", " ; ", "SHOW", "SHOW AGENT", "SHOW AGENT products", "SHOW AGENT STATUS WHERE a=1",
-        "SHOW AGENT STATUS LIKE", "SHOW AGENT STATUS LIKE x", "SHOW AGENT STATUS LIKE 'a' 'b'",
-        "SHOW AGENT '' STATUS", "'SHOW' AGENT STATUS", "SHOW AGENT 'x STATUS", "DESC",
-        "SHOW VERSION LIKE 'x'", "SHOW OTHER", "selected", "SHOW STATUS; SHOW TABLES",
-        "a b c d e f g h i j k l m n o p", "\xff\xfe"}) {
+  for (const auto* sql : {"",
+                          " ; ",
+                          "SHOW",
+                          "SHOW AGENT",
+                          "SHOW AGENT products",
+                          "SHOW AGENT STATUS WHERE a=1",
+                          "SHOW AGENT STATUS LIKE",
+                          "SHOW AGENT STATUS LIKE x",
+                          "SHOW AGENT STATUS LIKE 'a' 'b'",
+                          "SHOW AGENT '' STATUS",
+                          "'SHOW' AGENT STATUS",
+                          "SHOW AGENT 'x STATUS",
+                          "DESC",
+                          "SHOW VERSION LIKE 'x'",
+                          "SHOW OTHER",
+                          "SHOW x VARIABLES",
+                          "show 7 variables",
+                          "show on threads",
+
+                          "selected",
+                          "SHOW STATUS; SHOW TABLES",
+                          "a b c d e f g h i j k l m n o p",
+                          "\xff\xfe"}) {
     const auto reason = why_refused(sql);
     for (const std::string_view listed : {"SELECT, INSERT", "CALL", "SHOW META", "TABLE t STATUS",
                                           "AGENT 'host:port' STATUS", "SET"})

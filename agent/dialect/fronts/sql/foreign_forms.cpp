@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -258,7 +258,8 @@ void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
 }
 
 /// The SELECT without foreign forms, and with all directions; nothing: it is so already.
-std::optional<std::string> select_for_engines(std::string_view statement, const SqlSelect& select) {
+std::optional<EngineStatement> select_for_engines(std::string_view statement,
+                                                  const SqlSelect& select) {
   const auto* const outer = select.outer.get();
   std::vector<std::size_t> ends;
   find_missing_directions(select.within, ends);
@@ -277,10 +278,11 @@ std::optional<std::string> select_for_engines(std::string_view statement, const 
     }
     text = FormsRemover(statement, std::move(names)).run(aliases);
   }
-  if (!ends.empty() && !text) text.emplace(statement);
-  std::ranges::sort(ends, std::greater());
-  for (const auto end : ends) text->insert(end, " ASC");
-  return text;
+  if (ends.empty() && !text) return std::nullopt;
+  if (!text) text.emplace(statement);
+  std::ranges::sort(ends);
+  for (const auto end : ends | std::views::reverse) text->insert(end, kAddedDirection);
+  return EngineStatement{*std::move(text), std::move(ends)};
 }
 
 /// Writes over the name of the schema before a table, wherever both stand.
@@ -364,14 +366,18 @@ std::optional<std::string> without_schema(std::string_view statement) {
   return SchemaRemover(statement).run();
 }
 
-std::optional<std::string> without_foreign_forms(std::string_view statement,
-                                                 const SqlStatement& read) {
+std::optional<EngineStatement> without_foreign_forms(std::string_view statement,
+                                                     const SqlStatement& read) {
   if (const auto* const select = std::get_if<SqlSelect>(&read))
     return select_for_engines(statement, *select);
   const auto* const change = std::get_if<ChangeStatement>(&read);
   if (change == nullptr || !change->foreign.any()) return std::nullopt;
-  if (change->makes_documents()) return DefaultsRemover(statement).run();
-  return FormsRemover(statement, names_of_table(*change)).run({&change->foreign.alias_place, 1});
+  auto text =
+      change->makes_documents()
+          ? DefaultsRemover(statement).run()
+          : FormsRemover(statement, names_of_table(*change)).run({&change->foreign.alias_place, 1});
+  if (!text) return std::nullopt;
+  return EngineStatement{*std::move(text)};
 }
 
 }  // namespace karmad

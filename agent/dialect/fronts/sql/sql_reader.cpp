@@ -746,6 +746,30 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
   return describes ? SelectionClass::should_use_primary : SelectionClass::none;
 }
 
+namespace {
+
+/// Whether a statement was read as what its first words promise: `SHOW word VARIABLES` has the form
+/// of a SHOW that mirrors answer, and is none.
+bool is_of(StatementKind kind, const SqlStatement& read) {
+  switch (kind) {
+    case StatementKind::select:
+      return std::holds_alternative<SqlSelect>(read);
+    case StatementKind::insert:
+    case StatementKind::change:
+      return std::holds_alternative<ChangeStatement>(read);
+    case StatementKind::call:
+      return std::holds_alternative<CallStatement>(read);
+    case StatementKind::show:
+      return std::holds_alternative<ShowStatement>(read);
+    case StatementKind::session:
+      return std::holds_alternative<SessionStatement>(read);
+    default:
+      return std::holds_alternative<StatusStatement>(read);
+  }
+}
+
+}  // namespace
+
 std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
                                                         StatementKind kind) {
   switch (kind) {
@@ -769,7 +793,10 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
       if (kind == StatementKind::select)
         if (const auto brackets = find_nested_select(statement))
           return read_nested_select(statement, *brackets);
-      return SqlReader(statement, kind).run();
+      auto read = SqlReader(statement, kind).run();
+      if (read && !is_of(kind, *read))
+        return std::unexpected(unknown_statement(statement, "unknown statement"));
+      return read;
   }
 }
 

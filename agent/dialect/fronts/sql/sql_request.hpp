@@ -39,6 +39,8 @@ struct StatementText {
   std::shared_ptr<const StatementList> owner{};  ///< has the text; null: the request has it
   /// As the client wrote it, where `text` is without its foreign forms; else null.
   std::shared_ptr<const StatementText> given{};
+  /// Where `text` has ` ASC` and the client's text has not: offsets there, ascending.
+  std::vector<std::size_t> directions{};
 
   TicketClass ticket_class() const;
   /// Whether mirrors answer it; others are about karmad or the connection.
