@@ -52,7 +52,8 @@ class OfASet final : public ShardMirrors {
   }
   WaitQueue& wait_queue() override { return set_->wait_queue(); }
   std::uint64_t longest_queue() const override { return 0; }
-  HedgeConditions hedge_conditions() const override { return {}; }
+  RecentLatency recent_latency() const override { return {}; }
+  bool loaded_for_hedging() const override { return false; }
 
  private:
   Loops loops_;

@@ -86,7 +86,7 @@ Hedging hedging_in_force(const HedgeWords& words, Micros request_timeout) {
 }
 
 std::optional<HedgeRules> hedge_rules(const HedgeChance& chance) {
-  if (!chance.read || chance.loaded || chance.drained || chance.mirrors < 2) return std::nullopt;
+  if (!chance.read || chance.mirrors < 2) return std::nullopt;
   const auto others = static_cast<unsigned>(std::min<std::size_t>(chance.mirrors - 1, kMostHedges));
   const auto extra = std::min(chance.max, others);
   const auto threshold = threshold_of(chance.hedging.setting, chance.measured);

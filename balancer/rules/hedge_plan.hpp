@@ -70,8 +70,6 @@ struct HedgeChance {
   unsigned max = kDefaultSettings.hedge_max.value;
   std::size_t mirrors = 0;   ///< suitable mirrors, the first one included
   bool read = true;          ///< updates are never hedged (CO-084)
-  bool loaded = false;       ///< the set's load is too high for hedges
-  bool drained = false;      ///< the retry budget is used up
   RecentLatency measured{};  ///< of the set
 };
 /// Nothing: the request is not hedged.
@@ -107,11 +105,11 @@ class HedgePlan {
   /// When the next attempt is due (it may be past). Nothing: no more attempts.
   std::optional<TimePoint> next_at() const;
 
-  /// Stops further attempts; those in flight go on. For no mirror left, or a near deadline.
+  /// Stops further attempts; those in flight go on. For a near deadline.
   void no_more() { rules_.reset(); }
 
-  /// The attempt that is due cannot be made now, because the budget is spent: tries again after a
-  /// step.
+  /// The attempt that is due cannot be made now, because the budget is spent, the set loaded or no
+  /// mirror free: tries again after a step.
   void postpone(TimePoint now);
 
   /// An attempt ended; ignored after the end of the race. An end without a final answer makes the

@@ -177,9 +177,6 @@ class RetryBudget {
     return untried_.load() != 0 && losses == losses_.load();
   }
   std::uint64_t losses() const { return losses_.load(); }
-  /// Whether take() would succeed now, for hedges that need preparation.
-  bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
-
   /// Whether an attempt that is not needed may be made.
   bool is_half_full() const { return saved() * 2 >= rules_.saved; }
 

@@ -28,12 +28,9 @@ bool SetMirrors::limited() const {
   return false;
 }
 
-HedgeConditions SetMirrors::hedge_conditions() const {
+bool SetMirrors::loaded_for_hedging() const {
   const auto load = set_.load();
-  const auto recent = set_.recent_latency();
-  const auto percent = settings_.hedge_max_load_percent.value;
-  return {.loaded = overloaded_for_hedging(load.median, load.usual, percent),
-          .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}};
+  return overloaded_for_hedging(load.median, load.usual, settings_.hedge_max_load_percent.value);
 }
 
 }  // namespace karmad

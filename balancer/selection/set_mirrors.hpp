@@ -44,7 +44,8 @@ class SetMirrors : public ShardMirrors {
   std::uint64_t longest_queue() const override {
     return set_.longest_queue(settings_.max_in_flight_queue.value);
   }
-  HedgeConditions hedge_conditions() const override;
+  RecentLatency recent_latency() const override { return set_.recent_latency(); }
+  bool loaded_for_hedging() const override;
 
  protected:
   MirrorSet& set_;

@@ -10,12 +10,6 @@
 
 namespace karmad {
 
-/// Conditions for hedging: latency and current load of the set.
-struct HedgeConditions {
-  bool loaded = false;  ///< the load is too high for hedges
-  RecentLatency measured{};
-};
-
 /// The mirrors of a shard at the moment of an event. The server implements it with the mirror set,
 /// tests with constants. No function waits.
 class ShardMirrors {
@@ -57,7 +51,10 @@ class ShardMirrors {
   /// The queue for slots, and its bound.
   virtual WaitQueue& wait_queue() = 0;
   virtual std::uint64_t longest_queue() const = 0;
-  virtual HedgeConditions hedge_conditions() const = 0;
+  /// Of the set's answers.
+  virtual RecentLatency recent_latency() const = 0;
+  /// The load is too high for hedges.
+  virtual bool loaded_for_hedging() const = 0;
 
  protected:
   ~ShardMirrors() = default;

@@ -80,18 +80,16 @@ void ShardRequest::proceed() {
   if (wait.until) actions_.emplace_back(wait);
 }
 
-/// Decides whether to hedge. Not hedged: updates, if switched off, with too few mirrors or samples,
-/// with a loaded set or an empty budget.
+/// Decides whether to hedge. Not hedged: updates, if switched off, with too few mirrors or samples.
+/// Load and budget count when a hedge is due: many searches begin while a mirror that has just
+/// stopped to answer keeps both busy, some of them at that mirror.
 void ShardRequest::decide_hedging() {
   if (!rules_.reads() || rules_.subject.follow_up) return;
-  const auto conditions = moment_->mirrors.hedge_conditions();
   hedging_ = hedge_rules({.hedging = rules_.hedging,
                           .max = rules_.hedge_max,
                           .mirrors = choice(main_).suitable().size(),
                           .read = true,
-                          .loaded = conditions.loaded,
-                          .drained = !moment_->protection.budget.may_take(),
-                          .measured = conditions.measured});
+                          .measured = moment_->mirrors.recent_latency()});
 }
 
 /// Asks further mirrors when they are due, and ends the other chains after a final answer.
@@ -117,7 +115,7 @@ void ShardRequest::report_to_race() {
   }
 }
 
-/// Asks the next mirror, if one is free and the budget allows it.
+/// Asks the next mirror, if one is free, and load and budget allow it; if not, tries again later.
 void ShardRequest::hedge() {
   auto own = std::make_unique<AttemptChain>();
   own->slot = own->order = others_.size() + 1;
@@ -126,7 +124,8 @@ void ShardRequest::hedge() {
   own->memory.tried = main_.memory.tried;
   for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
   own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
-  if (choice(*own).untried().empty()) return race_->no_more();
+  if (choice(*own).untried().empty() || moment_->mirrors.loaded_for_hedging())
+    return race_->postpone(now());
   auto permit = moment_->protection.budget.take_hedge(hedge_after(rules_.hedging.setting));
   if (!permit) return race_->postpone(now());
   own->retry_permit.emplace(*std::move(permit));

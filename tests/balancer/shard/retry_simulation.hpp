@@ -65,7 +65,8 @@ class SimulatedMirrors final : public ShardMirrors {
   bool try_take_slot(std::size_t) override { return true; }
   WaitQueue& wait_queue() override { return queue_; }
   std::uint64_t longest_queue() const override { return 0; }
-  HedgeConditions hedge_conditions() const override { return {}; }
+  RecentLatency recent_latency() const override { return {}; }
+  bool loaded_for_hedging() const override { return false; }
 
   std::vector<MirrorView> numbers;
 

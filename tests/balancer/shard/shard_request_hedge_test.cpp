@@ -77,12 +77,6 @@ TEST_F(AHedgedRequest, RetriesTheFirstWhileTheHedgeRuns) {
   EXPECT_EQ(request->failed()[0].mirror, 0U) << "the first, then the hedges";
 }
 
-TEST_F(AHedgedRequest, IsNotHedgedWhenTheBudgetIsEmpty) {
-  while (protection->budget.take(RetryBudget::For::other)) {
-  }
-  EXPECT_EQ(start(), "ask a");
-}
-
 TEST_F(AHedgedRequest, AsksTheBudgetAgainAfterAStepWhenItRefuses) {
   start();
   while (protection->budget.take(RetryBudget::For::other)) {
@@ -113,14 +107,43 @@ TEST_F(AHedgedRequest, IsNotHedgedWhenItIsAnUpdate) {
 }
 
 TEST_F(AHedgedRequest, IsNotHedgedWhileTheSetIsBusy) {
-  mirrors->hedging.loaded = true;
-  EXPECT_EQ(start(), "ask a");
+  mirrors->loaded = true;
+  EXPECT_EQ(start(), "ask a; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "wait until 150ms");
+  mirrors->loaded = false;  // a search that began under load is hedged once that is over
+  at(150ms);
+  EXPECT_EQ(time_passes(), "ask b in 1 (hedge); wait until 200ms");
+}
+
+// Searches that begin while others have taken the whole budget may be at the mirror that is stuck.
+TEST_F(AHedgedRequest, IsHedgedOnceTheBudgetThatWasSpentAtItsBeginIsThereAgain) {
+  std::vector<RetryBudget::RetryPermit> spent;
+  while (auto permit = protection->budget.take(RetryBudget::For::other))
+    spent.push_back(*std::move(permit));
+  EXPECT_EQ(start(), "ask a; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "wait until 150ms");
+  spent.clear();
+  at(150ms);
+  EXPECT_NE(time_passes().find("ask b in 1 (hedge)"), std::string::npos);
+}
+
+TEST_F(AHedgedRequest, IsHedgedOnceAMirrorIsFree) {
+  mirrors->without_slot = these({1, 2});
+  mirrors->has_limits = true;
+  EXPECT_EQ(start(), "ask a; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "wait until 150ms");
+  mirrors->without_slot = {};
+  at(150ms);
+  EXPECT_NE(time_passes().find("ask b in 1 (hedge)"), std::string::npos);
 }
 
 TEST_F(AHedgedRequest, IsHedgedAfterTheMeasuredQuantile) {
   rules.hedging = {.setting = {.kind = HedgeSetting::Kind::p95}};
   EXPECT_EQ(start(), "ask a");  // too few samples
-  mirrors->hedging.measured = {.samples = 100, .p95 = 20ms, .p99 = 30ms};
+  mirrors->measured = {.samples = 100, .p95 = 20ms, .p99 = 30ms};
   EXPECT_EQ(start(), "ask a; wait until 20ms");
 }
 

@@ -63,18 +63,20 @@ class MirrorsByHand final : public ShardMirrors {
   bool try_take_slot(std::size_t mirror) override { return !without_slot.contains(mirror); }
   WaitQueue& wait_queue() override { return queue; }
   std::uint64_t longest_queue() const override { return most_waiting; }
-  HedgeConditions hedge_conditions() const override { return hedging; }
+  RecentLatency recent_latency() const override { return measured; }
+  bool loaded_for_hedging() const override { return loaded; }
 
   TakesTheFirst strategy;
   SetView known;
   Candidates failed;
   Candidates without_slot;
   WaitQueue queue;
-  HedgeConditions hedging;
+  RecentLatency measured;
   std::uint64_t most_waiting = 10;
   bool has_pings = true;
   bool is_closed = false;
   bool has_limits = false;
+  bool loaded = false;
 };
 
 inline Candidates these(std::initializer_list<std::size_t> mirrors) {
