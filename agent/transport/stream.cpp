@@ -98,7 +98,7 @@ void Stream::start_read(char* into, std::size_t room) {
   intrusive_ptr_add_ref(this);  // until it is complete
   read_operation_.ec_ = {};
   read_operation_.bytes_transferred_ = 0;
-  if (tls_ && tls_->has_pending()) [[unlikely]]
+  if (tls_ && tls_->is_ready()) [[unlikely]]
     if (ReadOperation::perform(&read_operation_) != asio::detail::reactor_op::not_done) {
       loop_.reactor.post_immediate_completion(&read_operation_, /*is_continuation=*/false);
       return;

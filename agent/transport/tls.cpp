@@ -257,7 +257,8 @@ ssize_t Tls::peek() {
 }
 
 bool Tls::has_pending() const {
-  return ::SSL_has_pending(ssl_.get()) == 1;
+  // The second: what was put back, and what its buffer has read ahead of OpenSSL.
+  return ::SSL_has_pending(ssl_.get()) == 1 || BIO_pending(::SSL_get_rbio(ssl_.get())) > 0;
 }
 
 int Tls::shake_hands() {

@@ -52,8 +52,10 @@ class Tls {
   ssize_t send(std::string_view bytes);
   /// 1: bytes have arrived; 0: the end; or minus `errno`. Takes none.
   ssize_t peek();
-  /// Bytes were read from the socket that receive() has not returned: no event will tell of them.
+  /// Bytes were read from the socket that receive() has not returned.
   bool has_pending() const;
+  /// receive() has something to tell, and no event of the socket will: bytes, the end, or an error.
+  bool is_ready() const { return has_pending() || ended_ || failed() != 0; }
   /// The end has arrived, behind bytes that receive() has returned.
   bool has_ended() const { return ended_; }
 

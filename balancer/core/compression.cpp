@@ -47,14 +47,17 @@ Coding wanted_coding(std::string_view accepted, Compress allowed) {
   std::optional<unsigned> gzip;
   std::optional<unsigned> zstd;
   std::optional<unsigned> any;
+  unsigned plain = 0;
   wire::for_each_element(accepted, [&](std::string_view element) {
     const auto name = wire::trimmed(element.substr(0, element.find(';')));
     if (wire::same_word(name, "gzip") || wire::same_word(name, "x-gzip")) gzip = weight_of(element);
     if (wire::same_word(name, "zstd")) zstd = weight_of(element);
+    if (wire::same_word(name, "identity")) plain = weight_of(element);
     if (name == "*") any = weight_of(element);
   });
   const auto of_gzip = gzip.value_or(any.value_or(0));
   const auto of_zstd = allowed == Compress::zstd ? zstd.value_or(any.value_or(0)) : 0;
+  if (plain > std::max(of_gzip, of_zstd)) return Coding::identity;
   if (of_zstd > 0 && of_zstd >= of_gzip) return Coding::zstd;
   return of_gzip > 0 ? Coding::gzip : Coding::identity;
 }

@@ -74,11 +74,9 @@ void Session::unexpected() {
     return;
   }
   if (last().error != asio::error::eof) return on_client_left();
-  if (query_ != nullptr) {
-    watch_for_disconnect();
-  } else {
-    on_half_closed();
-  }
+  if (query_ != nullptr) watch_for_disconnect();
+  // The watch learns of the end of the connection, not of that of TLS within it.
+  if (query_ == nullptr || tls() != nullptr) on_half_closed();
 }
 
 void Session::watch_for_disconnect() {
@@ -272,7 +270,7 @@ Task<bool> Session::answer_requests() {
       if (sent && answer.rest) sent = co_await pass_rest(query, answer, log);
       if (sent && answer.source) sent = co_await send_source(query, *answer.source);
       if (!sent) co_return false;
-      keep_upgraded(answer, std::string_view(*in).substr(size));
+      keep_upgraded(answer, stream ? stream->behind() : std::string_view(*in).substr(size));
       recycle(answer);
     }
     drop_request(*in, size);

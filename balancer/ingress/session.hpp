@@ -87,7 +87,8 @@ class Session final : public ClientConnection {
     const std::optional<HeadError>& error() const { return error_; }
     /// Bytes that have come, those behind it included.
     std::uint64_t size() const { return size_; }
-    /// Bytes that have come behind it.
+    /// Bytes that have come behind it, once it has ended.
+    std::string_view behind() const { return ended_ ? arrived_ : std::string_view(); }
     std::string take_behind() { return std::move(arrived_); }
 
    private:

@@ -261,12 +261,18 @@ void Session::add_challenges(AnswerFields& fields, const Answer& answer) {
 /// strong tag becomes a weak one (RFC 9110 section 8.8.1).
 void Session::add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
                                  FieldTexts& texts) {
-  if (answer.varies) texts.vary.append(", ").append(kAcceptEncoding);
+  std::string of_agent;
+  bool says_so = false;
+  if (passed_on != nullptr && (answer.varies || !texts.vary.empty()))
+    for (const auto& field : passed_on->all()) {
+      if (!wire::same_word(field.name, "Vary")) continue;
+      of_agent.append(", ").append(field.value);
+      wire::for_each_element(field.value, [&](std::string_view element) {
+        says_so = says_so || wire::same_word(element, kAcceptEncoding);
+      });
+    }
+  if (answer.varies && !says_so) texts.vary.append(", ").append(kAcceptEncoding);
   if (!texts.vary.empty()) {
-    std::string of_agent;
-    if (passed_on != nullptr)
-      for (const auto& field : passed_on->all())
-        if (wire::same_word(field.name, "Vary")) of_agent.append(", ").append(field.value);
     texts.vary.insert(0, of_agent);
     fields.push_back({"Vary", std::string_view(texts.vary).substr(2)});
   }
@@ -316,7 +322,8 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = fields,
             .passed_on = passed_on,
-            .drops_cors = with_cors});
+            .drops_cors = with_cors,
+            .drops_digests = answer.coding != Coding::identity});
   const auto body = to_head || bare ? std::string_view() : content;
   worker_.counters.add(Count::bytes_out, out.size() + body.size());
   if (in_chunks && !body.empty()) {

@@ -138,6 +138,18 @@ TEST_F(CompressedPages, KeepTheAgentsFieldsAndWeakenItsTag) {
   EXPECT_EQ(answer.fields.at("x-own"), "1");
 }
 
+TEST_F(CompressedPages, LeaveOutWhatIsTrueOfTheAgentsBytesAndNameAFieldOnce) {
+  const auto answer =
+      fetch(page("Content-Type: text/css\r\nVary: accept-encoding\r\nDigest: sha-256=x\r\n"
+                 "content-md5: x\r\nRepr-Digest: x\r\nAccept-Ranges: bytes\r\nX-Digest: y\r\n",
+                 text));
+  EXPECT_EQ(coding_of(answer), "zstd");
+  EXPECT_EQ(answer.fields.at("vary"), "accept-encoding, Origin");
+  for (const auto* name : {"digest", "content-md5", "repr-digest", "accept-ranges"})
+    EXPECT_FALSE(answer.fields.contains(name)) << name;
+  EXPECT_EQ(answer.fields.at("x-digest"), "y");
+}
+
 TEST_F(CompressedPages, LeaveAloneWhatTheAgentHasCodedOrForbids) {
   for (const auto* fields : {"Content-Type: text/html\r\nContent-Encoding: br\r\n",
                              "Content-Type: text/html\r\nCache-Control: public, No-Transform\r\n",

@@ -34,7 +34,7 @@ struct TlsMaster {
   TempDir dir;
   Authority authority{dir.path()};
   std::string certificate;
-  const FakeMirror mirror{always(json(R"({"from":"mirror"})")), /*pings_too=*/true};
+  FakeMirror mirror{always(json(R"({"from":"mirror"})")), /*pings_too=*/true};
   std::string lines;
   Master master;
   int port = 0;
@@ -184,6 +184,60 @@ TEST(ClientTls, IsOfferedToClientsOfMysql) {
     EXPECT_EQ(mariadb.output().contains("Cipher in use is TLS_"), tls == std::string("--ssl"))
         << mariadb.output();
   }
+}
+
+// A proxy, or a late packet, may join what the client has sent in two.
+TEST(ClientTls, OfMysqlMayBeginInTheBytesOfTheRequestForIt) {
+  TlsMaster karmad("listen = 127.0.0.1:0:mysql\n");
+  const auto line = karmad.master.process().wait_for(":mysql");
+  ASSERT_TRUE(line);
+  for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsConnection client(std::stoi(line->substr(line->find("127.0.0.1:") + 10)));
+    const auto size = client.take(4);  // the greeting
+    client.take(static_cast<std::size_t>(static_cast<unsigned char>(size[0])));
+    constexpr std::string_view kWantsTls(
+        "\x20\0\0\x01\0\x8a\x08\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 36);
+    client.hold_back(true);
+    ASSERT_TRUE(client.send(kWantsTls));
+    EXPECT_EQ(client.begin({.root = karmad.authority.root(), .version = version}), "");
+    ASSERT_TRUE(client.send(std::string_view("\x01\0\0\x03\x01", 5)));  // no login
+    client.hold_back(false);
+    EXPECT_TRUE(client.take(5).size() == 5) << "an error packet";
+  }
+}
+
+TEST(ClientTls, ThatEndsBehindARequestEndsTheConnectionBehindTheAnswer) {
+  TlsMaster karmad;
+  for (const bool at_once : {true, false}) {
+    TlsConnection client(karmad.port, TlsWishes{});
+    ASSERT_EQ(client.failure(), "");
+    client.hold_back(at_once);
+    ASSERT_TRUE(client.send("GET /w/x HTTP/1.1\r\nHost: x\r\n\r\n"));
+    client.finish();
+    client.hold_back(false);
+    EXPECT_TRUE(client.rest().ends_with(R"({"from":"mirror"})")) << at_once;
+  }
+}
+
+// The connection itself stays open: some clients wait for its end.
+TEST(ClientTls, ThatEndsWithinAnAnswerWithAnOpenEndIsNoticed) {
+  TlsMaster karmad("half_close_wait = 50ms\n stream_timeout = 1h\n");
+  karmad.mirror.react([](const std::string&) {
+    return Reaction{.bytes =
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                        "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n",
+                    .then = Reaction::Then::hang};
+  });
+  TlsConnection client(karmad.port, TlsWishes{});
+  ASSERT_TRUE(client.send("GET /w/x HTTP/1.1\r\nHost: x\r\n\r\n"));
+  std::string got;
+  while (!got.contains("one")) {
+    const auto more = client.take(1);
+    ASSERT_NE(more, "");
+    got += more;
+  }
+  client.finish();
+  EXPECT_TRUE(eventually([&] { return karmad.master.count("clients_left") == 1; }));
 }
 
 TEST(AgentTls, VerifiesTheAgentAndNeverFallsBackToPlainText) {

@@ -125,6 +125,24 @@ TEST_F(Upgrades, LoseNoByteThatComesBeforeTheAnswer) {
   EXPECT_TRUE(client.rest() == "first;" + behind + "second;thirdbye");
 }
 
+TEST_F(Upgrades, LoseNoByteBehindABodyThatStreams) {
+  const Master master(searchd + "\n request_buffer_size = 16k",
+                      web(mirror.address(), "upgrades = yes\n updates = any"));
+  for (const std::size_t size : {1'000, 16'384, 16'385, 90'000}) {
+    HttpClient client(master.port());
+    ASSERT_TRUE(
+        client.send(fmt::format("POST /w/live HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n{}\r\n",
+                                size, kOffer) +
+                    std::string(size, 'b') + "early;"));
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << size;
+    ASSERT_EQ(answer->status, 101) << size;
+    ASSERT_TRUE(client.send("late"));
+    client.finish();
+    EXPECT_EQ(client.rest(), "early;latebye") << size;
+  }
+}
+
 TEST_F(Upgrades, MayBeRefusedLikeAnyRequest) {
   mirror.react([](const std::string&) { return json(R"({"error":"no"})", 403); });
   const Master master(searchd, web(mirror.address()));

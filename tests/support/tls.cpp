@@ -1,6 +1,7 @@
 #include "tests/support/tls.hpp"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -127,6 +128,11 @@ bool TlsConnection::send(std::string_view bytes) {
     return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
   return ::SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) == 1 && sent == bytes.size();
+}
+
+void TlsConnection::hold_back(bool on) const {
+  const int value = on ? 1 : 0;
+  ::setsockopt(socket_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
 }
 
 std::string TlsConnection::take(std::size_t size) {

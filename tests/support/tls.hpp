@@ -53,6 +53,10 @@ class TlsConnection {
   std::string begin(const TlsWishes& wishes);
   const std::string& failure() const { return failure_; }
   bool send(std::string_view bytes);
+  /// On: what is sent waits, and then leaves in one piece (for 200 ms at most).
+  void hold_back(bool on) const;
+  /// Says that no more follows, within TLS; the connection stays open.
+  void finish() const { ::SSL_shutdown(ssl_); }
   /// Up to the end of the connection.
   std::string rest();
   /// At least `size` bytes, or less at the end.

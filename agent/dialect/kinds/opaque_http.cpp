@@ -129,7 +129,7 @@ class OpaqueHttp final : public Dialect {
 
   Judgement judge(const AgentReply& reply, bool) const override {
     if (reply.status < 400) return {Outcome::answered, {}};
-    const bool mistake = reply.status < 500 && reply.status != 429;
+    const bool mistake = reply.status < 500 && reply.status != 408 && reply.status != 429;
     return {mistake ? Outcome::client_mistake : Outcome::agent_error,
             fmt::format("answered with status {}", reply.status)};
   }

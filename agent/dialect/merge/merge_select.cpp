@@ -154,7 +154,7 @@ class MergedMeta {
   TotalFound total_found(const MergedRows& rows, bool having) const {
     TotalFound total{.is_lower_bound = std::ranges::any_of(shards_, &ShardMeta::is_lower_bound)};
     if (rows.groups_of_shard.empty()) {
-      for (const auto& shard : shards_) total.count += shard.total_found;
+      for (const auto& shard : shards_) total.add(shard.total_found);
       total.count -= std::min(total.count, rows.dropped);
       return total;
     }

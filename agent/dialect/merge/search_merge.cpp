@@ -193,7 +193,7 @@ std::optional<BadReply> read_heads(std::span<const ShardReply> replies, ReadTail
     if (replies[s].body.empty()) continue;
     auto head = read_reply(replies[s].body, tail);
     if (!head) return BadReply{s, std::move(head.error())};
-    heads.total.count += head->total;
+    heads.total.add(head->total);
     heads.total.is_lower_bound |= head->total_is_lower_bound;
     heads.timed_out |= head->timed_out;
     heads.hits[s] = head->hits;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <forward_list>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,6 +74,11 @@ struct TotalFound {
   std::uint64_t count = 0;
   bool is_lower_bound = false;
 
+  /// Adds that of another shard; no sum goes beyond the largest number.
+  void add(std::uint64_t more) {
+    if (__builtin_add_overflow(count, more, &count))
+      count = std::numeric_limits<std::uint64_t>::max();
+  }
   /// Of shards that each may have stopped at the end of the page, at `stop`, as one server would:
   /// then it is what one server says.
   void cut(std::optional<std::uint64_t> stop) {

@@ -62,6 +62,14 @@ bool begins_with_word(std::string_view text, std::string_view word) {
   return text.size() >= word.size() && same_word(text.substr(0, word.size()), word);
 }
 
+/// Fields about the bytes of a body as they were sent (RFC 9530, RFC 2616 section 14.15, RFC 9110
+/// section 14.3).
+bool is_about_bytes(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames{"Content-MD5", "Digest", "Content-Digest",
+                                                   "Repr-Digest", "Accept-Ranges"};
+  return std::ranges::any_of(kNames, [&](auto other) { return same_word(name, other); });
+}
+
 /// Appends the fields of `from` that may travel on and whose name is `wanted`.
 template <class Wanted>
 void copy_if(const Head& from, std::string& out, Wanted wanted) {
@@ -100,7 +108,9 @@ void append_head(std::string& out, const Message& message, std::size_t size, Beg
   for (const auto& field : message.extra) replaces(field.name);
   copy_if(*message.passed_on, out, [&](std::string_view name) {
     if constexpr (requires { message.drops_cors; })
-      if (message.drops_cors && begins_with_word(name, "Access-Control-")) return false;
+      if ((message.drops_cors && begins_with_word(name, "Access-Control-")) ||
+          (message.drops_digests && is_about_bytes(name)))
+        return false;
     return std::ranges::none_of(replaced,
                                 [&](std::string_view other) { return same_word(name, other); });
   });

@@ -44,7 +44,8 @@ struct ResponseToWrite {
   std::span<const NumberField> numbers;
   std::span<const Field> extra;
   const Head* passed_on = nullptr;
-  bool drops_cors = false;  ///< the fields `Access-Control-…` of `passed_on` stay behind
+  bool drops_cors = false;     ///< the fields `Access-Control-…` of `passed_on` stay behind
+  bool drops_digests = false;  ///< likewise those about the bytes of its body, which are others
   std::string_view withheld{};
 };
 

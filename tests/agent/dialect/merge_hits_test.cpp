@@ -249,6 +249,15 @@ TEST(MergedAnswer, SumsWhatTheShardsSayAndPassesTheirWarningsOn) {
       R"(\n;\nshard 2: slow \"x\""},"hits":{"total":7,"total_relation":"gte","hits":[]}})");
 }
 
+TEST(MergedAnswer, HasNoTotalBeyondTheLargestNumber) {
+  const auto of = [](std::uint64_t total) {
+    return fmt::format(R"({{"hits":{{"total":{},"total_relation":"eq","hits":[]}}}})", total);
+  };
+  EXPECT_TRUE(Searching()
+                  .merged(R"({"table":"t"})", {of(~0ull), of(7), of(9)})
+                  .contains(R"("total":18446744073709551615)"));
+}
+
 TEST(MergedAnswer, IsMadeOfTheShardsThatAnswered) {
   EXPECT_EQ(Searching().merged(R"({"table":"t"})", {"", answer(1, R"({"_id":1,"_score":1})")},
                                {.timed_out = true, .warning = "shard 1 is gone"}),

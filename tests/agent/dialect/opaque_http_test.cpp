@@ -114,7 +114,7 @@ TEST(OpaqueHttp, JudgesByTheStatusAlone) {
     EXPECT_EQ(any->judge({status, "", "garbage"}, false).outcome, Outcome::answered) << status;
   for (const int status : {400, 401, 403, 404, 409, 410, 422})
     EXPECT_EQ(any->judge({status, "", ""}, false).outcome, Outcome::client_mistake) << status;
-  for (const int status : {429, 500, 501, 502, 503, 504, 599}) {
+  for (const int status : {408, 429, 500, 501, 502, 503, 504, 599}) {
     const auto judged = any->judge({status, "", ""}, false);
     EXPECT_EQ(judged.outcome, Outcome::agent_error) << status;
     EXPECT_TRUE(judged.message.find(std::to_string(status)) != std::string::npos);
