@@ -13,8 +13,10 @@ import tempfile
 import time
 
 from clients import Clients, check_answer, open_connection, query_of, read_answer
+from kubernetes import FAULTS, ApiServer
 from ledger import Ledger, seeded
 from mirrors import HARMFUL, HARMLESS, PLACES, SHARDS, SURPLUS, Mirror
+from mysql import MysqlClients
 from service import Service, free_port, until, write
 
 STEP, WARM_UP, CALM = 2.0, 5.0, 5.0  # seconds
@@ -22,7 +24,7 @@ LEAST_FAIR = 0.99  # share of answers 200 to fair queries; docs/chaos.md has the
 MORE_MEMORY, MORE_DESCRIPTORS = 32, 4  # MiB and descriptors beyond those after the warm-up
 FEW_DESCRIPTORS = 100  # of which clients get 75
 EVENTS = {"none": 3, "reload": 3, "broken_reload": 2, "takeover": 2, "broken_takeover": 1, "drain": 3, "discovery": 3,
-          "starve": 2, "scarce": 1}
+          "kubernetes_changes": 3, "starve": 2, "scarce": 1}
 Step = collections.namedtuple("Step", "number faults event fair draw")
 
 
@@ -55,14 +57,15 @@ class Campaign:
 
     def __init__(self, options, folder):
         self.seed, self.folder = options.seed, pathlib.Path(folder)
-        program = pathlib.Path(options.programs, "karmad")
-        self.sanitized = re.search(rb"__[at]san_init", program.read_bytes()) is not None
+        programs = [pathlib.Path(folder, "karmad") for folder in options.programs.split(",")]
+        self.sanitized = any(re.search(rb"__[at]san_init", program.read_bytes()) for program in programs)
         patience = 40 if self.sanitized else 15
         self.ledger = Ledger()
         self.mirrors = {(shard, place): Mirror(shard + 1, place + 1, self.seed, self.ledger)
                         for shard in range(SHARDS) for place in range(PLACES)}
-        self.service = Service(program, self.folder, self.mirrors, patience)
-        self.clients = Clients(self.service.port, self.seed, options.rate, self.ledger, patience)
+        self.kubernetes = ApiServer()
+        self.service = Service(programs, self.folder, self.mirrors, patience, self.kubernetes)
+        self.rate, self.patience, self.clients = options.rate, patience, []
         self.levels = "not measured"
 
     def require(self, holds, text):
@@ -188,6 +191,13 @@ class Campaign:
         except (TimeoutError, OSError, asyncio.IncompleteReadError):
             return False
 
+    async def kubernetes_changes(self, step):
+        """The service in Kubernetes loses a mirror, or its API server fails, and in the end is as before."""
+        spare = self.spare(step)
+        await self.kubernetes.show(without=spare and self.mirrors[spare].address, fault=step.draw.choice(("", *FAULTS)))
+        await asyncio.sleep(1.5)
+        await self.kubernetes.show()
+
     # --- the course of it ---------------------------------------------------------------------
 
     async def change(self, faults):
@@ -195,9 +205,24 @@ class Campaign:
         for key, mirror in self.mirrors.items():
             await mirror.change(*faults.get(key, ("well",)))
 
+    def enter(self):
+        """The clients begin."""
+        for clients in self.clients:
+            clients.start()
+
+    async def leave(self):
+        """The clients have their answers and leave."""
+        for clients in self.clients:
+            await clients.stop()
+
+    def require_fairness(self, fair):
+        """Whether queries have to be answered from now on."""
+        for clients in self.clients:
+            clients.fair = fair
+
     async def measure(self):
         """MiB and descriptors without clients and without kept connections to mirrors. Nothing may be in progress then."""
-        await self.clients.stop()
+        await self.leave()
 
         async def is_idle():
             return not await self.service.in_progress()
@@ -210,17 +235,23 @@ class Campaign:
     async def run(self, steps):
         """Warm-up, the steps until one fails, a calm end, and the checks of what is left."""
         await self.change({})
+        await self.kubernetes.start(mirror.address for (shard, _), mirror in self.mirrors.items() if shard == 0)
         self.service.discover()
+        context = await self.service.certify()
         self.service.configure()
         if not await self.service.launch():
             return self.ledger.fail(f"karmad did not start: {self.service.served[0].text()[-2000:]}")
-        self.clients.start()
+        encrypted = context and (self.service.encrypted, context)
+        self.clients = [
+            Clients(self.service.port, self.seed, self.rate, self.ledger, self.patience, encrypted=encrypted),
+            MysqlClients(self.service.mysql, self.seed, self.rate / 5, self.ledger, self.patience, bool(encrypted))]
+        self.enter()
         await asyncio.sleep(WARM_UP)
         before = await self.measure()
-        self.clients.start()
+        self.enter()
         for step in steps:
             self.ledger.now = f"step {step.number} ({step.event})"
-            self.clients.fair = step.fair
+            self.require_fairness(step.fair)
             await self.change(step.faults)
             outcome, _ = await asyncio.gather(getattr(self, step.event)(step), asyncio.sleep(STEP), return_exceptions=True)
             self.require(not isinstance(outcome, Exception), f"the event failed: {outcome!r}")
@@ -231,18 +262,19 @@ class Campaign:
         if current.child.returncode is None:
             return await self.finish(before)
         self.ledger.fail(f"{current.log.name} ended with {current.child.returncode}: {current.text()[-3000:]}")
-        await self.clients.stop()
+        await self.leave()
 
     async def finish(self, before):
         """Ends the faults, the clients and the processes; then nothing may be left."""
         ledger, fair = self.ledger, self.ledger.fair
         ledger.now = "the calm end"
-        self.clients.fair = False
+        self.require_fairness(False)
         await self.change({})
         self.service.configure()
         await self.require_status([200], "/admin/reload", {})
         await asyncio.sleep(CALM)
-        self.clients.fair, failed = True, fair[False]
+        self.require_fairness(True)
+        failed = fair[False]
         await asyncio.sleep(CALM)
         self.require(fair[False] == failed, f"without faults queries fail: {ledger.unfair[-3:]}")
         self.require(fair[True] >= LEAST_FAIR * fair.total(), f"fair queries fail: {fair[False]} of {fair.total()}: "
@@ -264,6 +296,7 @@ class Campaign:
             await process.end(0)
         for mirror in self.mirrors.values():
             await mirror.close()
+        await self.kubernetes.close()
 
     def totals(self):
         """One line of what has happened."""
@@ -336,7 +369,8 @@ def read_options():
     parser = argparse.ArgumentParser(prog="scripts/chaos.sh", description=__doc__)
     parser.add_argument("minutes", type=float, nargs="?", default=1, help="how long faults last, 1 by default")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10 ** 6, help="decides all faults and events")
-    parser.add_argument("--programs", default="build/release", help="folder with karmad, build/release by default")
+    parser.add_argument("--programs", default="build/release", help="folder with karmad, build/release by default; of several, with commas between them, each "
+                        "new process takes the next")
     parser.add_argument("--rate", type=int, default=200, help="requests per second, 200 by default")
     parser.add_argument("--self-test", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()

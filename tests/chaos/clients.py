@@ -11,7 +11,7 @@ from mirrors import HARMLESS
 
 # Kinds of queries with their weights, and the shards that must be in the answer.
 KINDS = {"get": (20, 1), "read": (10, 1), "write": (10, 1), "long": (3, 1), "both": (20, 2), "sql": (10, 2),
-         "raw": (10, 2), "near": (8, 1), "found": (8, 1), "agreed": (5, 1)}
+         "raw": (10, 2), "near": (8, 1), "found": (8, 1), "kube": (8, 1), "agreed": (5, 1)}
 # A working mirror of each shard is enough for these. An update may not be repeated after a broken connection, a long
 # answer not after its beginning, and a quorum needs two mirrors.
 FAIR = set(KINDS) - {"write", "long", "agreed"}
@@ -49,9 +49,9 @@ def query_of(seed, number, kind=None):
 
 
 @contextlib.asynccontextmanager
-async def open_connection(port):
-    """A connection that is closed at the end of the block."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def open_connection(port, context=None):
+    """A connection that is closed at the end of the block, with TLS if there is a context for it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     try:
         yield reader, writer
     finally:
@@ -101,7 +101,9 @@ def check_answer(ledger, query, status, fields, body):
 class Clients:
     """Clients on kept connections that send at a steady rate until they are told to stop."""
 
-    def __init__(self, port, seed, rate, ledger, patience, kinds=None):
+    def __init__(self, port, seed, rate, ledger, patience, kinds=None, encrypted=None):
+        """`encrypted`: a second port, which half of the connections use, and how they use it."""
+        self._ways = [(port, None), encrypted or (port, None)]
         self.fair = True  # whether each shard has had a working mirror for a while
         self._port, self._seed, self._ledger, self._patience, self._kinds = port, seed, ledger, patience, kinds
         self._pause = CONNECTIONS / rate
@@ -132,7 +134,7 @@ class Clients:
         due = loop.time() + self._pause * place / CONNECTIONS
         while self._running:
             try:
-                async with open_connection(self._port) as (reader, writer):
+                async with open_connection(*self._ways[place % 2]) as (reader, writer):
                     while self._running:
                         await asyncio.sleep(max(0, due - loop.time()))
                         due = max(due + self._pause, loop.time())

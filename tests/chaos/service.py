@@ -7,8 +7,10 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
+import ssl
 import time
 
 from clients import ask
@@ -91,15 +93,33 @@ class Process:
 class Service:
     """The processes that serve the clients, of which the last one is current, and their configuration file."""
 
-    def __init__(self, program, folder, mirrors, patience):
-        self.port, self.admin = free_port(), free_port()
+    def __init__(self, programs, folder, mirrors, patience, kubernetes):
+        self.port, self.admin, self.mysql, self.encrypted = (free_port() for _ in range(4))
+        self.certificate = None  # a file, with its key: then there is TLS
         self.file, self.found = folder / "karmad.conf", folder / "found.json"
         self.all, self.served = [], []  # `all`: also those that never served the clients
-        self._program, self._folder, self._mirrors, self._patience = program, folder, mirrors, patience
+        self._programs, self._folder, self._mirrors, self._patience = programs, folder, mirrors, patience
+        self._kubernetes = kubernetes
+
+    async def certify(self):
+        """Makes a certificate, and then has TLS. Returns how clients use it; nothing without the program `openssl`."""
+        if shutil.which("openssl") is None:
+            return None
+        file = self._folder / "certificate.pem"
+        await (await asyncio.create_subprocess_exec(
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=chaos", "-keyout", file, "-out", self._folder / "public.pem",
+            stderr=asyncio.subprocess.DEVNULL)).wait()
+        write(file, file.read_text() + (self._folder / "public.pem").read_text())
+        self.certificate = file
+        context = ssl.create_default_context(cafile=file)
+        context.check_hostname = False
+        return context
 
     async def spawn(self, config, *options, descriptors=None):
         """Starts a karmad of any purpose."""
-        process = Process(self._program, self._folder / f"karmad{len(self.all)}.log")
+        program = self._programs[len(self.all) % len(self._programs)]
+        process = Process(program, self._folder / f"karmad{len(self.all)}.log")
         self.all.append(process)
         return await process.start(config, *options, descriptors=descriptors)
 
@@ -111,6 +131,9 @@ class Service:
     def configuration(self, draw=None, without=None, ports=None, more=None):
         """A configuration; `draw` chooses what a reload changes, `without` is a mirror that a table lacks."""
         port, admin = ports or (self.port, self.admin)
+        fronts = "" if ports else f"  listen = 127.0.0.1:{self.mysql}:mysql\n"
+        if self.certificate and not ports:
+            fronts += f"  listen = 127.0.0.1:{self.encrypted}:https\n  tls_certificate = {self.certificate}\n"
         strategy, hedge, timeout = [draw.choice(values) if draw else values[2] for values in (
             STRATEGIES, ("p95", "30ms", "off"), ("1500ms", "1200ms", "1s"))]
         drawn = f"  {draw.choice(MORE)}\n" if draw else ""
@@ -127,9 +150,10 @@ class Service:
                   "near": line(0, ("[role=primary]", "[role=replica]", "[role=replica]"))
                   + "  read_preference = secondaryPreferred\n",
                   "agreed": line(0) + "  consistency = quorum\n",
-                  "found": line(0) + f"  discovery = file {self.found}\n"}
+                  "found": line(0) + f"  discovery = file {self.found}\n",
+                  "kube": line(0) + f"  discovery = kubernetes prod/search http://127.0.0.1:{self._kubernetes.port}\n"}
         return (f"searchd {{\n  listen = 127.0.0.1:{port}\n  listen = 127.0.0.1:{admin}:admin\n"
-                f"{drawn}  ha_strategy = {strategy}\n  hedge = {hedge}\n  agent_query_timeout = {timeout}\n"
+                f"{fronts}{drawn}  ha_strategy = {strategy}\n  hedge = {hedge}\n  agent_query_timeout = {timeout}\n"
                 "  ha_ping_interval = 500ms\n  request_timeout = 5s\n  shutdown_linger = 3s\n"
                 f"  shutdown_timeout = 10s\n  partial_results = deny\n  reply_buffer_size = 64k\n{more}}}\n"
                 + "".join(f"table {name} {{\n  type = distributed\n{text}}}\n" for name, text in tables.items()))
