@@ -256,7 +256,9 @@ void add_mirror(Document& out, const TopMirror& mirror) {
 int trouble_of(std::string_view state) {
   if (state == "ready" || state == "starting" || state == "unknown" || state == "blackhole")
     return 0;
-  if (state == "slow" || state == "lagging" || state == "full" || state == "unsuitable") return 1;
+  constexpr std::string_view kNotable[] = {"slow",       "lagging", "full",
+                                           "unsuitable", "drain",   "maint"};
+  if (std::ranges::find(kNotable, state) != std::end(kNotable)) return 1;
   return 2;
 }
 

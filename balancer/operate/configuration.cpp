@@ -33,6 +33,7 @@ std::vector<std::string_view> keep_fixed(const InstanceSettings& now, InstanceSe
     return all;
   };
   keep("listen", &InstanceSettings::listen, listeners);
+  keep("listen_backlog", &InstanceSettings::listen_backlog, value);
   keep("listen_socket_owner", &InstanceSettings::listen_socket_owner, text_of);
   keep("listen_socket_mode", &InstanceSettings::listen_socket_mode, value);
   keep("workers", &InstanceSettings::workers, value);
