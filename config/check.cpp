@@ -583,10 +583,10 @@ class InstanceChecker : CheckSteps {
         notice(listen.at, "no-auth has no effect: there is no `auth`");
       const auto* const auth = searchd_.auth_of(listen);
       if (listen.mysql && auth != nullptr && auth->kind == ClientAuth::Kind::bearer)
-        problem(listen.at,
-                fmt::format("clients of MySQL, which {} is for, have no tokens, and `auth` wants "
-                            "one: use auth = basic, or leave the line out",
-                            text(listen)));
+        problem(
+            listen.at,
+            fmt::format("clients of MySQL, which {} is for, have no tokens: give it users=FILE{}",
+                        text(listen), listen.auth ? "" : ", or no-auth"));
     }
   }
 

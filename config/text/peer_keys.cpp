@@ -255,7 +255,7 @@ struct Missed {
   std::string_view what;
 };
 
-constexpr std::string_view kNoTls = "karmad does not speak TLS, clients connect unencrypted";
+constexpr std::string_view kOwnTls = "tls_certificate, tls_key and tls_client_ca encrypt";
 constexpr std::string_view kNoQueue =
     "search_tickets and update_tickets limit the requests in progress";
 constexpr std::string_view kNoThrottle = "ingress_connection_rate limits new connections";
@@ -266,9 +266,9 @@ constexpr Missed kMissed[] = {
     {"net_throttle_accept", kNoThrottle},
     {"net_throttle_action", kNoThrottle},
     {"queue_max_length", kNoQueue},
-    {"ssl_ca", kNoTls},
-    {"ssl_cert", kNoTls},
-    {"ssl_key", kNoTls},
+    {"ssl_ca", kOwnTls},
+    {"ssl_cert", kOwnTls},
+    {"ssl_key", kOwnTls},
 };
 
 }  // namespace
