@@ -271,10 +271,13 @@ class GroupMerge {
     const bool lists = std::ranges::any_of(plan_.group, has_list);
     const auto& number = plan_.group_number;
     keys_are_lists_ = lists && !number;
-    for (const auto key : lists&& number ? std::span(&*number, 1) : std::span(plan_.group)) {
+    const bool by_number = lists && number;
+    for (const auto key : by_number ? std::span(&*number, 1) : std::span(plan_.group)) {
+      const auto k = key_columns_.size();
+      const bool exact = !by_number && k < plan_.exact.size() && plan_.exact[k];
       key_columns_.push_back(at(key));
-      kinds_.push_back(plan_.exact ? KeyKind::json_path
-                                   : RowKeyText::kind_of(rows_.columns[key_columns_.back()]));
+      kinds_.push_back(exact ? KeyKind::json_path
+                             : RowKeyText::kind_of(rows_.columns[key_columns_.back()]));
     }
     for (std::size_t c = 0; c < width; ++c)
       if (rows_.columns[c].name == "count(*)") counts_ = c;
@@ -530,6 +533,8 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
                                                            Collation collation) {
   std::vector<KeyKind> kinds(plan.keys + 1, KeyKind::attribute);
   kinds.back() = KeyKind::json_path;  // values differ by capitals, unlike the keys of groups
+  for (std::size_t p = 0; p < std::min(plan.keys, plan.exact.size()); ++p)
+    if (plan.exact[p]) kinds[p] = KeyKind::json_path;
   std::vector<bool> several(kinds.size());
   bool real = false;
   for (std::size_t s = 0; s < replies.shards(); ++s) {

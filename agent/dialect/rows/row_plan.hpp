@@ -139,7 +139,9 @@ struct RowPlan {
   std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
   /// GROUPBY(), the key where a column of `group` turns out to have several values.
   std::optional<ColumnAt> group_number;
-  bool exact = false;  ///< keys are values inside JSON, whose strings differ by case
+  /// By key of `group`, whether it is a value inside JSON, whose strings differ by case. Where
+  /// fewer are given, names and types of the columns tell.
+  std::vector<bool> exact;
   std::vector<FoldedColumn> folded;
   /// Without GROUP BY: COUNT(*), where the server shows no row for aggregates of no document.
   std::optional<ColumnAt> documents;
@@ -194,6 +196,7 @@ struct PairsPlan {
   /// The column with a number that equal pairs have on all shards, unless a column has several
   /// values. Tells floats apart that are written alike.
   std::optional<std::size_t> number{};
+  std::vector<bool> exact{};  ///< as RowPlan::exact
 };
 
 }  // namespace karmad

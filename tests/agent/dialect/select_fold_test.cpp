@@ -144,6 +144,30 @@ TEST(SelectFold, AFacetByAColumnOfSeveralValuesSaysThatItIsAnEstimate) {
             std::string::npos);
 }
 
+TEST(SelectFold, StringsInsideJsonAreGroupsByTheirCaseWhateverTheirColumnsAreCalled) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.group = {{0}, {1}};
+  plan.rows.exact = {true, false};
+  plan.rows.folded = {{{2}, Fold::sum}, {{3}, Fold::distinct}};
+  plan.rows.order = {{{2}, true}};
+  plan.pairs = {{.keys = 2, .asked = 100, .exact = {true, false}}};
+  const std::vector<std::string> columns = {"unit:string", "town:string", "n:long", "d:long"};
+  const std::vector<std::string> pairs = {"unit:string", "town:string", "v:string"};
+  const auto one = raw_reply({raw_set(columns, {R"({"unit":"Kg","town":"Ulm","n":9,"d":1})",
+                                                R"({"unit":"kg","town":"Ulm","n":3,"d":2})"}),
+                              meta_set(2),
+                              raw_set(pairs, {R"({"unit":"Kg","town":"Ulm","v":"a"})",
+                                              R"({"unit":"kg","town":"Ulm","v":"a"})",
+                                              R"({"unit":"kg","town":"Ulm","v":"b"})"})});
+  const auto two =
+      raw_reply({raw_set(columns, {R"({"unit":"kg","town":"ULM","n":4,"d":1})"}), meta_set(1),
+                 raw_set(pairs, {R"({"unit":"kg","town":"ULM","v":"c"})"})});
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"unit\":\"Kg\",\"town\":\"Ulm\",\"n\":9,\"d\":1},\n"
+            "{\"unit\":\"kg\",\"town\":\"Ulm\",\"n\":7,\"d\":3}\n");
+}
+
 TEST(SelectFold, ACountOfDistinctValuesKeepsTheRowOverNothing) {
   SelectPlan plan;
   plan.rows.grouped = true;

@@ -175,7 +175,7 @@ TEST(SelectMerge, GroupsAreInTheOrderOfBooleansInsideJsonToo) {
   auto& rows = plan.rows;
   rows.grouped = true;
   rows.group = {{0}, {1}};
-  rows.exact = true;
+  rows.exact = {true, true};
   rows.order = {
       {.column = {0}, .as_text = true, .attribute = ColumnAt{2}, .steps = {{.member = "f"}}},
       {{1}}};

@@ -121,8 +121,6 @@ TEST(SelectPlan, AFacetHasTheNameOfItsExpressionInLowerCaseWhateverItsAlias) {
   EXPECT_EQ(name("Meta.Color AS m"), "meta.Color");
   EXPECT_EQ(name("Meta['Color'] AS m"), "meta['Color']");
   EXPECT_EQ(name("meta.`Color` AS m"), "meta.`Color`");
-  EXPECT_TRUE(planned("SELECT id FROM p FACET meta.`Color` AS m").plan.facets[0].exact);
-  EXPECT_FALSE(planned("SELECT id FROM p FACET brand AS m").plan.facets[0].exact);
 }
 
 TEST(SelectPlan, BehindAnOffsetWithoutRowsShardsCountUpToIt) {
@@ -364,10 +362,28 @@ TEST(SelectPlan, GroupNByKeepsTheBestRowsInTheOrderWithinTheGroup) {
 }
 
 TEST(SelectPlan, StringsInsideJsonAreGroupsByTheirCase) {
-  EXPECT_TRUE(planned("select m.c, count(*) from p group by m.c").plan.rows.exact);
-  EXPECT_TRUE(planned("select m['c'] x, count(*) from p group by x").plan.rows.exact);
-  EXPECT_FALSE(planned("select brand, count(*) from p group by brand").plan.rows.exact);
-  EXPECT_TRUE(planned("select id from p facet m.c").plan.facets[0].exact);
+  const auto group = [](std::string_view statement) { return planned(statement).plan.rows.exact; };
+  const auto facet = [](std::string_view statement) {
+    return planned(fmt::format("select id, m.list[0] as first from p facet {}", statement))
+        .plan.facets[0]
+        .exact;
+  };
+  const auto pairs = [](std::string_view statement) { return planned(statement).plan.pairs[0]; };
+  using Exact = std::vector<bool>;
+  EXPECT_EQ(group("select m.c, count(*) from p group by m.c"), Exact{true});
+  EXPECT_EQ(group("select m['c'] x, count(*) from p group by x"), Exact{true});
+  EXPECT_EQ(group("select brand, count(*) from p group by brand"), Exact{false});
+  EXPECT_EQ(facet("m.c"), Exact{true});
+  EXPECT_EQ(facet("m.`C` as x"), Exact{true});
+  EXPECT_EQ(facet("brand as m"), Exact{false});
+  EXPECT_EQ(facet("town, m.size.w as w"), (Exact{false, true}));
+  EXPECT_EQ(facet("title by first, town"), (Exact{true, false}));
+  const auto* const grouped =
+      "select town, m.size.w w, count(distinct u) from p group by town, w, m.c";
+  EXPECT_EQ(group(grouped), (Exact{false, true, true}));
+  EXPECT_EQ(pairs(grouped).exact, (Exact{false, true, true}));
+  EXPECT_EQ(pairs("select id, m.c k from p facet k, town distinct u").exact, (Exact{true, false}));
+  EXPECT_EQ(pairs("select id from p facet m.c k distinct u").exact, Exact{true});
 }
 
 TEST(SelectPlan, ValuesInsideJsonComeWithTheirAttributeForHits) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <utility>
 
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/json/json_line.hpp"
@@ -81,9 +82,8 @@ class FacetPlanner {
       rows.group.push_back(facet_.by.empty() ? columns_.of_item(i) : columns_.of(key));
       key_names_.push_back(shown ? std::string(text_of(key.expression)) : columns_.name_of(key));
       names.append(names.empty() ? "" : ", ").append(key_names_.back());
+      rows.exact.push_back(is_inside_json(key));
     }
-    rows.exact =
-        std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
     // With BY, the items are those of the group's best row, in the server's default order.
     if (!facet_.by.empty())
       rows.within = {{columns_.of("weight()", "weight()"), true}, {columns_.of("id", "id")}};
@@ -171,10 +171,20 @@ class FacetPlanner {
   }
 
   bool is_path_column(const ColumnAt& column) const {
-    if (column.at < items_.size()) return is_path(items_[column.at].expression);
+    if (column.at < items_.size()) return is_inside_json(items_[column.at]);
     for (std::size_t i = 0; i < by_.size(); ++i)
-      if (out_.rows.group[i] == column) return is_path(by_[i].expression);
+      if (out_.rows.group[i] == column) return is_inside_json(by_[i]);
     return false;
+  }
+
+  /// Also where it is an alias of the facet or of the select list.
+  bool is_inside_json(const SelectItem& item) const { return is_path(definition_of(item)); }
+
+  SqlSpan definition_of(const SelectItem& item) const {
+    for (const auto* items : {&items_, &std::as_const(draft_.items)})
+      for (const auto& known : *items)
+        if (!known.alias.empty() && known.alias == item.canonical) return known.expression;
+    return item.expression;
   }
 
   /// Whether the order is that of the keys, all of them. Not of values inside JSON: different ones

@@ -211,15 +211,19 @@ class GroupPlanner {
       out_.group += columns_.name_of(key);
     }
     if (draft_.group.empty()) return;
-    rows_.exact = std::ranges::all_of(
-        draft_.group, [&](const SelectItem& key) { return columns_.holds_path(key); });
+    const auto holds_path = [&](const SelectItem& key) { return columns_.holds_path(key); };
     const auto number = columns_.of("GROUPBY()", "groupby()");
     if (std::ranges::find(rows_.order, number, &RowKey::column) == rows_.order.end())
       rows_.order.push_back({number, false, false});
     rows_.group = {number};
+    rows_.exact = {std::ranges::all_of(draft_.group, holds_path)};
     if (!counts_distinct()) return;
     rows_.group.clear();
-    for (const auto& key : draft_.group) rows_.group.push_back(columns_.of(key));
+    rows_.exact.clear();
+    for (const auto& key : draft_.group) {
+      rows_.group.push_back(columns_.of(key));
+      rows_.exact.push_back(holds_path(key));
+    }
     rows_.group_number = number;
   }
 

@@ -316,7 +316,10 @@ class PairsWriter {
       : items_(items), known_(aliases), names_(names), by_(by) {}
 
   PairsText write(const std::vector<SelectItem>& keys, const SelectItem& value) {
-    for (const auto& key : keys) add(key);
+    for (const auto& key : keys) {
+      add(key);
+      out_.exact.push_back(is_path(definition_of(key)));
+    }
     out_.numbered = add_value(value);
     if (uses_alias_ || known_.are_in_where()) add_other_aliases();
     out_.list += texts_;
@@ -341,8 +344,7 @@ class PairsWriter {
   /// written alike. Texts inside JSON are grouped as they are.
   bool add_value(const SelectItem& value) {
     add(value);
-    const auto* const item = named_by(value);
-    const auto& expression = item == nullptr ? value.expression : item->expression;
+    const auto expression = definition_of(value);
     if (is_path(expression)) return false;
     const auto capitals = names_.next();
     append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
@@ -375,6 +377,12 @@ class PairsWriter {
       return is_of_row(item) && item.alias == column.canonical;
     });
     return found == items_.end() ? nullptr : &*found;
+  }
+
+  /// The expression of the column, also where it is an alias.
+  SqlSpan definition_of(const SelectItem& column) const {
+    const auto* const item = named_by(column);
+    return item == nullptr ? column.expression : item->expression;
   }
 
   void add_alias(const SelectItem& item) {

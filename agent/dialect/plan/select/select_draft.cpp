@@ -150,7 +150,7 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
         at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
                         "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
                         pairs_size, kLongestPairsTexts)));
-  pairs.push_back({.keys = keys.size(), .asked = kMostPairs});
+  pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
   if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
   return pairs.size() - 1;
 }

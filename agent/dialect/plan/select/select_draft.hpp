@@ -129,7 +129,8 @@ inline constexpr std::size_t kMostPairs = 100'000;
 struct PairsText {
   std::string list;
   std::string group;
-  bool numbered = false;  ///< the second column behind the value is a number of the pair
+  bool numbered = false;      ///< the second column behind the value is a number of the pair
+  std::vector<bool> exact{};  ///< as PairsPlan::exact
 
   std::size_t size() const { return list.size() + group.size(); }
 };
