@@ -79,6 +79,19 @@ TEST(SelectAlias, AnAggregateCalledLikeWhatItReadsIsSentWithAHiddenAlias) {
   EXPECT_EQ(having.having->column, ColumnAt{1});
 }
 
+TEST(SelectAlias, TheOrderAroundBracketsMeansTheAggregateToo) {
+  for (const auto* statement :
+       {"select * from (select town, min(rating) rating from p group by town) order by rating desc",
+        "select * from (select town, sum(id) as ID from p group by town) order by id asc limit 3",
+        "select * from (select town, max(stock) s, avg(s) `stock` from p group by town order by "
+        "stock asc limit 5) order by town asc, stock asc"}) {
+    const auto& outer = planned(statement).plan.rows.outer;
+    ASSERT_TRUE(outer) << statement;
+    const bool last = std::string_view(statement).contains(" s,");
+    EXPECT_EQ(outer->order.back().column, ColumnAt{last ? 2U : 1U}) << statement;
+  }
+}
+
 TEST(SelectAlias, TheClientGetsItsOwnNameBack) {
   const auto plan = planned("select avg(price) price, count(*) from p").plan;
   const std::vector<std::string> columns = {"karmad_0:double", "count(*):long long",

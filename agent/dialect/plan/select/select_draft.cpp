@@ -242,8 +242,9 @@ class AliasSettler {
     item.shown = item.alias;
     item.alias = draft_.names.next();
     item.alias_text = draft_.hidden_aliases.emplace_front(item.alias);
-    for (auto& key : draft_.order)
-      if (key.by.canonical == item.shown) key.by = item;
+    for (auto* const keys : {&draft_.order, &draft_.outer})
+      for (auto& key : *keys)
+        if (key.by.canonical == item.shown) key.by = item;
   }
 
   SelectDraft& draft_;
