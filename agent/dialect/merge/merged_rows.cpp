@@ -18,7 +18,9 @@ CommonColumns::CommonColumns(const RawReplies& replies, std::size_t set) {
     if (found.columns == 0) continue;
     widest_ = std::max(widest_, found.columns);
     if (first == nullptr) first = &found;
-    same &= found.columns == first->columns && found.first_column == first->first_column;
+    same &= found.first_column == first->first_column ||
+            std::ranges::equal(replies.columns_of(found), replies.columns_of(*first), {},
+                               &RawColumn::name, &RawColumn::name);
   }
   const auto columns = first == nullptr ? replies.listed_columns(set) : replies.columns_of(*first);
   columns_.assign(columns.begin(), columns.end());
@@ -26,21 +28,30 @@ CommonColumns::CommonColumns(const RawReplies& replies, std::size_t set) {
 }
 
 void CommonColumns::keep_common(const RawReplies& replies, std::size_t set) {
-  using Places = std::unordered_map<std::string_view, std::size_t, KeyedHash>;
+  using Places = std::unordered_map<std::string_view, std::vector<std::size_t>, KeyedHash>;
   std::vector<Places> known(replies.shards());
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     const auto columns = replies.columns_of(replies.set(s, set));
-    for (std::size_t c = 0; c < columns.size(); ++c) known[s].try_emplace(columns[c].name, c);
+    for (std::size_t c = 0; c < columns.size(); ++c) known[s][columns[c].name].push_back(c);
   }
-  std::erase_if(columns_, [&](const RawColumn& column) {
-    return std::ranges::any_of(known, [&](const Places& places) {
-      return !places.empty() && !places.contains(column.name);
-    });
-  });
+  std::unordered_map<std::string_view, std::size_t, KeyedHash> seen;  // columns, by name
+  std::vector<std::size_t> numbers;  // by common column, of those with its name before it
+  std::vector<RawColumn> common;
+  for (const auto& column : columns_) {
+    const auto number = seen[column.name]++;
+    const auto lacks = [&](const Places& places) {
+      const auto found = places.find(column.name);
+      return !places.empty() && (found == places.end() || found->second.size() <= number);
+    };
+    if (std::ranges::any_of(known, lacks)) continue;
+    common.push_back(column);
+    numbers.push_back(number);
+  }
+  columns_ = std::move(common);
   places_.resize(replies.shards() * columns_.size());
   for (std::size_t s = 0; s < replies.shards(); ++s)
     for (std::size_t c = 0; c < columns_.size() && !known[s].empty(); ++c)
-      places_[s * columns_.size() + c] = known[s].find(columns_[c].name)->second;
+      places_[s * columns_.size() + c] = known[s].find(columns_[c].name)->second[numbers[c]];
 }
 
 void CommonColumns::append(std::size_t shard, std::span<const std::string_view> row,

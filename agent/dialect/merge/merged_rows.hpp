@@ -26,7 +26,8 @@ struct MergedRows : ResultSet {
 };
 
 /// The columns that the result sets of one number have in all shards, by name, in the order of the
-/// first shard. Sets without rows are left out, unless no shard has rows.
+/// first shard; the second column of a name is another one than the first. Sets without rows are
+/// left out, unless no shard has rows.
 class CommonColumns {
  public:
   CommonColumns(const RawReplies& replies, std::size_t set);

@@ -207,6 +207,26 @@ TEST(SelectMerge, ShowsTheColumnsThatAllShardsHave) {
                                {R"({"id":2,"b":"y"})", R"({"id":1,"b":"x"})"})}));
 }
 
+TEST(SelectMerge, TwoColumnsOfOneNameKeepTheirValuesWhicheverShardsHaveRows) {
+  SelectPlan plan;
+  plan.rows.order = {{kLast}, {{0}}};
+  const std::vector<std::string> columns = {"id:long long", "town:string", "town:long"};
+  const auto none = raw_reply({raw_set({"id:long long", "@town:string"}, {}), meta_set(0)});
+  const auto one =
+      raw_reply({raw_set(columns, {R"({"id":1,"town":"Ulm","town":7})"}), meta_set(1)});
+  const auto two =
+      raw_reply({raw_set(columns, {R"({"id":2,"town":"Bonn","town":3})"}), meta_set(1)});
+  const auto wider = raw_reply({raw_set({"id:long long", "town:string", "more:long", "town:long"},
+                                        {R"({"id":3,"town":"Kiel","more":0,"town":5})"}),
+                                meta_set(1)});
+  const std::string first = "{\"id\":2,\"town\":\"Bonn\",\"town\":3},\n";
+  const std::string last = "{\"id\":1,\"town\":\"Ulm\",\"town\":7}\n";
+  EXPECT_EQ(rows_in(select_merged(plan, {none, one, two})), first + last);
+  EXPECT_EQ(rows_in(select_merged(plan, {one, none, two})), first + last);
+  EXPECT_EQ(rows_in(select_merged(plan, {wider, one, two})),
+            first + "{\"id\":3,\"town\":\"Kiel\",\"town\":5},\n" + last);
+}
+
 /// `SELECT brand, COUNT(*), SUM(v), MIN(v), MAX(v), AVG(v), GROUP_CONCAT(t) … GROUP BY brand
 /// ORDER BY COUNT(*) DESC, brand ASC`
 SelectPlan by_brand() {
