@@ -103,7 +103,8 @@ class FacetPlanner {
       if (!value) return std::move(value.error());
       if (value->aggregate || !is_plain_key(facet_.distinct))
         return wrong_at(facet_.distinct.front().at, "DISTINCT takes the name of one attribute");
-      if (auto refusal = refuse_hiding(items_, *value)) return refusal;
+      for (const auto* const items : {&items_, &draft_.items})
+        if (auto refusal = refuse_hiding(*items, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
       distinct_name_ = fmt::format("count(distinct {})", value->canonical);
       const auto pairs = draft_.add_pairs(by_, *value);
