@@ -568,6 +568,7 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
     const auto add = [&](std::span<const std::string_view> cells) {
       ++read;
       found.may_be_short_ |= !row.each(cells, [&] {
+        if (row.values[plan.keys] == "null") return true;  // a missing value is none
         if (pairs.size() == most) return false;
         key.clear();
         for (std::size_t p = 0; p < keys; ++p) key.add(row.values[p], found.kinds_[p]);

@@ -101,9 +101,9 @@ enum class SumOf : std::uint8_t {
 std::string folded(Fold fold, std::span<const Measured> values, Collation collation,
                    SumOf sum_of = SumOf::numbers);
 
-/// The number of different values in each group, over all shards. Keeps 24 bytes for each pair of a
-/// group and a value: keyed hashes, of 128 bits for the pair, so that different pairs are never
-/// taken for the same one.
+/// The number of different values in each group, over all shards; `null` is none. Keeps 24 bytes
+/// for each pair of a group and a value: keyed hashes, of 128 bits for the pair, so that different
+/// pairs are never taken for the same one.
 ///
 /// A column of several values has all those of one document, and the document is in the group of
 /// each: it stands for as many pairs. So all pairs are known, though no row says which value it is

@@ -168,6 +168,28 @@ TEST(SelectFold, StringsInsideJsonAreGroupsByTheirCaseWhateverTheirColumnsAreCal
             "{\"unit\":\"kg\",\"town\":\"Ulm\",\"n\":7,\"d\":3}\n");
 }
 
+// SS-104: a missing value is none, as on one server.
+TEST(SelectFold, AMissingValueInsideJsonIsNoDistinctValue) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.group = {{0}};
+  plan.rows.folded = {{{1}, Fold::distinct}};
+  plan.rows.order = {{{0}}};
+  plan.pairs = {{.keys = 1, .asked = 100}};
+  const std::vector<std::string> columns = {"shop:string", "d:long"};
+  const std::vector<std::string> pairs = {"shop:string", "m.size:string"};
+  const auto one =
+      raw_reply({raw_set(columns, {R"({"shop":"a","d":1})", R"({"shop":"b","d":0})"}), meta_set(2),
+                 raw_set(pairs, {R"({"shop":"a","m.size":"5"})", R"({"shop":"a","m.size":null})",
+                                 R"({"shop":"b","m.size":null})"})});
+  const auto two =
+      raw_reply({raw_set(columns, {R"({"shop":"a","d":2})", R"({"shop":"b","d":0})"}), meta_set(2),
+                 raw_set(pairs, {R"({"shop":"a","m.size":"null"})", R"({"shop":"a","m.size":""})",
+                                 R"({"shop":"b","m.size":null})"})});
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"shop\":\"a\",\"d\":3},\n{\"shop\":\"b\",\"d\":0}\n");
+}
+
 TEST(SelectFold, ACountOfDistinctValuesKeepsTheRowOverNothing) {
   SelectPlan plan;
   plan.rows.grouped = true;
