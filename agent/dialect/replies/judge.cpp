@@ -308,6 +308,7 @@ bool is_update_conflict(std::string_view error) {
       "attribute '",         // … 'x' not found
       "column count does not match",
       "value specified for a",  // MVA … non-MVA column, or the other way round
+      "string expected",        // a number for a text
       "requires a vector of",
   };
   return std::ranges::any_of(phrases,

@@ -489,7 +489,8 @@ TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
             Outcome::client_mistake);
   EXPECT_EQ(kSql->judge({200, "text/plain", "+---+"}, false).outcome, Outcome::answered);
   for (const auto* mistake : {"duplicate id '3'", "unknown column: 'x'",
-                              "table t: KNN index 'v' requires a vector of 4 entries; 3 given"})
+                              "table t: KNN index 'v' requires a vector of 4 entries; 3 given",
+                              "row 3, column 1: string expected"})
     EXPECT_EQ(outcome(500, R"({"error":")" + std::string(mistake) + "\"}"), Outcome::client_mistake)
         << mistake;
   EXPECT_EQ(outcome(501, R"({"error":"only SELECT queries are supported"})"),
