@@ -123,6 +123,17 @@ TEST(SelectPlan, AFacetHasTheNameOfItsExpressionInLowerCaseWhateverItsAlias) {
   EXPECT_EQ(name("meta.`Color` AS m"), "meta.`Color`");
 }
 
+TEST(SelectPlan, AFacetOfAnAliasHasTheNameOfTheValueInsideJsonThatItStandsFor) {
+  const auto name = [](std::string_view list, std::string_view facet) {
+    const auto text = fmt::format("SELECT {} FROM p FACET {}", list, facet);
+    return planned(text).plan.facets[0].facet_name;
+  };
+  EXPECT_EQ(name("id, meta.Size.W AS w", "w"), "meta.Size.W");
+  EXPECT_EQ(name("id, meta.Size.W AS w", "w AS wide, brand"), "meta.Size.W");
+  EXPECT_EQ(name("id, price*2 AS p2", "p2"), "p2");
+  EXPECT_EQ(name("id, brand AS b", "B"), "b");
+}
+
 TEST(SelectPlan, BehindAnOffsetWithoutRowsShardsCountUpToIt) {
   EXPECT_TRUE(asked("SELECT id FROM p LIMIT 5,0").contains(" LIMIT 5,0;"));
   EXPECT_TRUE(asked("SELECT id FROM p ORDER BY n DESC LIMIT 0 OFFSET 7").contains(" LIMIT 7,0;"));
@@ -393,6 +404,8 @@ TEST(SelectPlan, ValuesInsideJsonComeWithTheirAttributeForHits) {
   EXPECT_NE(asked("select id from p order by id asc facet m.c limit 3", RowForm::hits)
                 .find(" FACET m.c, m AS karmad_0 BY m.c ORDER BY COUNT(*) DESC"),
             std::string::npos);
+  const auto alias = asked("select m.list[1] as second from p facet second", RowForm::hits);
+  EXPECT_NE(alias.find(" FACET second, m AS karmad_3 BY second ORDER BY"), alias.npos) << alias;
 }
 
 TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {

@@ -11,7 +11,8 @@ namespace karmad {
 namespace {
 
 /// How the server names a facet: by its expression, whatever its alias, as the client has written
-/// it but for the case of words. Members inside JSON and texts keep theirs.
+/// it but for the case of words. Members inside JSON and texts keep theirs. An alias of the select
+/// list is an expression of its own, unless it is that of a value inside JSON.
 std::string name_of_facet(SqlSpan expression) {
   if (expression.size() == 1 && expression.front().kind == SqlToken::Kind::name)
     return lower(expression.front().inner());
@@ -51,7 +52,10 @@ class FacetPlanner {
     for (const auto& item : *items)
       if (auto refusal = refuse_id_alias(item)) return refusal;
     items_ = std::move(*items);
-    JsonLine(out_.rows.facet_name).add_escaped(name_of_facet(items_.front().expression));
+    const auto& first = items_.front();
+    JsonLine(out_.rows.facet_name)
+        .add_escaped(
+            name_of_facet(is_inside_json(first) ? definition_of(first) : first.expression));
     if (facet_.by.empty()) {
       by_ = items_;
       if (by_.size() <= kMostGroupKeys) return std::nullopt;
@@ -87,7 +91,8 @@ class FacetPlanner {
     // With BY, the items are those of the group's best row, in the server's default order.
     if (!facet_.by.empty())
       rows.within = {{columns_.of("weight()", "weight()"), true}, {columns_.of("id", "id")}};
-    if (auto path = draft_.json_path(items_.front()))  // hits show the first item
+    const SelectItem shown{definition_of(items_.front()), {}};  // by hits
+    if (auto path = draft_.json_path(shown))
       rows.json.push_back(
           {{0}, columns_.of(path->attribute, path->attribute), std::move(path->steps)});
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), columns_.settle(rows));
