@@ -178,7 +178,9 @@ class ShowReader {
   ShowReader(SchemaTokens& tokens, const SchemaFacts& facts) : tokens_(tokens), facts_(facts) {}
 
   SchemaResult<SchemaStatement> run() {
+    const auto begin = tokens_.now().at;
     auto words = object();
+    const auto given = tokens_.statement().substr(begin, tokens_.end_before() - begin);
     if (words == "create table") return pass_on();
     if (words == "create database")
       parts_.from = tokens_.now().names_table() ? tokens_.take_path().back() : facts_.schema;
@@ -193,7 +195,7 @@ class ShowReader {
         std::ranges::find(kViews, parts_.full ? "full " + words : words, &View::words);
     if (view == kViews.end()) view = std::ranges::find(kViews, words, &View::words);
     if (view == kViews.end())
-      return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(words)));
+      return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(given)));
     if (take_from()) parts_.from = tokens_.take_path().back();
     return made_of(*view);
   }
@@ -252,6 +254,7 @@ class ShowReader {
     if (!parts_.of.empty() && schema == facts_.schema) out.table = parts_.of.back();
     std::string text(view.select);
     if (text.starts_with('!')) text = empty_select(view.select.substr(1));
+    if (!facts_.variable) text = replaced(text, "@@warning_count", "0");  // no connection has any
     const auto plain = [](std::string_view name_of) {
       std::string text_of(name_of);
       std::erase_if(text_of, [](char c) { return std::string_view("'\"`\\{}").contains(c); });

@@ -309,6 +309,7 @@ TEST(SchemaStatements, AreKnownByTheirFirstWords) {
         "SELECT a FROM information_schema.tables", "SELECT a FROM `INFORMATION_SCHEMA`.`TABLES`",
         "SELECT a FROM (SELECT b FROM information_schema.x) y", "SELECT a FROM mysql.user"})
     EXPECT_EQ(kind_of_statement(statement), StatementKind::schema) << statement;
+  EXPECT_EQ(kind_of_statement("show local variables like 'sql%'"), StatementKind::schema);
   for (const auto* statement :
        {"SHOW TABLES", "SHOW TABLES LIKE 'a'", "SHOW STATUS LIKE 'x'", "DESC t",
         "SHOW TABLE t STATUS", "SHOW INDEX t STATUS", "SHOW TABLE status STATUS",
@@ -350,7 +351,17 @@ TEST(SchemaStatements, ShowColumnsInTheWordsOfMysqlOrOfTheEngine) {
             "Field,Type,Null,Key,Default,Extra:ok|tinyint(1)|YES||NULL|");
   EXPECT_EQ(columns_shown("SHOW TABLES FROM `any thing`"), "Tables_in_any thing:goods");
   EXPECT_EQ(columns_shown("SHOW FULL TABLES FROM shop LIKE 'x%'"), "Tables_in_shop,Table_type:");
-  EXPECT_EQ(columns_shown("SHOW OTHER THINGS"), "unknown statement: SHOW other");
+  EXPECT_EQ(columns_shown("SHOW OTHER THINGS"), "unknown statement: SHOW OTHER");
+  EXPECT_EQ(columns_shown("SHOW session WARNINGS"), "unknown statement: SHOW session WARNINGS");
+}
+
+TEST(SchemaStatements, ThereAreNoWarningsToCountWithoutAConnection) {
+  const auto count = [](const SchemaFacts& facts) {
+    const auto read = read_schema_statement("SHOW COUNT( * ) WARNINGS", facts);
+    return read ? shown(rows_of(read->text, {}, facts)) : read.error().reason;
+  };
+  EXPECT_EQ(count({}), "@@session.warning_count:0");
+  EXPECT_EQ(count({.variable = [](auto) { return "3"; }}), "@@session.warning_count:3");
 }
 
 TEST(SchemaStatements, AskOnlyForTablesThatTheyCanBeAbout) {

@@ -89,7 +89,8 @@ bool shows_variables(std::string_view statement) {
   SqlTokens tokens(statement);
   if (!tokens.next().is_word("show")) return false;
   auto object = tokens.next();
-  constexpr std::array<std::string_view, 3> kScopes{"session", "global", "local"};
+  // LOCAL, which servers do not know, is read as SESSION where karmad answers by itself.
+  constexpr std::array<std::string_view, 2> kScopes{"session", "global"};
   if (is_one_of(object, kScopes)) object = tokens.next();
   return object.is_word("variables");
 }
