@@ -183,6 +183,11 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
       key = std::move(*computed);
     }
     how = member_of(how, "order");
+    // Servers take "DESC" here, but not as the direction itself.
+    if (same_attribute(text_of(how), "desc")) {
+      key.descending = true;
+      return key;
+    }
   }
   return directed(std::move(key), attribute, how);
 }
