@@ -63,7 +63,7 @@ TEST(SelectRefusal, RefusesWhatCannotBeMergedWithItsOffset) {
       {"select id from p option scroll=2", "400 at offset 24: scroll must be 1"},
       {"select a, count(*) from p group by a option scroll=1", "400 groups, facets and KNN()"},
       {"select id from p order by m.c asc option scroll=1", "400 at offset 26: a scroll cannot"},
-      {"select id from p facet a order by avg(b)", "501 at offset 34: the order of a facet"},
+      {"select id from p facet a order by avg(b)", "501 at offset 34: a facet ordered by avg(b) c"},
       {"select id, n from p order by 2 asc limit 2",
        "500 P01: syntax error, unexpected integer near '2 asc limit 2'"},
       {"select n from p group by n, 12 ;", "500 P01: syntax error, unexpected integer near '12'"},

@@ -4,6 +4,7 @@
 
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -172,8 +173,9 @@ class FacetPlanner {
       return *distinct_;
     if (is_of_facet(by)) return out_.rows.group.front();
     if (const auto column = column_of(by)) return *column;
-    return std::unexpected(unmergeable_at(at, "the order of a facet by something else",
-                                          "order it by its own columns or COUNT(*)"));
+    return std::unexpected(unmergeable_at(
+        at, fmt::format("a facet ordered by {}", shortened_utf8(text_of(by.expression))),
+        "order it by its own columns or COUNT(*)"));
   }
 
   bool is_path_column(const ColumnAt& column) const {
