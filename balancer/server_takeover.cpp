@@ -14,6 +14,7 @@
 #include <ranges>
 #include <utility>
 
+#include "balancer/core/listening_socket.hpp"
 #include "balancer/handover/learned.hpp"
 #include "balancer/server.hpp"
 #include "balancer/systemd.hpp"
@@ -59,6 +60,9 @@ std::optional<StartFailure> Server::ask_running_process() {
                         "--takeover needs the setting takeover_socket, which is not set"};
   }
   const auto& path = setting->value;
+  if (is_other_file(path))
+    return StartFailure{kSystemError, fmt::format("cannot use {} (takeover_socket, {}): {}", path,
+                                                  text(setting->at), kOtherFile)};
   if (!takes_over_) {
     if (!Channel::connect(path)) return std::nullopt;
     return StartFailure{

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "balancer/core/listening_socket.hpp"
+
 namespace karmad {
 
 namespace {
@@ -29,6 +31,8 @@ std::expected<Descriptor, std::string> listen_for_successors(const std::string& 
   if (path.size() > kLongestServicePath)
     return std::unexpected(fmt::format("it has more than {} bytes", kLongestServicePath));
   const auto temporary = path + "~";
+  for (const auto& file : {path, temporary})
+    if (is_other_file(file)) return std::unexpected(fmt::format("{}: {}", file, kOtherFile));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   temporary.copy(address.sun_path, temporary.size());

@@ -191,6 +191,7 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
   std::vector<Listening> all;
   const auto protocol = endpoint->protocol();
   if (address.is_unix()) {
+    if (is_other_file(address.unix_path)) return std::unexpected(std::string(kOtherFile));
     remove_stale(address, *endpoint);
     const auto fd = listen_at(*endpoint, false, both, backlog, access);
     if (!fd) return std::unexpected(fd.error());

@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_set.hpp"
 
@@ -156,6 +158,35 @@ TEST_F(UnixListener, GoesToAnotherUserIfThatIsAllowed) {
   ASSERT_TRUE(master.process().wait_for("listening on " + socket));
   EXPECT_EQ(status().st_uid, 1u);
   EXPECT_EQ(status().st_gid, 0u);
+}
+
+TEST_F(UnixListener, LeavesEverythingThatIsNoSocketAsItIs) {
+  const auto notes = dir.file("notes", "precious");
+  std::filesystem::create_directory(dir.path() + "/folder");
+  std::filesystem::create_symlink("notes", dir.path() + "/link");
+  ASSERT_EQ(::mkfifo((dir.path() + "/pipe").c_str(), 0600), 0);
+  for (const auto* name : {"notes", "folder", "link", "pipe"}) {
+    socket = dir.path() + "/" + name;
+    const auto kind = std::filesystem::symlink_status(socket).type();
+    const auto [code, output] = failed_start("");
+    EXPECT_EQ(code, 71) << output;
+    EXPECT_TRUE(output.contains("k.conf:3:")) << output;
+    EXPECT_TRUE(output.contains("a file that is not a socket is there; it stays")) << output;
+    EXPECT_EQ(std::filesystem::symlink_status(socket).type(), kind);
+  }
+  EXPECT_EQ(std::filesystem::file_size(notes), 8u);
+}
+
+TEST_F(UnixListener, ReplacesASocketThatAKilledProcessLeftBehind) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int left = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(left, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(left);
+  Master master(settings(""), web_table(mirror));
+  ASSERT_TRUE(master.process().wait_for("listening on " + socket));
+  EXPECT_TRUE(health().starts_with("HTTP/1.1 200"));
 }
 
 TEST_F(UnixListener, RefusesWhatIsNoModeAndNoOwnerWithThePlace) {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <thread>
@@ -335,6 +336,29 @@ TEST(Takeover, WithoutARunningProcessStartsAsUsual) {
   ASSERT_EQ(first.wait(), -SIGKILL);
   auto second = Service::successor(service.config());
   EXPECT_NE(serving_port(second), 0) << second.output();
+}
+
+TEST(Takeover, LeavesEverythingThatIsNoSocketAsItIs) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  const std::string text = "precious";
+  std::ofstream(service.socket()) << text;
+  for (const bool takes_over : {false, true}) {
+    auto process =
+        takes_over ? Service::successor(service.config()) : Service::start(service.config());
+    EXPECT_EQ(process.wait(), 71);
+    EXPECT_TRUE(process.output().contains("(takeover_socket, ")) << process.output();
+    EXPECT_TRUE(process.output().contains("a file that is not a socket is there; it stays"))
+        << process.output();
+  }
+  EXPECT_EQ(std::filesystem::file_size(service.socket()), text.size());
+  // The socket is made beside its path, and then renamed.
+  std::filesystem::rename(service.socket(), service.socket() + "~");
+  auto beside = Service::start(service.config());
+  EXPECT_TRUE(
+      beside.wait_for("takeover~: a file that is not a socket is there; it stays; this "
+                      "process cannot be taken over"));
+  EXPECT_EQ(std::filesystem::file_size(service.socket() + "~"), text.size());
 }
 
 TEST(Takeover, NeedsItsSocketInTheConfiguration) {
