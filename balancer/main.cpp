@@ -9,6 +9,7 @@
 #include "balancer/manual/build_facts.hpp"
 #include "balancer/manual/generated_files.hpp"
 #include "balancer/operate/secrets.hpp"
+#include "balancer/operate/state_file.hpp"
 #include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
 #include "balancer/trace/process_log.hpp"
@@ -50,6 +51,15 @@ int print_generated(const std::string& name, const CLI::App& app) {
   }
   std::cout << *text;
   return std::cout.flush() ? 0 : 1;
+}
+
+void warn_of_state_file(Settings& settings) {
+  const auto& file = settings.searchd.state_file;
+  if (!file) return;
+  if (const auto state = read_state_file(file->value); !state)
+    settings.notices.push_back({file->at,
+                                "state_file " + file->value + " is not used: " + state.error(),
+                                Problem::Severity::warning});
 }
 
 int serve(const std::string& path, Settings settings, std::vector<std::string> command,
@@ -139,6 +149,7 @@ int main(int argc, char** argv) {
   if (check) {
     if (const auto problems = read_secrets(*loaded.settings); !problems.empty())
       return report(problems);
+    warn_of_state_file(*loaded.settings);
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
     std::cout << path << ": no problems\n";
     if (!probe_agents) return 0;

@@ -437,33 +437,48 @@ std::string Server::state_text() const {
 std::string Server::save_state() {
   const auto& file = settings().searchd.state_file;
   if (!file) return {};
+  if (file->value != state_path_) find_state(file->value);  // a reload has changed it
   auto text = state_text();
   const bool nothing = saved_state_.empty() && text == overrides_json({});
   if (nothing || text == saved_state_) return {};
-  const auto written = write_state_file(file->value, text);
-  if (written) {
-    saved_state_ = std::move(text);
-    return {};
+  const auto failed = [&](const std::string& reason) {
+    auto why = fmt::format("state_file {}: {}", file->value, reason);
+    spdlog::error("{}; what was changed or found at run time is lost at the end", why);
+    return why;
+  };
+  if (keeps_state_aside_) {
+    const auto kept = keep_aside(file->value);
+    if (!kept) return failed(kept.error());
+    if (!kept->empty())
+      spdlog::warn("state_file {}: what was there is kept as {}", file->value, *kept);
+    keeps_state_aside_ = false;
   }
-  const auto why = fmt::format("state_file {}: {}", file->value, written.error());
-  spdlog::error("{}; what was changed or found at run time is lost at the end", why);
-  return why;
+  if (const auto written = write_state_file(file->value, text); !written)
+    return failed(written.error());
+  saved_state_ = std::move(text);
+  return {};
 }
 
 /// Reads what the former process has handed over, or else the state file, at the start. What it
 /// cannot use is told and left out: a wrong file must not prevent a start.
 void Server::read_state() {
   const auto& file = settings().searchd.state_file;
-  const auto content =
-      file ? read_state_file(file->value) : std::expected<std::string, std::string>();
-  saved_state_ = content.value_or("");
+  if (file) find_state(file->value);
   if (learned_ && !learned_->overrides.empty())
     return use_state(learned_->overrides, "what the former process has sent");
-  if (!file) return;
-  const auto source = fmt::format("state_file {}", file->value);
-  if (content) return use_state(*content, source);
-  spdlog::error("{} is not used: {}", source, content.error());
-  add_event(OperatorEvent::Kind::admin, fmt::format("{} is not used: {}", source, content.error()));
+  if (file) use_state(saved_state_, "state_file " + file->value);
+}
+
+/// Looks at the state file that the configuration names from now on.
+void Server::find_state(const std::string& path) {
+  const auto content = read_state_file(path);
+  state_path_ = path;
+  saved_state_ = content.value_or("");
+  keeps_state_aside_ = !content;
+  if (content) return;
+  const auto message = fmt::format("state_file {} is not used: {}", path, content.error());
+  spdlog::error("{}", message);
+  add_event(OperatorEvent::Kind::admin, message);
 }
 
 void Server::use_state(const std::string& text, const std::string& source) {

@@ -82,6 +82,7 @@ class Server final : private AdminApi {
   std::string state_text() const;
   std::string save_state();
   void read_state();
+  void find_state(const std::string& path);
   void use_state(const std::string& text, const std::string& source);
   // Changes of the configuration.
   /// `done`: gets what changed; may be empty.
@@ -174,9 +175,11 @@ class Server final : private AdminApi {
   bool signalled_ = false;  ///< to stop
   int exit_code_ = 0;
 
-  LastFound last_found_;     ///< by a former process; for the start
-  std::string saved_state_;  ///< the content of the state file
-  FileStamp config_stamp_;   ///< of the file as it was read at the start
+  LastFound last_found_;            ///< by a former process; for the start
+  std::string state_path_;          ///< of the state file that the next two are about
+  std::string saved_state_;         ///< its content, as far as it is a state
+  bool keeps_state_aside_ = false;  ///< it has something else, which the next save must not lose
+  FileStamp config_stamp_;          ///< of the file as it was read at the start
   bool takes_over_ = false;
   bool forced_ = false;
   std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "agent/transport/http/http_syntax.hpp"
+#include "balancer/operate/overrides.hpp"
 
 namespace karmad {
 namespace {
@@ -50,6 +51,12 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+/// A device, a pipe or a folder.
+bool is_special(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
 std::expected<std::string, std::string> read_at_most(int fd, std::size_t most) {
   std::string content;
   for (;;) {
@@ -68,6 +75,7 @@ std::expected<std::string, std::string> read_at_most(int fd, std::size_t most) {
 std::expected<void, std::string> write_state_file(const std::string& path,
                                                   const std::string& content) {
   const auto beside = path + ".new";
+  if (is_special(path)) return std::unexpected("not a regular file");
   {
     const OpenFile file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     if (file.fd() < 0) return failed_with_errno("cannot open " + beside);
@@ -86,7 +94,18 @@ std::expected<std::string, std::string> read_state_file(const std::string& path)
   struct stat facts {};
   if (::fstat(file.fd(), &facts) != 0 || !S_ISREG(facts.st_mode))
     return std::unexpected("not a regular file");
-  return read_at_most(file.fd(), kLongestFile);
+  auto content = read_at_most(file.fd(), kLongestFile);
+  if (!content || content->empty()) return content;
+  if (auto read = parse_overrides(*content); !read) return std::unexpected(read.error());
+  return content;
+}
+
+std::expected<std::string, std::string> keep_aside(const std::string& path) {
+  if (is_special(path)) return std::unexpected("not a regular file");
+  auto kept = path + ".unusable";
+  if (::link(path.c_str(), kept.c_str()) == 0) return kept;
+  if (errno == ENOENT) return std::string();
+  return failed_with_errno(fmt::format("cannot keep what is there as {}", kept));
 }
 
 std::expected<SecretFile, std::string> read_secret_file(const std::string& path, std::size_t most) {

@@ -1,6 +1,7 @@
 // What an operator changes of a running karmad: `karmad ctl`, and the admin listener.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -193,6 +194,76 @@ TEST(Operator, StartsWithABrokenStateFile) {
   EXPECT_EQ(karmad.share(0, 10), 5U);
   EXPECT_TRUE(get(karmad.master.port(), "/events").body.contains("is not used: not JSON"));
   std::filesystem::remove(file);
+}
+
+std::string file_content(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Operator, KeepsAFileThatIsNoStateAside) {
+  const TempDir dir;
+  for (const std::string text : {"table t {\n type = distributed\n}\n", R"({"version":3})"}) {
+    const auto file = dir.file("state", text);
+    const auto aside = file + ".unusable";
+    std::filesystem::remove(aside);
+    Operated karmad("state_file = " + file);
+    EXPECT_TRUE(get(karmad.master.port(), "/events").body.contains("is not used: "));
+    EXPECT_EQ(file_content(file), text) << "there was nothing to save";
+    EXPECT_EQ(karmad.ctl({"drain", karmad.set[0].address()}).code, 0);
+    EXPECT_TRUE(karmad.master.process().wait_for("what was there is kept as " + aside));
+    EXPECT_EQ(file_content(aside), text);
+    EXPECT_TRUE(file_content(file).contains("drain")) << file_content(file);
+    EXPECT_EQ(karmad.ctl({"weight", karmad.set[0].address(), "5"}).code, 0);
+    EXPECT_EQ(file_content(aside), text) << "once";
+  }
+}
+
+TEST(Operator, IsToldWhereAFileCannotBeKeptAside) {
+  const TempDir dir;
+  const auto file = dir.file("state", "not json");
+  const auto former = dir.file("state.unusable", "older");
+  Operated karmad("state_file = " + file);
+  const auto drained = karmad.ctl({"drain", karmad.set[0].address()});
+  EXPECT_EQ(drained.code, 0) << drained.output;
+  EXPECT_TRUE(drained.output.contains("state.unusable: File exists")) << drained.output;
+  EXPECT_EQ(file_content(file), "not json");
+  EXPECT_EQ(file_content(former), "older");
+}
+
+TEST(Operator, NeverReplacesAPipeByTheState) {
+  const TempDir dir;
+  const auto pipe = dir.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Operated karmad("state_file = " + pipe);
+  const auto drained = karmad.ctl({"drain", karmad.set[1].address()});
+  EXPECT_TRUE(drained.output.contains("not saved: ")) << drained.output;
+  EXPECT_TRUE(drained.output.contains("not a regular file")) << drained.output;
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_FALSE(std::filesystem::exists(pipe + ".unusable"));
+}
+
+TEST(Operator, FindsTheStateInTheFileThatAReloadNames) {
+  const TempDir dir;
+  const auto first = dir.path() + "/first";
+  const auto second = dir.path() + "/second";
+  const auto third = dir.file("third", "[1]");
+  Operated karmad;
+  const auto reload_with = [&](const std::string& file) {
+    ASSERT_TRUE(
+        karmad.master.reload(karmad.searchd_ + "\n state_file = " + file, karmad.set.table()));
+  };
+  reload_with(first);
+  EXPECT_FALSE(std::filesystem::exists(first)) << "there is nothing to save";
+  karmad.ctl({"weight", karmad.set[0].address(), "9"});
+  const auto saved = file_content(first);
+  EXPECT_TRUE(saved.contains(R"("weight":9)")) << saved;
+  reload_with(second);
+  EXPECT_TRUE(eventually([&] { return file_content(second) == saved; }));
+  reload_with(third);
+  EXPECT_TRUE(eventually([&] { return file_content(third) == saved; }));
+  EXPECT_EQ(file_content(third + ".unusable"), "[1]");
+  EXPECT_EQ(file_content(first), saved) << "the former files stay";
 }
 
 TEST(Operator, IsToldWhatAReloadWouldChange) {

@@ -260,6 +260,21 @@ TEST(Check, NamesWhatHasNoEffect) {
     EXPECT_TRUE(checked.output.contains(line)) << line << "\n" << checked.output;
 }
 
+TEST(Check, WarnsOfAStateFileThatIsNone) {
+  const TempDir dir;
+  const auto state = dir.file("state", "searchd {\n}\n");
+  const auto with_state = [&](const std::string& path) {
+    return check_file(
+        dir, dir.file("c", fmt::format("searchd {{\n state_file = {}\n}}\n{}", path, kGoodTable)));
+  };
+  const auto checked = with_state(state);
+  EXPECT_EQ(checked.code, 0) << checked.output;
+  EXPECT_TRUE(checked.output.contains("c:2:15: warning: state_file " + state +
+                                      " is not used: not JSON at byte 0"))
+      << checked.output;
+  EXPECT_FALSE(with_state(dir.path() + "/none_yet").output.contains("warning"));
+}
+
 std::size_t count_of(std::string_view what, std::string_view text) {
   std::size_t count = 0;
   for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
