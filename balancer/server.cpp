@@ -355,18 +355,12 @@ void Server::follow_certificates() {
     const bool is_good = severity == OperatorEvent::Severity::info;
     spdlog::log(is_good ? spdlog::level::info : spdlog::level::warn, "{}", message);
     events_.add(
-        {.severity = severity,
-         .kind = is_good ? OperatorEvent::Kind::reloaded : OperatorEvent::Kind::reload_failed,
-         .message = message},
+        {.severity = severity, .kind = OperatorEvent::Kind::certificates, .message = message},
         std::chrono::system_clock::now());
   };
-  const auto reread = certificates.reread();
-  if (!reread)
-    tell(OperatorEvent::Severity::warning,
-         "tls_certificate: the former certificates stay in use: " + reread.error());
-  else if (*reread == TlsServer::Reread::changed)
+  if (certificates.reread() == TlsServer::Reread::changed)
     tell(OperatorEvent::Severity::info, "the changed certificates (tls_certificate) are in use");
-  auto warning = expiry_warning(certificates, std::chrono::system_clock::now());
+  auto warning = certificate_warning(certificates, std::chrono::system_clock::now());
   if (warning != certificate_warning_ && !warning.empty())
     tell(OperatorEvent::Severity::warning, warning);
   certificate_warning_ = std::move(warning);

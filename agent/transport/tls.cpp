@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -74,30 +75,56 @@ void set_common_options(ssl_ctx_st* context) {
   ::SSL_CTX_set_read_ahead(context, 1);
 }
 
-std::unexpected<std::string> file_error(const std::string& file, std::string_view what) {
-  return std::unexpected(fmt::format("{}: {}: {}", file, what, noted_error()));
+using Role = TlsFileError::Role;
+using Loaded = std::expected<void, TlsFileError>;
+
+std::unexpected<TlsFileError> file_error(Role role, const std::string& file,
+                                         std::string_view what) {
+  return std::unexpected(TlsFileError{role, fmt::format("{}: {}", file, what)});
+}
+
+std::unexpected<TlsFileError> noted_file_error(Role role, const std::string& file,
+                                               std::string_view what) {
+  return file_error(role, file, fmt::format("{}: {}", what, noted_error()));
+}
+
+/// OpenSSL would wait for the writer of a pipe, and read a device without an end. Of a file that is
+/// not there it says so.
+Loaded check_file(Role role, const std::string& file) {
+  constexpr std::int64_t kMostBytes = 4 << 20;  // a bundle of the system has a quarter of a MB
+  const auto size = stamp_of(file).size;
+  if (size < 0 && ::access(file.c_str(), F_OK) == 0)
+    return file_error(role, file, "it is not a regular file");
+  if (size > kMostBytes)
+    return file_error(role, file, fmt::format("it is larger than {} bytes", kMostBytes));
+  return {};
 }
 
 /// Loads a certificate with its key into the context.
-std::expected<void, std::string> load_pair(ssl_ctx_st* context, const TlsServerRules::Pair& pair) {
+Loaded load_pair(ssl_ctx_st* context, const TlsServerRules::Pair& pair) {
+  if (auto checked = check_file(Role::certificate, pair.certificate); !checked) return checked;
+  if (auto checked = check_file(Role::key, pair.key); !checked) return checked;
   ::ERR_clear_error();
   // Without it OpenSSL would ask for the password of a key at the terminal.
   ::SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (::SSL_CTX_use_certificate_chain_file(context, pair.certificate.c_str()) != 1)
-    return file_error(pair.certificate, "no certificate in PEM can be read");
+    return noted_file_error(Role::certificate, pair.certificate,
+                            "no certificate in PEM can be read");
   if (::SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return file_error(pair.key,
-                      "no private key in PEM, without a password, that fits the "
-                      "certificate can be read");
+    return noted_file_error(Role::key, pair.key,
+                            "no private key in PEM, without a password, that fits the "
+                            "certificate can be read");
   if (::SSL_CTX_check_private_key(context) != 1)
-    return file_error(pair.key, fmt::format("the key is not that of {}", pair.certificate));
+    return noted_file_error(Role::key, pair.key,
+                            fmt::format("the key is not that of {}", pair.certificate));
   return {};
 }
 
-std::expected<void, std::string> load_roots(ssl_ctx_st* context, const std::string& file) {
+Loaded load_roots(ssl_ctx_st* context, const std::string& file) {
+  if (auto checked = check_file(Role::roots, file); !checked) return checked;
   ::ERR_clear_error();
   if (::SSL_CTX_load_verify_file(context, file.c_str()) != 1)
-    return file_error(file, "no certificates in PEM can be read");
+    return noted_file_error(Role::roots, file, "no certificates in PEM can be read");
   return {};
 }
 
@@ -325,7 +352,7 @@ struct TlsServer::Contexts {
 
 TlsServer::TlsServer(TlsServerRules rules) : rules_(std::move(rules)) {}
 
-std::expected<std::shared_ptr<const TlsServer::Contexts>, std::string> TlsServer::read(
+std::expected<std::shared_ptr<const TlsServer::Contexts>, TlsFileError> TlsServer::read(
     const TlsServerRules& rules) {
   auto contexts = std::make_shared<Contexts>();
   contexts->client_names = rules.client_names;
@@ -366,7 +393,7 @@ std::vector<FileStamp> TlsServer::stamps(const TlsServerRules& rules) {
   return all;
 }
 
-std::expected<std::shared_ptr<TlsServer>, std::string> TlsServer::make(TlsServerRules rules) {
+std::expected<std::shared_ptr<TlsServer>, TlsFileError> TlsServer::make(TlsServerRules rules) {
   auto stamps = TlsServer::stamps(rules);  // before: a change while reading is noticed later
   auto contexts = read(rules);
   if (!contexts) return std::unexpected(std::move(contexts.error()));
@@ -392,10 +419,16 @@ std::expected<TlsServer::Reread, std::string> TlsServer::reread() {
   if (now == stamps_) return Reread::unchanged;
   stamps_ = std::move(now);
   auto contexts = read(rules_);
-  if (!contexts) return std::unexpected(std::move(contexts.error()));
   const std::scoped_lock lock(mutex_);
+  refused_files_ = contexts ? std::string() : contexts.error().why;
+  if (!contexts) return std::unexpected(refused_files_);
   contexts_ = *std::move(contexts);
   return Reread::changed;
+}
+
+std::string TlsServer::refused_files() const {
+  const std::scoped_lock lock(mutex_);
+  return refused_files_;
 }
 
 std::chrono::system_clock::time_point TlsServer::expires() const {
@@ -412,7 +445,7 @@ std::chrono::system_clock::time_point TlsServer::expires() const {
 
 // ---- a client
 
-std::expected<TlsClient::Context, std::string> TlsClient::read(const TlsClientRules& rules) {
+std::expected<TlsClient::Context, TlsFileError> TlsClient::read(const TlsClientRules& rules) {
   Context made(::SSL_CTX_new(::TLS_client_method()), SslCloser());
   auto* const context = made.get();
   set_common_options(context);

@@ -116,11 +116,18 @@ struct TlsServerRules {
   bool operator==(const TlsServerRules&) const = default;
 };
 
+/// Why a file cannot be used.
+struct TlsFileError {
+  enum class Role : std::uint8_t { certificate, key, roots };
+  Role role = Role::certificate;
+  std::string why;  ///< names the file and says what is wrong with it
+};
+
 /// The certificates of a server. Any thread.
 class TlsServer {
  public:
-  /// Reads all files; the error names the file and says what is wrong with it.
-  static std::expected<std::shared_ptr<TlsServer>, std::string> make(TlsServerRules rules);
+  /// Reads all files, which must be regular and have at most 4 MB.
+  static std::expected<std::shared_ptr<TlsServer>, TlsFileError> make(TlsServerRules rules);
 
   /// For a connection that a client has opened.
   std::unique_ptr<Tls> accept(int socket) const;
@@ -130,13 +137,15 @@ class TlsServer {
   /// Reads the files again if one has changed; connections that are open keep what they have. On
   /// failure the former stay, and the same error is returned once only.
   std::expected<Reread, std::string> reread();
+  /// Why the files as they are now are not in use; empty: they are.
+  std::string refused_files() const;
   /// When the first of the certificates expires.
   std::chrono::system_clock::time_point expires() const;
 
  private:
   struct Contexts;
   explicit TlsServer(TlsServerRules rules);
-  static std::expected<std::shared_ptr<const Contexts>, std::string> read(
+  static std::expected<std::shared_ptr<const Contexts>, TlsFileError> read(
       const TlsServerRules& rules);
   static std::vector<FileStamp> stamps(const TlsServerRules& rules);
 
@@ -144,6 +153,7 @@ class TlsServer {
   std::vector<FileStamp> stamps_;  ///< of the files that were read last
   mutable std::mutex mutex_;
   std::shared_ptr<const Contexts> contexts_;
+  std::string refused_files_;
 };
 
 /// How TLS to a server is done.
@@ -160,9 +170,9 @@ struct TlsClientRules {
 class TlsClient : public std::enable_shared_from_this<TlsClient> {
  public:
   using Context = std::shared_ptr<ssl_ctx_st>;
-  /// Reads the files, which is slow: for all servers with the same rules. The error names the file
-  /// and says what is wrong with it.
-  static std::expected<Context, std::string> read(const TlsClientRules& rules);
+  /// Reads the files, which is slow: for all servers with the same rules. They must be regular and
+  /// have at most 4 MB.
+  static std::expected<Context, TlsFileError> read(const TlsClientRules& rules);
 
   /// `host`: a name or an address.
   TlsClient(Context context, TlsClientRules rules, const std::string& host);

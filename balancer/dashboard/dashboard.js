@@ -302,7 +302,7 @@
       try { addEvent(JSON.parse(message.data)); } catch { /* not an event of karmad */ }
     };
     for (const kind of ['message', 'started', 'mirror', 'table', 'set', 'reloaded', 'reload_failed', 'stopping',
-                        'source_failed', 'source_works', 'mirrors_changed'])
+                        'source_failed', 'source_works', 'mirrors_changed', 'certificates'])
       source.addEventListener(kind, take);
     const again = () => { source.close(); polls = true; setTimeout(stream, 5000); };
     source.addEventListener('end', again);

@@ -106,7 +106,7 @@ SourceConnection::Step<SourceConnection::Done> SourceConnection::connect(const A
 SourceConnection::Step<SourceConnection::Done> SourceConnection::encrypt(const Address& server) {
   using Result = std::expected<Done, std::string>;
   const auto made = TlsClient::read({.ca = access_.ca, .certificate = access_.certificate});
-  if (!made) co_return Result(std::unexpected(made.error()));
+  if (!made) co_return Result(std::unexpected(made.error().why));
   ::SSL_CTX_up_ref(made->get());
   context_.emplace(made->get());
   encrypted_.emplace(stream_, *context_);

@@ -53,7 +53,7 @@ class Prober {
     const auto agent = std::make_shared<Agent>(target.address, 0, 1, Micros(60s));
     if (target.tls) {
       auto context = TlsClient::read(*target.tls);
-      if (!context) co_return std::vector{failed(context.error())};
+      if (!context) co_return std::vector{failed(context.error().why)};
       agent->tls(
           std::make_shared<TlsClient>(*std::move(context), *target.tls, tls_host(target.address)));
     }

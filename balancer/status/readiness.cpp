@@ -17,8 +17,10 @@ bool live(const Agent& agent, const HealthSettings& settings) {
          counters.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
 }
 
-std::string expiry_warning(const TlsServer& certificates,
-                           std::chrono::system_clock::time_point now) {
+std::string certificate_warning(const TlsServer& certificates,
+                                std::chrono::system_clock::time_point now) {
+  if (const auto why = certificates.refused_files(); !why.empty())
+    return "tls_certificate: the former certificates stay in use: " + why;
   const auto left = std::chrono::floor<std::chrono::days>(certificates.expires() - now).count();
   if (left >= 14) return {};
   return left < 0 ? "a certificate of tls_certificate has expired: clients refuse it"
@@ -90,7 +92,8 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
         if (only == nullptr || table.get() == only) shards(out, *table);
       });
       if (topology.client_tls) {
-        const auto warning = expiry_warning(*topology.client_tls, std::chrono::system_clock::now());
+        const auto warning =
+            certificate_warning(*topology.client_tls, std::chrono::system_clock::now());
         if (!warning.empty()) out.text("warning", warning);
       }
       out.value("ready", ready);

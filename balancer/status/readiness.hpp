@@ -14,10 +14,10 @@ namespace karmad {
 std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker,
                                        const Table* only = nullptr);
 
-/// What an operator has to know two weeks before a certificate for clients expires; changes once a
-/// day. Empty: nothing.
-std::string expiry_warning(const TlsServer& certificates,
-                           std::chrono::system_clock::time_point now);
+/// What an operator has to know of the certificates for clients: their files as they are now cannot
+/// be used, or, in the last two weeks, one expires; changes once a day then. Empty: nothing.
+std::string certificate_warning(const TlsServer& certificates,
+                                std::chrono::system_clock::time_point now);
 
 /// Has answered at least once (if it is pinged) and is not dead (HA-022).
 bool live(const Agent& agent, const HealthSettings& settings);

@@ -331,7 +331,7 @@ class Builder {
       TlsClientRules rules{.verify = false};
       rules.*file = setting->value;
       if (const auto read = TlsClient::read(rules); !read)
-        problem(setting->at, fmt::format("{}: {}", key, read.error()));
+        problem(setting->at, fmt::format("{}: {}", key, read.error().why));
     };
     check("discovery_ca", table.discovery_ca, &TlsClientRules::ca);
     check("discovery_certificate", table.discovery_certificate, &TlsClientRules::certificate);
@@ -354,11 +354,18 @@ class Builder {
     auto& context = tls_contexts_[*rules];
     if (!context) {
       auto read = TlsClient::read(*rules);
-      if (!read) return problem(mirror.agent_tls.at, "agent_tls: " + read.error());
+      if (!read) return refuse_file(table, read.error());
       context = *std::move(read);
     }
     if (agent == nullptr) return;
     topology_.tls[agent] = std::make_shared<TlsClient>(context, *rules, tls_host(address));
+  }
+
+  void refuse_file(const TableSettings& table, const TlsFileError& error) {
+    const bool roots = error.role == TlsFileError::Role::roots;
+    const auto& file = roots ? table.agent_tls_ca : table.agent_tls_certificate;
+    problem(file->at,
+            fmt::format("{}: {}", roots ? "agent_tls_ca" : "agent_tls_certificate", error.why));
   }
 
   void problem(const Place& at, std::string message) {
@@ -410,7 +417,13 @@ std::shared_ptr<TlsServer> read_client_tls(const ClientTlsSettings& settings,
     return previous->client_tls;  // clients resume their sessions; reread() follows the files
   auto server = TlsServer::make(std::move(rules));
   if (server) return *std::move(server);
-  problems.push_back({certificates->at, "tls_certificate: " + server.error()});
+  const auto& [role, why] = server.error();
+  if (role == TlsFileError::Role::roots)
+    problems.push_back({settings.tls_client_ca->at, "tls_client_ca: " + why});
+  else if (role == TlsFileError::Role::key && settings.tls_key)
+    problems.push_back({settings.tls_key->at, "tls_key: " + why});
+  else
+    problems.push_back({certificates->at, "tls_certificate: " + why});
   return nullptr;
 }
 

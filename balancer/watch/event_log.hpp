@@ -31,6 +31,7 @@ struct OperatorEvent {
     source_failed,    ///< a name or a source of mirrors gives no good answer
     source_works,     ///< again
     mirrors_changed,  ///< mirrors have come, gone or changed
+    certificates,     ///< files of `tls_certificate` were read again, cannot be used, or expire
   };
 
   Severity severity = Severity::info;
@@ -62,7 +63,8 @@ inline constexpr auto kEventKindNames =
                                      {OperatorEvent::Kind::admin, "admin"},
                                      {OperatorEvent::Kind::source_failed, "source_failed"},
                                      {OperatorEvent::Kind::source_works, "source_works"},
-                                     {OperatorEvent::Kind::mirrors_changed, "mirrors_changed"}});
+                                     {OperatorEvent::Kind::mirrors_changed, "mirrors_changed"},
+                                     {OperatorEvent::Kind::certificates, "certificates"}});
 
 /// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each
 /// begins with a comma.

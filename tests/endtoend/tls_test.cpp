@@ -1,6 +1,7 @@
 // TLS with clients of HTTP and MySQL, and with agents.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -163,6 +164,22 @@ TEST(ClientTls, KeepsTheFormerCertificatesWhereTheNewFilesAreBroken) {
   EXPECT_TRUE(karmad.master.process().wait_for("the old configuration stays in use"));
 }
 
+TEST(ClientTls, WaitsForNoPipeAndReadsNoDevice) {
+  TlsMaster karmad;
+  std::filesystem::remove(karmad.certificate);
+  ASSERT_EQ(::mkfifo(karmad.certificate.c_str(), 0600), 0);
+  EXPECT_TRUE(karmad.master.process().wait_for("first.pem: it is not a regular file"));
+  EXPECT_EQ(TlsConnection(karmad.port, TlsWishes{}).subject(), "/CN=search.example");
+  const auto events = get(karmad.master.port(), "/events").body;
+  EXPECT_TRUE(events.contains(R"("event":"certificates")")) << events;
+  EXPECT_FALSE(events.contains("reload_failed")) << events;
+  EXPECT_TRUE(get(karmad.master.port(), "/readyz").body.contains("it is not a regular file"));
+  std::filesystem::remove(karmad.certificate);
+  karmad.authority.issue("first.pem", "DNS:next.example");
+  EXPECT_TRUE(karmad.master.process().wait_for("the changed certificates"));
+  EXPECT_FALSE(get(karmad.master.port(), "/readyz").body.contains("warning"));
+}
+
 TEST(ClientTls, IsOfferedToClientsOfMysql) {
   TempDir dir;
   const Authority authority(dir.path());
@@ -286,11 +303,22 @@ TEST(ClientTls, IsCheckedWithTheFile) {
   const Authority authority(dir.path());
   const auto good = authority.issue("good.pem", "DNS:a.example");
   const auto other = authority.issue("other.pem", "DNS:b.example");
+  const auto pipe = dir.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const auto& [lines, problem] :
        {std::pair(std::string("listen = 1:https"), std::string("*:1:https needs tls_certificate")),
         {"tls_client_ca = " + good, "tls_client_ca has no effect without tls_certificate"},
         {"tls_certificate = /does/not/exist", "/does/not/exist: no certificate in PEM"},
-        {fmt::format("tls_certificate = {}\n tls_key = {}", good, other), other + ": "},
+        {fmt::format("tls_certificate = {}\n tls_key = {}", good, other),
+         fmt::format("k.conf:3:12: tls_key: {}: ", other)},
+        {fmt::format("tls_key = {}\n tls_certificate = {}", pipe, good),
+         fmt::format("k.conf:2:12: tls_key: {}: it is not a regular file", pipe)},
+        {fmt::format("tls_certificate = {}\n tls_client_ca = /dev/zero", good),
+         "k.conf:3:18: tls_client_ca: /dev/zero: it is not a regular file"},
+        {fmt::format("agent_tls = unverified\n agent_tls_ca = {}", pipe),
+         fmt::format("k.conf:3:17: agent_tls_ca: {}: it is not a regular file", pipe)},
+        {"agent_tls_certificate = /no/such\n agent_tls = yes",
+         "k.conf:2:26: agent_tls_certificate: /no/such: "},
         {fmt::format("tls_certificate = {}\n tls_key = {}, {}", good, good, other),
          "tls_key has 2 and tls_certificate 1"}}) {
     const auto file = dir.file(
