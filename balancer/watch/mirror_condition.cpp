@@ -181,7 +181,8 @@ Micros ConditionTrack::settling_time(const Diagnosis& now) const {
   using enum MirrorCondition;
   const auto from = current_.condition;
   const auto to = now.condition;
-  if (to == drain || to == maint) return Micros{0};  // the operator said so
+  const auto is_out = [](MirrorCondition one) { return one == drain || one == maint; };
+  if (is_out(from) || is_out(to)) return Micros{0};  // the operator said so
   if (to > from) return now.is_certain ? Micros{0} : kSettle;
   if (is_trouble(to)) return kStillSick;
   return relapsed_ && (from == failing || from == slow) ? kRelapse : kSettle;

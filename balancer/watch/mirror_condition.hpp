@@ -256,7 +256,8 @@ std::string text(const SetCount& count);
 /// then a mirror that was killed is dead. So does `dead` if the mirror can be reached: a few errors
 /// in a row may be chance. A better one counts when it has lasted for kSettle, or for kStillSick if
 /// the mirror is still in trouble: errors in a row end with each answered ping. If a mirror fails
-/// or is slow again within a minute, it must be well for a minute.
+/// or is slow again within a minute, it must be well for a minute. What the operator takes out or
+/// brings back changes at once.
 class ConditionTrack {
  public:
   static constexpr Micros kSettle = std::chrono::seconds(1);

@@ -287,7 +287,10 @@ TEST(ConditionTrack, MustBeWellForAMinuteAfterARelapse) {
 
 TEST(ConditionTrack, FollowsTheOperatorAtOnce) {
   EXPECT_EQ(changes({{ready, 1s}, {failing, 9s}, {drain, 5s}, {maint, 5s}, {ready, 5s}}),
-            (Told{{ready, 0s}, {failing, 2s}, {drain, 10s}, {maint, 15s}, {ready, 21s}}));
+            (Told{{ready, 0s}, {failing, 2s}, {drain, 10s}, {maint, 15s}, {ready, 20s}}));
+  EXPECT_EQ(changes({{slow, 9s}, {maint, 5s}, {slow, 5s}, {drain, 5s}, {failing, 5s}}),
+            (Told{{slow, 1s}, {maint, 9s}, {slow, 14s}, {drain, 19s}, {failing, 24s}}))
+      << "also if the mirror is still in trouble";
 }
 
 TEST(FailureSpell, EndsAfterThreeAnswersOfAMirrorThatFailedEverySearch) {
