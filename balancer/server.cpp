@@ -23,6 +23,7 @@
 #include "config/effective.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
+#include "config/settings/words.hpp"
 
 namespace karmad {
 namespace {
@@ -105,7 +106,22 @@ std::string text(const AdminCall& call) {
   if (call.weight) text += fmt::format(": {}", *call.weight);
   if (call.strategy) text += ": " + *call.strategy;
   if (call.on) text += *call.on ? ": on" : ": off";
+  if (call.level) text += fmt::format(": {}", kWords<LogLevel>[*call.level]);
+  if (call.force) text += " (force)";
   return text;
+}
+
+/// The call with its operator, for the log and the event.
+std::string text(const AdminCall& call, const std::string& who) {
+  return fmt::format("operator ({}): {}", who, text(call));
+}
+
+/// Answers a call that is not done, and logs why.
+void refuse(const AdminCall& call, const std::string& who, AdminApi::Done& done, int status,
+            std::string_view reason, const Problems& problems = {}) {
+  spdlog::warn("{} is refused: {}", text(call, who),
+               problems.empty() ? reason : problems.front().message);
+  done(admin_error(status, reason, problems));
 }
 
 /// The sets with mirrors at these names, and their positions there.
@@ -382,33 +398,36 @@ void Server::describe(Done done) {
 }
 
 void Server::operate(const AdminCall& call, const std::string& who, Done done) {
-  if (stopping_) return done(admin_error(503, "karmad is stopping"));
-  spdlog::info("operator ({}): {}", who, text(call));
-  if (call.verb == AdminVerb::reload) return reload(std::move(done));
+  if (stopping_) return refuse(call, who, done, 503, "karmad is stopping");
+  if (call.verb == AdminVerb::reload) {
+    spdlog::info("{}", text(call, who));
+    return reload(std::move(done));
+  }
   if (call.verb == AdminVerb::reset_karma) return reset_karma(call, who, std::move(done));
   const std::scoped_lock lock(configuration_mutex_);
-  if (handed_over_) return done(admin_error(503, kTakenOver));
+  if (handed_over_) return refuse(call, who, done, 503, kTakenOver);
   auto next = configuration_.on_call(call);
-  if (!next) return done(admin_error(next.error().status, next.error().reason));
+  if (!next) return refuse(call, who, done, next.error().status, next.error().reason);
   const auto before = subjects(call, settings());
   if (!call.force)
     if (const auto shards =
             shards_without_mirrors(settings(), next->configuration.settings(),
                                    [this](const std::string& address) { return works(address); });
         !shards.empty())
-      return done(admin_error(409, last_mirror_text(shards)));
+      return refuse(call, who, done, 409, last_mirror_text(shards));
   const auto after = subjects(call, next->configuration.settings());
   const auto reply = std::make_shared<Done>(std::move(done));
   const auto not_saved = std::make_shared<std::string>();
   const auto problems =
       adopt(*std::move(next),
             {.kind = OperatorEvent::Kind::admin,
-             .message = fmt::format("operator ({}): {}", who, text(call)),
+             .message = text(call, who),
              .done = [this, reply, before, after, not_saved, verb = call.verb] {
                asio::post(main_, [=] { (*reply)(admin_changed(verb, before, after, *not_saved)); });
              }});
   if (!problems.empty())
-    return (*reply)(admin_error(400, "the change is not possible; nothing was changed", problems));
+    return refuse(call, who, *reply, 400, "the change is not possible; nothing was changed",
+                  problems);
   *not_saved = save_state();
 }
 
@@ -491,10 +510,11 @@ void Server::use_state(const std::string& text, const std::string& source) {
 
 void Server::reset_karma(const AdminCall& call, const std::string& who, Done done) {
   if (handed_over_ || (takeover_service_ && takeover_service_->offering()))
-    return done(admin_error(503, kTakenOver));
+    return refuse(call, who, done, 503, kTakenOver);
   const auto names = mirrors_of(call, configuration_.configured());
-  if (!names) return done(admin_error(names.error().status, names.error().reason));
-  add_event(OperatorEvent::Kind::admin, fmt::format("operator ({}): {}", who, text(call)));
+  if (!names) return refuse(call, who, done, names.error().status, names.error().reason);
+  spdlog::info("{}", text(call, who));
+  add_event(OperatorEvent::Kind::admin, text(call, who));
   fleet_.post(0, [sets = sets_with(*topology_, *names), done = std::move(done)]() mutable {
     std::vector<std::string> before;
     std::vector<std::string> after;
@@ -539,8 +559,8 @@ Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
   for (const auto name : next.fixed)
     spdlog::warn("reload: {} takes effect at the next start", name);
   const auto& changed = next.configuration.settings();
-  auto result =
-      admin_reloaded(difference(effective_settings(settings()), effective_settings(changed)));
+  auto result = admin_reloaded(
+      difference(effective_settings(settings()), effective_settings(changed)), next.fixed);
   const auto message = fmt::format("reload: done, {} tables", changed.tables.size());
   auto tell = [this, reply, result = std::move(result)] {
     asio::post(main_, [this, reply, result] {

@@ -63,7 +63,9 @@ std::string in_words(const rapidjson::Value& value) {
 void print_result(const rapidjson::Document& result) {
   const auto* changed = member_of(&result, "changed");
   if (changed == nullptr || !changed->IsArray()) return;
-  if (changed->Empty()) std::cout << "nothing changed\n";
+  const auto* fixed = member_of(&result, "at_next_start");
+  const bool waits = fixed != nullptr && fixed->IsArray() && !fixed->Empty();
+  if (changed->Empty() && !waits) std::cout << "nothing changed\n";
   for (const auto& change : changed->GetArray()) {
     const auto setting = text_of(member_of(&change, "setting"));
     const auto* before = member_of(&change, "before");
@@ -73,6 +75,10 @@ void print_result(const rapidjson::Document& result) {
                                   in_words(*before), in_words(*after));
     std::cout << without_controls(line) << '\n';
   }
+  if (waits)
+    for (const auto& name : fixed->GetArray())
+      std::cout << without_controls(std::string(text_of(&name)))
+                << " takes effect at the next start\n";
   if (const auto why = text_of(member_of(&result, "not_saved")); !why.empty())
     std::cout << "not saved: " << without_controls(std::string(why)) << '\n';
 }

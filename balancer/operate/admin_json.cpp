@@ -53,7 +53,8 @@ AdminResult admin_changed(AdminVerb verb, const std::vector<std::string>& before
   });
 }
 
-AdminResult admin_reloaded(const std::vector<SettingChange>& changes) {
+AdminResult admin_reloaded(const std::vector<SettingChange>& changes,
+                           const std::vector<std::string_view>& fixed) {
   return document_of(200, [&](Document& out) {
     out.text("call", "reload");
     out.array("changed", changes, [&](const SettingChange& change) {
@@ -63,6 +64,7 @@ AdminResult admin_reloaded(const std::vector<SettingChange>& changes) {
         write_side(out, "after", change.after);
       });
     });
+    out.array("at_next_start", fixed, [&](std::string_view name) { out.text(name); });
   });
 }
 

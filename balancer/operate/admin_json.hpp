@@ -30,8 +30,10 @@ AdminResult admin_error(int status, std::string_view reason, const Problems& pro
 AdminResult admin_changed(AdminVerb verb, const std::vector<std::string>& before,
                           const std::vector<std::string>& after, std::string_view not_saved);
 
-/// `{"call":"reload","changed":[{"setting","before","after",…}]}`.
-AdminResult admin_reloaded(const std::vector<SettingChange>& changes);
+/// `{"call":"reload","changed":[{"setting","before","after",…}],"at_next_start":[…]}`. `fixed`:
+/// names of the settings that are changed in the file and take effect at the next start.
+AdminResult admin_reloaded(const std::vector<SettingChange>& changes,
+                           const std::vector<std::string_view>& fixed);
 
 /// `{"settings":[…],"shares":[…],"overrides":{…}}`.
 AdminResult admin_config(const Settings& settings, const Overrides& overrides);

@@ -280,6 +280,51 @@ TEST(Operator, IsToldWhatAReloadWouldChange) {
   EXPECT_EQ(karmad.share(0, 10), 5U);
 }
 
+TEST(Operator, IsToldWhatAReloadLeavesToTheNextStart) {
+  Operated karmad("hedge_max = 2");
+  karmad.master.write_config(karmad.searchd_ + "\n max_connections = 77\n dns_tries = 4",
+                             karmad.set.table());
+  for (int i = 0; i < 2; ++i) {
+    const auto reloaded = karmad.ctl({"reload"});
+    EXPECT_EQ(reloaded.code, 0);
+    EXPECT_TRUE(
+        reloaded.output.contains("dns_tries takes effect at the next start\n"
+                                 "max_connections takes effect at the next start\n"))
+        << reloaded.output;
+    EXPECT_FALSE(reloaded.output.contains("nothing changed")) << reloaded.output;
+  }
+  EXPECT_TRUE(
+      karmad.ctl({"reload", "--json"})
+          .output.contains(R"("changed":[],"at_next_start":["dns_tries","max_connections"])"));
+  karmad.master.write_config(karmad.searchd_, karmad.set.table());
+  EXPECT_TRUE(karmad.ctl({"reload"}).output.contains("nothing changed"));
+}
+
+TEST(Operator, FindsEachCallInTheLogOnceWithItsEnd) {
+  Operated karmad;
+  const auto first = karmad.set[0].address();
+  karmad.ctl({"maint", first});
+  karmad.ctl({"weight", karmad.set[1].address(), "7"});
+  karmad.ctl({"drain", karmad.set[1].address()});
+  karmad.ctl({"strategy", "absent", "random"});
+  karmad.ctl({"log_level", "warning"});
+  karmad.ctl({"reset_karma", "--table", "none"});
+  auto& process = karmad.master.process();
+  ASSERT_TRUE(process.wait_for("reset_karma of table none is refused: "));
+  const auto log = process.output();
+  const auto count = [&](const std::string& text) {
+    int found = 0;
+    for (auto at = log.find(text); at != log.npos; at = log.find(text, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("maint " + first), 1) << log;
+  EXPECT_FALSE(log.contains("maint " + first + " is refused"));
+  EXPECT_EQ(count(": 7\n"), 1) << log;
+  EXPECT_EQ(count("drain " + karmad.set[1].address()), 1) << log;
+  EXPECT_EQ(count("is refused: no mirror that can serve"), 1) << log;
+  EXPECT_EQ(count("of table absent: random is refused: no table 'absent'"), 1) << log;
+}
+
 TEST(AdminListener, RefusesWithAReasonAndChangesNothing) {
   Operated karmad;
   const auto unknown = karmad.ctl({"drain", "10.9.8.7:1"});
