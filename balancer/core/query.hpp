@@ -85,6 +85,7 @@ struct QueryClient {
   bool on_admin_port = false;
   bool takes_rows = false;  ///< it reads rows: what karmad answers of itself is no text
   bool left = false;        ///< it has left: the answer is not sent
+  bool is_cut_off = false;  ///< it has not, but is treated so: shutdown_timeout is over
   std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< null: the connection has none
   const SchemaFacts* schema_facts = nullptr;           ///< null: of none
   SelectMeta* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted

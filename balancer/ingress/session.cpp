@@ -62,7 +62,7 @@ void Session::abandon() {
   ending_ = true;
   end();
   if (query_ == nullptr) return;
-  query_->client.left = true;
+  query_->client.is_cut_off = !std::exchange(query_->client.left, true);
   query_->stop();
 }
 

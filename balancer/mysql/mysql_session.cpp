@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/client_auth.hpp"
@@ -51,7 +52,7 @@ void MysqlSession::abandon() {
   if (running_ != nullptr) running_->watch.reset();
   close();
   if (running_ == nullptr) return;
-  running_->query.client.left = true;
+  running_->query.client.is_cut_off = !std::exchange(running_->query.client.left, true);
   running_->query.stop();
 }
 

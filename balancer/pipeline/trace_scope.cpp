@@ -20,8 +20,17 @@ std::string_view reason_of(const Answer& answer) {
   return answer.status >= 400 && !answer.rest ? answer.content() : std::string_view();
 }
 
+constexpr std::string_view kCutOff = "shutdown_timeout is over";
+
+/// An answer with a rest may have begun before the client left.
 int status_of(const Query& query, const Answer& answer) {
+  if (query.client.is_cut_off) return answer.rest ? answer.status : 503;
   return query.client.left ? kClientLeft : answer.status;
+}
+
+std::string_view logged_reason(const Query& query, const Answer& answer) {
+  if (query.client.is_cut_off) return answer.rest ? std::string_view() : kCutOff;
+  return query.client.left ? std::string_view() : reason_of(answer);
 }
 
 /// Writes the line of a request if the request is notable or belongs to the sample.
@@ -51,7 +60,7 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
        .bytes_in = query.record.bytes_in,
        .bytes_out = bytes_out,
        .broken_off = broken_off,
-       .reason = query.client.left ? std::string_view() : reason_of(answer)});
+       .reason = logged_reason(query, answer)});
 }
 
 void count_response(const Query& query, const Answer& answer, TimePoint now) {
@@ -120,6 +129,7 @@ RestLog::~RestLog() {
   if (!has_rest_ || query_.worker.process.access_log == nullptr || !query_.record.wants_trace)
     return;
   std::string_view why = broken_off_;
+  if (query_.client.is_cut_off) why = kCutOff;
   if (why.empty() && sent_ < length_) why = "the client did not read it";
   log(query_, answer_, Loop::now(), sent_, why);
 }

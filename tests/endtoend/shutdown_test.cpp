@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -112,6 +113,28 @@ TEST(AGracefulEnd, IsNotHeldUpByAPipeInTheConfiguration) {
   EXPECT_TRUE(master.process().output().contains("it is not a regular file"));
   master.process().signal(SIGTERM);
   EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+}
+
+TEST(AGracefulEnd, IsTheReasonOfRequestsThatItCancels) {
+  const TempDir folder;
+  const auto log = folder.path() + "/access";
+  FakeMirror mirror([](const std::string&) { return silence(); });
+  Master master(fmt::format("ha_ping_interval = 0\n shutdown_timeout = 100ms\n"
+                            " agent_query_timeout = 1m\n request_timeout = 1m\n access_log = {}",
+                            log),
+                table(mirror));
+  HttpClient client(master.port());
+  ASSERT_TRUE(
+      client.send(fmt::format("POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                              "{}\r\n\r\n{}",
+                              kShutdownQuery.size(), kShutdownQuery)));
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
+  master.process().signal(SIGINT);
+  EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+  std::ifstream in(log);
+  const std::string lines{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_TRUE(lines.contains(R"("status":503)")) << lines;
+  EXPECT_TRUE(lines.contains(R"("end":"failed","reason":"shutdown_timeout is over")")) << lines;
 }
 
 TEST(AGracefulEnd, WithALingerOfZeroClosesIdleConnectionsAtOnce) {
