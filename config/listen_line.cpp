@@ -63,6 +63,8 @@ std::optional<std::string> take_own_auth(std::string_view option, Listen& listen
   if (word != kListenerOptions[2] && word != kListenerOptions[3]) return std::nullopt;
   const auto file = option.substr(word.size());
   if (!file.starts_with('/')) return fmt::format("{} needs the absolute path of a file", word);
+  if (listen.auth)
+    return fmt::format("{} is the second file with credentials of this listener; it has one", word);
   listen.auth = std::make_shared<const ClientAuth>(
       ClientAuth{word == kListenerOptions[2] ? basic : bearer, std::string(file)});
   return std::string();

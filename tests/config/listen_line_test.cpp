@@ -139,6 +139,12 @@ TEST(Listen, MayHaveItsOwnFileOfClients) {
   EXPECT_EQ(read_listen_line("9308:http,tokens=").problems,
             Lines{"c:1:11: tokens= needs the absolute path of a file"});
   EXPECT_FALSE(read_listen_line("9308:http,user=/x").listen);
+  EXPECT_EQ(
+      read_listen_line("9308:https,tokens=/t,proxy,users=/u").problems,
+      Lines{"c:1:28: users= is the second file with credentials of this listener; it has one"});
+  EXPECT_EQ(
+      read_listen_line("9308:http,users=/a,users=/b").problems,
+      Lines{"c:1:20: users= is the second file with credentials of this listener; it has one"});
 }
 
 TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {
