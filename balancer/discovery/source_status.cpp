@@ -19,7 +19,8 @@ void SourceStatus::good(const std::string& source, std::size_t mirrors, WallTime
 
 void SourceStatus::failed(const std::string& source, const std::string& why, std::string_view held,
                           WallTime now) {
-  if (!is_failing(source))
+  const auto before = of(source);
+  if (!before || !before->failing || before->why != why)
     report(OperatorEvent::Kind::source_failed, fmt::format("{}: {}; {}", source, why, held), now);
   const std::scoped_lock lock(mutex_);
   auto& numbers = sources_[source];

@@ -21,8 +21,9 @@ struct SourceNumbers {
   std::string why;                  ///< of the last failure
 };
 
-/// The sources in use. Adds an event when one begins to fail and when it works again, before its
-/// numbers say so: a reader of the numbers finds the event. The main thread writes, any reads.
+/// The sources in use. Adds an event when one begins to fail, fails for another reason and when it
+/// works again, before its numbers say so: a reader of the numbers finds the event. The main thread
+/// writes, any reads.
 class SourceStatus {
  public:
   explicit SourceStatus(EventLog& events) : events_(events) {}

@@ -110,6 +110,9 @@ TEST(FileDiscovery, HoldsTheLastPictureWhenTheFileIsWrong) {
   }
   std::filesystem::remove(path);
   EXPECT_TRUE(eventually([&] { return is_failing(master, source); }));
+  write_file(path, R"([{"address":"127.0.0.1:1","color":"red"}])");
+  EXPECT_TRUE(eventually([&] { return told_events(master).contains("color"); }))
+      << "another mistake while it fails";
   EXPECT_TRUE(load.more(100));
   EXPECT_EQ(load.wrong(), "");
   const auto told = told_events(master);
