@@ -71,7 +71,8 @@ std::size_t open_descriptors() {
 int open_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&wanted, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
+    ::sigaddset(&wanted, number);
   ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -351,6 +352,8 @@ void Server::on_signal(int number) {
     if (access_log_) access_log_->reopen();
   } else if (number == SIGUSR2) {
     upgrade();
+  } else if (number == SIGCHLD) {
+    report_failed_successors();
   } else {
     stop(number);
   }

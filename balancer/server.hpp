@@ -140,6 +140,7 @@ class Server final : private AdminApi {
   std::string release(Successor successor);
   void after_release();
   void upgrade();
+  void report_failed_successors();
   void store_sockets();
   void tell_service(std::string_view message) const;
   void tell_service_ready(bool as_successor = false) const;
@@ -190,6 +191,7 @@ class Server final : private AdminApi {
   std::set<int> stored_;                  ///< those of them that systemd holds, too
   std::atomic<bool> handed_over_{false};  ///< the sockets belong to another process
   Successor successor_;
+  std::vector<pid_t> started_successors_;  ///< by USR2, and not known to have ended
   const ServiceNotifier service_{std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""};
   std::optional<Watchdog> watchdog_;
   std::unique_ptr<TakeoverService> takeover_service_;  ///< its thread uses the members above

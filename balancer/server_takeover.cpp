@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -296,7 +297,7 @@ void Server::upgrade() {
   std::vector<char*> arguments;
   for (auto& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  std::signal(SIGCHLD, SIG_IGN);  // the exit code of a successor is not read
+  std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the successor has ended
   posix_spawnattr_t attributes;
   sigset_t none;
   ::sigemptyset(&none);
@@ -311,7 +312,23 @@ void Server::upgrade() {
     spdlog::error("USR2: cannot start {}: {}", command[0], std::strerror(error));
   } else {
     spdlog::info("USR2: process {} starts as the successor", pid);
+    started_successors_.push_back(pid);
   }
+}
+
+/// Called after a child has ended. A successor that has taken over outlives this process.
+void Server::report_failed_successors() {
+  std::erase_if(started_successors_, [this](pid_t pid) {
+    int status = 0;
+    const auto ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended != pid) return ended != 0;
+    const auto how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                       : fmt::format("signal {}", WTERMSIG(status));
+    if (!handed_over_)
+      spdlog::error("USR2: the successor, process {}, has ended with {}; this process goes on", pid,
+                    how);
+    return true;
+  });
 }
 
 void Server::tell_service(std::string_view message) const {

@@ -387,6 +387,24 @@ TEST(Takeover, IsStartedByUsr2) {
   EXPECT_EQ(running.wait(), 0) << running.output();  // reads until the successor has ended too
 }
 
+TEST(Takeover, ThatUsr2BeginsAndFailsIsInTheLog) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  service.config("access_log_formt = text");
+  running.signal(SIGUSR2);
+  EXPECT_TRUE(running.wait_for("has ended with exit code 78; this process goes on"))
+      << running.output();
+  service.config("access_log = /no/such/folder/log");
+  running.signal(SIGUSR2);
+  EXPECT_TRUE(running.wait_for("has ended with exit code 71; this process goes on"))
+      << running.output();
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  running.signal(SIGTERM);
+  EXPECT_EQ(running.wait(), 0);
+}
+
 /// A table whose name is looked up: with a silent name server a successor needs half a second.
 std::string named_table(const std::string& agents) {
   return takeover_table(agents, "ha_strategy = roundrobin") +
