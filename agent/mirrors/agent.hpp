@@ -43,10 +43,11 @@ class Agent final : public Destination {
     const std::scoped_lock lock(mutex_);
     return last_error_at_;
   }
-  void last_error(std::string message) {
+  void last_error(std::string message,
+                  std::chrono::system_clock::time_point at = std::chrono::system_clock::now()) {
     const std::scoped_lock lock(mutex_);
     last_error_ = std::move(message);
-    last_error_at_ = std::chrono::system_clock::now();
+    last_error_at_ = at;
   }
 
  private:

@@ -32,7 +32,9 @@ LearnedAgent learned_of(const Agent& agent) {
           .answered = counters.answered.load(std::memory_order_relaxed),
           .ping_trip = Micros{counters.ping_trip.load(std::memory_order_relaxed)},
           .limit = agent.slots.learned(),
-          .last_error = agent.last_error()};
+          .last_error = agent.last_error(),
+          .last_error_at =
+              std::chrono::duration_cast<Micros>(agent.last_error_at().time_since_epoch())};
 }
 
 const LearnedMirror* find_learned(const LearnedShard& shard, const Mirror& mirror) {
@@ -93,7 +95,10 @@ void restore_agent(const LearnedAgent& learned, Agent& agent) {
   agent.counters.answered.store(learned.answered, std::memory_order_relaxed);
   agent.counters.ping_trip.store(learned.ping_trip.count(), std::memory_order_relaxed);
   if (learned.limit) agent.slots.restore(*learned.limit);
-  if (!learned.last_error.empty()) agent.last_error(learned.last_error);
+  if (learned.last_error.empty()) return;
+  const std::chrono::system_clock::time_point at(learned.last_error_at);
+  agent.last_error(learned.last_error,
+                   learned.last_error_at > Micros{0} ? at : std::chrono::system_clock::now());
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct LearnedAgent {
   Micros ping_trip{};
   std::optional<ConcurrencyLimit::Learned> limit;  ///< of `max_in_flight = auto`
   std::string last_error;
+  Micros last_error_at{};  ///< since 1970: both processes run on this machine; 0: unknown
   bool operator==(const LearnedAgent&) const = default;
 };
 

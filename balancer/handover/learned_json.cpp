@@ -123,8 +123,11 @@ void put_agent(LearnedWriter& out, const LearnedAgent& agent) {
     put_whole(out, "baseline_us", agent.limit->baseline.count());
   }
   put_text(out, "last_error", agent.last_error);
+  put_whole(out, "last_error_at_us", agent.last_error_at.count());
   out.EndObject();
 }
+
+constexpr Micros kYear = std::chrono::hours(24 * 365);
 
 /// The members of a JSON object; a missing or wrong one is the default.
 class LearnedMembers {
@@ -150,9 +153,8 @@ class LearnedMembers {
     return static_cast<Whole>(std::min(number(name), kMost));
   }
   /// At most a year.
-  Micros time(std::string_view name) const {
-    constexpr Micros kLongest = std::chrono::hours(24 * 365);
-    const auto most = static_cast<double>(kLongest.count());
+  Micros time(std::string_view name, Micros longest = kYear) const {
+    const auto most = static_cast<double>(longest.count());
     return Micros{static_cast<Micros::rep>(std::min(number(name), most))};
   }
   bool has(std::string_view name) const { return member_of(object_, name) != nullptr; }
@@ -233,7 +235,8 @@ LearnedAgent agent_in(const rapidjson::Value& value) {
                      .errors_in_a_row = members.whole("errors_in_a_row"),
                      .answered = members.flag("answered"),
                      .ping_trip = members.time("ping_trip_us"),
-                     .last_error = members.text("last_error")};
+                     .last_error = members.text("last_error"),
+                     .last_error_at = members.time("last_error_at_us", 200 * kYear)};
   if (members.has("limit"))
     agent.limit = ConcurrencyLimit::Learned{members.number("limit"), members.time("baseline_us")};
   return agent;

@@ -84,6 +84,9 @@ TEST(LearnedState, IsTheSameInTheSuccessor) {
       shard.protection->unavailable.marked(shard.mirrors->view(0)->picture, true, kNow + 89s)
           .contains(1));
   EXPECT_TRUE(shard.protection->standings.any_unreachable());
+  EXPECT_EQ((*shard.mirrors)[1].agent->last_error_at(),
+            std::chrono::floor<std::chrono::microseconds>(
+                (*former.shard("t").mirrors)[1].agent->last_error_at()));
 }
 
 TEST(LearnedState, IsRestoredForMirrorsThatStay) {

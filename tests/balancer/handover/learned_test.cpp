@@ -30,7 +30,8 @@ Learned learned_example() {
                      .answered = true,
                      .ping_trip = 250us,
                      .limit = ConcurrencyLimit::Learned{23.5, 800us},
-                     .last_error = "said \"no\"\n"};
+                     .last_error = "said \"no\"\n",
+                     .last_error_at = 1'764'000'000'123'456us};
   return {.tables = {{.name = "t", .shards = {{mirror, unknown}, {unknown}}}},
           .agents = {agent, {.address = "/run/m.sock"}},
           .tickets = LearnedTickets{40, 1234.5},
