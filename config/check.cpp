@@ -251,6 +251,15 @@ class TableChecker : CheckSteps {
   const ThisHost& host_;
 };
 
+bool has_agent_tls(const TableSettings& table) {
+  const auto encrypts = [](const auto& mirror) { return mirror.agent_tls.value != AgentTls::no; };
+  const auto any = [&](const std::vector<ShardSettings>& lines) {
+    return std::ranges::any_of(
+        lines, [&](const auto& line) { return std::ranges::any_of(line.mirrors, encrypts); });
+  };
+  return encrypts(table) || any(table.shards) || any(table.blackholes);
+}
+
 class EffectChecker {
  public:
   EffectChecker(const Settings& settings, Problems& notices)
@@ -435,6 +444,18 @@ class EffectChecker {
     } else if (s_.access_log_sample.value == 1) {
       warn("access_log_slow", s_.access_log_slow, "with access_log_sample = 1 all are logged");
     }
+    const auto has_auth = [](const auto& each) { return each.auth != nullptr; };
+    if (!s_.auth && std::ranges::none_of(s_.listen, has_auth)) {
+      constexpr auto kWhy = "clients need no credentials: there is no auth";
+      warn("auth_failure_rate", s_.auth_failure_rate, kWhy);
+      warn("auth_failure_burst", s_.auth_failure_burst, kWhy);
+    }
+    if (!any_table(has_agent_tls)) {
+      constexpr auto kWhy = "no agent has agent_tls = yes";
+      warn("agent_tls_ca", s_.agent_tls_ca, kWhy);
+      warn("agent_tls_certificate", s_.agent_tls_certificate, kWhy);
+      warn("agent_tls_name", s_.agent_tls_name, kWhy);
+    }
     if (s_.ha_ping_interval.value == Micros{0}) {
       constexpr auto kWhy = "ha_ping_interval = 0: there are no pings";
       warn("ping_timeout", s_.ping_timeout, kWhy);
@@ -447,6 +468,12 @@ class EffectChecker {
     const auto own = [&](std::string_view key, auto member, std::string_view why) {
       if (is_own(table.*member, above.*member)) warn(key, table.*member, why);
     };
+    if (!has_agent_tls(table)) {
+      constexpr auto kWhy = "no agent of the table has agent_tls = yes";
+      own("agent_tls_ca", &TableSettings::agent_tls_ca, kWhy);
+      own("agent_tls_certificate", &TableSettings::agent_tls_certificate, kWhy);
+      own("agent_tls_name", &TableSettings::agent_tls_name, kWhy);
+    }
     const auto has_one = [](const ShardSettings& shard) { return shard.mirrors.size() <= 1; };
     if (!table.shards.empty() && std::ranges::all_of(table.shards, has_one)) {
       constexpr auto kWhy = "each shard of the table has one agent";
@@ -600,6 +627,11 @@ class InstanceChecker : CheckSteps {
                                     in_quotes(name->value)));
   }
 
+  /// Where one of two settings that do not go together is set.
+  static Place first_set(const auto& one, const auto& other) {
+    return one.at.line != 0 ? one.at : other.at;
+  }
+
   void check_instance() {
     const auto& s = searchd_;
     check_ping_path(s.ping_path);
@@ -621,12 +653,12 @@ class InstanceChecker : CheckSteps {
     check_tls();
     check_takeover_socket(s);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
-      notice(s.overload_backoff_base.at,
+      notice(first_set(s.overload_backoff_base, s.overload_backoff_cap),
              fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
                          time_text(s.overload_backoff_base.value),
                          time_text(s.overload_backoff_cap.value)));
     if (s.max_in_flight_min.value > s.max_in_flight_max.value)
-      problem(s.max_in_flight_min.at.line != 0 ? s.max_in_flight_min.at : s.max_in_flight_max.at,
+      problem(first_set(s.max_in_flight_min, s.max_in_flight_max),
               fmt::format("max_in_flight_min ({}) is larger than max_in_flight_max ({})",
                           s.max_in_flight_min.value, s.max_in_flight_max.value));
     if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
@@ -635,7 +667,7 @@ class InstanceChecker : CheckSteps {
              fmt::format("ping_timeout ({}) is longer than ha_ping_interval ({})",
                          time_text(s.ping_timeout->value), time_text(s.ha_ping_interval.value)));
     if (s.ha_ping_interval.value > s.ha_period_karma.value)
-      notice(s.ha_ping_interval.at,
+      notice(first_set(s.ha_ping_interval, s.ha_period_karma),
              fmt::format("ha_ping_interval ({}) is longer than ha_period_karma ({})",
                          time_text(s.ha_ping_interval.value), time_text(s.ha_period_karma.value)));
     if (const auto& memory = s.memory_limit;
@@ -645,7 +677,7 @@ class InstanceChecker : CheckSteps {
                          "answer can take all of it",
                          memory_text(memory.value), size_text(s.max_packet_size.value)));
     if (s.max_header_size.value > s.max_packet_size.value)
-      notice(s.max_header_size.at,
+      notice(first_set(s.max_header_size, s.max_packet_size),
              fmt::format("max_header_size ({}) is larger than "
                          "max_packet_size ({})",
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));

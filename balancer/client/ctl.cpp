@@ -106,6 +106,8 @@ std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
   if (options.arguments.size() != members.required.size())
     return std::unexpected(fmt::format("{} takes {} argument(s): {}", options.verb,
                                        members.required.size(), fmt::join(members.required, " ")));
+  if (*verb == AdminVerb::hedging && options.arguments[0] != "on" && options.arguments[0] != "off")
+    return std::unexpected(fmt::format("hedging is on or off, not {}", options.arguments[0]));
   return HttpRequest{.method = "POST",
                      .target = fmt::format("/admin/{}", kAdminVerbs[*verb]),
                      .body = body_of(*verb, options)};

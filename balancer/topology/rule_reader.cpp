@@ -128,7 +128,7 @@ OutlierRules RuleReader::outliers(Outlier by) const {
 HedgeSetting RuleReader::hedge(const Located<std::string>& text) {
   auto read = parse_hedge(text.value);
   if (read) return *read;
-  problem(text.at, read.error());
+  problem(text.at, "hedge: " + read.error());
   return {};
 }
 

@@ -275,7 +275,15 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
       {searchd("ha_ping_interval = 2m"),
        "c:2:20: ha_ping_interval (2m) is longer than ha_period_karma (1m)"},
       {searchd("max_packet_size = 8k"),
-       "max_header_size (16k) is larger than max_packet_size (8k)"},
+       "c:2:19: max_header_size (16k) is larger than max_packet_size (8k)"},
+      {searchd("overload_backoff_cap = 10ms"),
+       "c:2:24: overload_backoff_base (100ms) is longer than overload_backoff_cap (10ms)"},
+      {searchd("auth_failure_burst = 5s"), "c:2:22: warning: auth_failure_burst has no effect"},
+      {searchd("agent_tls_name = x.example"),
+       "c:2:18: warning: agent_tls_name has no effect: no agent has agent_tls = yes"},
+      {searchd("agent_tls = yes") + table(" agent = a:1[agent_tls=no]\n agent_tls = no\n"
+                                          " agent_tls_certificate = /c.pem"),
+       "c:8:26: warning: agent_tls_certificate has no effect: no agent of the table has agent_tls"},
       {table(" agent = a:1\n ha_strategy = nodeads"),
        "c:4:16: ha_strategy has no effect: each shard of the table has one agent"},
       {table(" agent = a:1[ha_strategy=nodeads]"),
@@ -369,6 +377,17 @@ TEST(Check, NamesLimitsThatHaveNoEffect) {
             (Lines{"c:3:19: warning: search_tickets has no effect: admission = off (c:2:14)",
                    "c:8:17: warning: request_rate has no effect: admission = off (c:2:14)",
                    "c:9:28: warning: max_in_flight has no effect: admission = off (c:2:14)"}));
+}
+
+TEST(Check, SaysNothingOfTlsAndCredentialsThatAreUsed) {
+  const auto with_one = searchd(
+                            "listen = 1:http,users=/u\n auth_failure_rate = 3/s\n"
+                            " agent_tls_ca = /ca.pem") +
+                        table(
+                            " agent = a:1|b:2[agent_tls=unverified]\n"
+                            " agent_tls_certificate = /c.pem");
+  EXPECT_FALSE(mentions(notices_of(with_one), "has no effect"))
+      << testing::PrintToString(notices_of(with_one));
 }
 
 TEST(Check, RefusesNamesOfClientsThatNobodyIsAskedFor) {

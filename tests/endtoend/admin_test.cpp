@@ -333,6 +333,9 @@ TEST(AdminListener, RefusesWithAReasonAndChangesNothing) {
   EXPECT_EQ(karmad.ctl({"strategy", "t", "nonsense"}).code, 1);
   EXPECT_EQ(karmad.ctl({"weight", karmad.set[0].address(), "many"}).code, 1);
   EXPECT_EQ(karmad.ctl({"nonsense"}).code, 2);
+  const auto neither = karmad.ctl({"hedging", "perhaps"});
+  EXPECT_EQ(neither.code, 2);
+  EXPECT_TRUE(neither.output.contains("hedging is on or off, not perhaps")) << neither.output;
   EXPECT_EQ(karmad.ctl({"drain"}).code, 2);
   const auto on_query_port = ask(karmad.master.port(), "POST", "/admin/drain", "{}");
   EXPECT_EQ(on_query_port.status, 403);

@@ -63,7 +63,7 @@ TEST(CheckInOneRound, AMisspeltKeyHidesNothing) {
 TEST(CheckInOneRound, AWrongOrMissingTypeHidesNothing) {
   expect_mistakes("table t {\n agent = a:0\n hedge = often\n}\n",
                   {"c:1:1: table 't' has agents, but no 'type = distributed'",
-                   "c:2:12: an agent cannot have port 0", "c:3:10: 'often'"});
+                   "c:2:12: an agent cannot have port 0", "c:3:10: hedge: 'often'"});
   expect_mistakes("table t {\n type = distribtued\n agent = a:1\n updates = some\n}\n",
                   {"c:2:9: unknown type 'distribtued'", "c:4:12: updates: 'some'"});
 }
@@ -73,21 +73,21 @@ TEST(CheckInOneRound, AWrongHeadDoesNotExcuseWhatIsMissing) {
                   {"c:1:1: unknown section 'tabel'", "c:1:1: table 't' has agents, but no 'type"});
   expect_mistakes(
       "table a {\n type = distributed\n agent = a:1\n}\ntabel b : a {\n hedge = often\n}\n",
-      {"c:5:1: unknown section", "c:6:10: 'often'"});
+      {"c:5:1: unknown section", "c:6:10: hedge: 'often'"});
   expect_mistakes("tabel t {\n type = distributed\n}\n",
                   {"c:1:1: unknown section 'tabel'", "c:1:1: table 't' needs a line of agent"});
   expect_mistakes("table t {\n agnet = a:0\n}\n",
                   {"c:1:1: table 't' has agents, but no 'type", "c:2:2: unknown key 'agnet'",
                    "c:2:12: an agent cannot"});
   expect_mistakes(std::string(kGoodTable) + "table b : nobody {\n hedge = often\n}\n",
-                  {"c:5:11: the parent 'nobody' of table 'b'", "c:6:10: 'often'"});
+                  {"c:5:11: the parent 'nobody' of table 'b'", "c:6:10: hedge: 'often'"});
 }
 
 TEST(CheckInOneRound, AWrongSectionHidesNothing) {
   expect_mistakes(std::string("serchd {\n workers = x\n}\n") + kGoodTable,
                   {"c:1:1: unknown section 'serchd'", "c:2:12: workers: 'x'"});
   expect_mistakes("tabel t {\n type = distributed\n agent = a:1\n hedge = often\n}\n",
-                  {"c:1:1: unknown section 'tabel'", "c:4:10: 'often'"});
+                  {"c:1:1: unknown section 'tabel'", "c:4:10: hedge: 'often'"});
   expect_mistakes(std::string(kGoodTable) + "table {\n type = distributed\n agent = a:0\n}\n",
                   {"c:5:7: expected the name of the table", "c:7:12: an agent cannot"});
   expect_mistakes(std::string("searchd x {\n workers = x\n}\n") + kGoodTable,
@@ -99,13 +99,13 @@ TEST(CheckInOneRound, AWrongSectionHidesNothing) {
                       kGoodTable,
                   {"c:4:1: searchd is already defined in", "c:5:13: max_hops is larger than 100"});
   expect_mistakes(std::string(kGoodTable) + "table b : goood {\n hedge = often\n}\n",
-                  {"c:5:11: the parent 'goood' of table 'b'", "c:6:10: 'often'"});
+                  {"c:5:11: the parent 'goood' of table 'b'", "c:6:10: hedge: 'often'"});
 }
 
 TEST(CheckInOneRound, AMissingSignHidesNothing) {
   expect_mistakes("table t {\n type = distributed\n agent a:0\n hedge: often\n}\n",
                   {"c:3:8: expected '=' after 'agent'", "c:3:10: an agent cannot have port 0",
-                   "c:4:7: expected '=' after 'hedge'", "c:4:9: 'often'"});
+                   "c:4:7: expected '=' after 'hedge'", "c:4:9: hedge: 'often'"});
 }
 
 TEST(CheckInOneRound, AKeyInTheWrongSectionIsCheckedToo) {

@@ -200,7 +200,7 @@ TEST(Simulation, ProblemsOfSettingsNameTheirPlace) {
   };
   EXPECT_EQ(problem("rate 5\nset hegde = p95\n"),
             "test.scn:2:5: unknown key 'hegde'; did you mean 'hedge'?");
-  EXPECT_EQ(problem("", "hedge = x").substr(0, 20), "--set 'hedge = x': '");
+  EXPECT_EQ(problem("", "hedge = x").substr(0, 29), "--set 'hedge = x': hedge: 'x'");
   EXPECT_EQ(problem("", "ha_strategy = random"),
             "--set 'ha_strategy = random': give the strategies with --strategy");
   EXPECT_EQ(problem("", "ping_type = solr"),
