@@ -321,7 +321,8 @@ TEST(KubernetesDiscovery, ReachesTheApiWithTlsAndATokenThatMayChange) {
   const auto token = dir.path() + "/token";
   write_file(dir.path() + "/known", "a-token-of-the-account\n");
   write_file(token, "another-token\n");
-  const EncryptedFront front(api.address(), fmt::format("auth = bearer {}/known", dir.path()));
+  EncryptedFront front(api.address(), fmt::format("auth = bearer {}/known", dir.path()));
+  front.master.identify("Authorization: Bearer a-token-of-the-account\r\n");
   const auto source = fmt::format("kubernetes prod/search:http https://{}", front.address);
   const auto table = [&](const std::string& root) {
     return discovered(source, fmt::format("discovery_ca = {}\n discovery_token = {}", root, token));
