@@ -67,14 +67,13 @@ TEST(Read, RequiresTheTypeDistributed) {
 }
 
 TEST(Read, WarnsOfIgnoredKeysThatTheOperatorWillMiss) {
-  EXPECT_EQ(
-      notices_of("searchd {\n ssl_cert = a.pem\n max_children = 30\n log = x\n}\n"
-                 "table t {\n type = distributed\n agent = a:1\n}\n"),
-      (Lines{"c:2:2: warning: ssl_cert is ignored: karmad does not speak TLS, clients connect "
-             "unencrypted",
-             "c:3:2: warning: max_children is ignored: search_tickets and update_tickets "
-             "limit the requests in progress",
-             "c:4:2: keys of searchd that karmad does not use are ignored: log"}));
+  EXPECT_EQ(notices_of("searchd {\n ssl_cert = a.pem\n max_children = 30\n log = x\n}\n"
+                       "table t {\n type = distributed\n agent = a:1\n}\n"),
+            (Lines{"c:2:2: warning: ssl_cert is ignored: tls_certificate, tls_key and "
+                   "tls_client_ca encrypt",
+                   "c:3:2: warning: max_children is ignored: search_tickets and update_tickets "
+                   "limit the requests in progress",
+                   "c:4:2: keys of searchd that karmad does not use are ignored: log"}));
 }
 
 TEST(Read, ListsWhatItIgnoresOncePerKindOfSection) {
