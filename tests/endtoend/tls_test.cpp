@@ -210,8 +210,7 @@ TEST(ClientTls, OfMysqlMayBeginInTheBytesOfTheRequestForIt) {
   ASSERT_TRUE(line);
   for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsConnection client(std::stoi(line->substr(line->find("127.0.0.1:") + 10)));
-    const auto size = client.take(4);  // the greeting
-    client.take(static_cast<std::size_t>(static_cast<unsigned char>(size[0])));
+    ASSERT_GT(client.take(40).size(), 40u);  // the greeting, in one piece
     constexpr std::string_view kWantsTls(
         "\x20\0\0\x01\0\x8a\x08\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 36);
     client.hold_back(true);

@@ -757,8 +757,9 @@ bool is_of(StatementKind kind, const SqlStatement& read) {
     case StatementKind::insert:
     case StatementKind::change:
       return std::holds_alternative<ChangeStatement>(read);
-    case StatementKind::call:
-      return std::holds_alternative<CallStatement>(read);
+    case StatementKind::call:  // karmad answers some itself
+      return std::holds_alternative<CallStatement>(read) ||
+             std::holds_alternative<SessionStatement>(read);
     case StatementKind::show:
       return std::holds_alternative<ShowStatement>(read);
     case StatementKind::session:
