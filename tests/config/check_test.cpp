@@ -411,7 +411,7 @@ TEST(Check, TellsOnceWhatIsTheSameInManyPlaces) {
       ":12: warning: breaker has no effect: each shard of the table has one agent";
   const auto few = notices_with(3);
   ASSERT_EQ(few.size(), 6U);
-  for (const std::size_t i : {0, 2, 4}) {
+  for (const std::size_t i : {0U, 2U, 4U}) {
     EXPECT_TRUE(few[i].ends_with(kBreaker)) << few[i];
     EXPECT_TRUE(few[i + 1].ends_with(kPort)) << few[i + 1];
   }

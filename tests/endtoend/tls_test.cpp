@@ -223,7 +223,7 @@ TEST(ClientTls, OfMysqlMayBeginInTheBytesOfTheRequestForIt) {
 }
 
 TEST(ClientTls, ThatEndsBehindARequestEndsTheConnectionBehindTheAnswer) {
-  TlsMaster karmad;
+  const TlsMaster karmad;
   for (const bool at_once : {true, false}) {
     TlsConnection client(karmad.port, TlsWishes{});
     ASSERT_EQ(client.failure(), "");
