@@ -748,25 +748,13 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
 
 namespace {
 
-/// Whether a statement was read as what its first words promise: `SHOW word VARIABLES` has the form
-/// of a SHOW that mirrors answer, and is none.
+/// Whether the one that answers a statement by its first words, mirrors or karmad, can do so:
+/// `SHOW word VARIABLES` has the form of a SHOW that mirrors answer, and is none.
 bool is_of(StatementKind kind, const SqlStatement& read) {
-  switch (kind) {
-    case StatementKind::select:
-      return std::holds_alternative<SqlSelect>(read);
-    case StatementKind::insert:
-    case StatementKind::change:
-      return std::holds_alternative<ChangeStatement>(read);
-    case StatementKind::call:  // karmad answers some itself
-      return std::holds_alternative<CallStatement>(read) ||
-             std::holds_alternative<SessionStatement>(read);
-    case StatementKind::show:
-      return std::holds_alternative<ShowStatement>(read);
-    case StatementKind::session:
-      return std::holds_alternative<SessionStatement>(read);
-    default:
-      return std::holds_alternative<StatusStatement>(read);
-  }
+  const bool status = std::holds_alternative<StatusStatement>(read);
+  const bool session = std::holds_alternative<SessionStatement>(read);
+  if (kind == StatementKind::status) return status;
+  return kind == StatementKind::session ? session : !status && !session;
 }
 
 }  // namespace
