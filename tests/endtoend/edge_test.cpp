@@ -39,7 +39,8 @@ std::string field_of(const std::string& request, const std::string& name) {
 /// karmad with a listener for proxies, beside its own.
 class BehindProxies : public testing::Test {
  protected:
-  void start(const std::string& searchd = {}, std::string_view more_of_table = {}) {
+  void start(const std::string& searchd = {}, std::string_view more_of_table = {},
+             const std::string& network_timeout = "1s") {
     master.emplace("workers = 1\n ha_ping_interval = 0\n network_timeout = " + network_timeout +
                        "\n listen = 127.0.0.1:0:http,proxy\n " + searchd,
                    edge_table(mirror, more_of_table));
@@ -50,7 +51,6 @@ class BehindProxies : public testing::Test {
   std::string last_seen() const { return mirror.seen().empty() ? "" : mirror.seen().back(); }
 
   FakeMirror mirror{always(json("{}")), /*pings_too=*/true};
-  std::string network_timeout = "1s";
   std::optional<Master> master;
   int port = 0;
 };
@@ -71,8 +71,7 @@ TEST_F(BehindProxies, TheClientIsTheOneOfThePROXYHeader) {
 }
 
 TEST_F(BehindProxies, TheHeaderMayComeInPiecesAndTogetherWithRequests) {
-  network_timeout = "1min";  // for some hundred round trips
-  start();
+  start({}, {}, "1min");  // for some hundred round trips
   constexpr std::string_view kRequests =
       "GET /w/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /w/2 HTTP/1.1\r\nHost: a\r\nConnection: "
       "close\r\n\r\n";
