@@ -71,7 +71,7 @@ TEST_F(BehindProxies, TheClientIsTheOneOfThePROXYHeader) {
 }
 
 TEST_F(BehindProxies, TheHeaderMayComeInPiecesAndTogetherWithRequests) {
-  start({}, {}, "1min");  // for some hundred round trips
+  start({}, {}, "1m");  // for some hundred round trips
   constexpr std::string_view kRequests =
       "GET /w/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /w/2 HTTP/1.1\r\nHost: a\r\nConnection: "
       "close\r\n\r\n";
