@@ -147,7 +147,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
         error_code ignored;
         static_cast<Socket*>(target)->close(ignored);
       });
-      error = co_await Stream::shake_hands(socket, *tls);
+      error = co_await Stream::shake_hands(loop_.turn, socket, *tls);
       if (!error || tls->is_untrusted())
         agent_->untrusted.store(tls->is_untrusted(), std::memory_order_relaxed);
     }

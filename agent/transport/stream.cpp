@@ -317,14 +317,21 @@ Task<error_code> Stream::write(Outgoing out) {
   co_return error;
 }
 
-Task<error_code> Stream::shake_hands(Socket& socket, Tls& tls) {
-  for (;;) {
+Task<error_code> Stream::shake_hands(LoopTurn& turn, Socket& socket, Tls& tls) {
+  for (bool waits = tls.is_server() && !tls.has_pending();; waits = true) {
+    if (waits) {
+      // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
+      Ready ready{socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
+      co_await ready;
+      if (ready.error) co_return ready.error;
+    }
+    if (turn.over()) {
+      co_await turn.next();
+      if (!socket.is_open()) co_return asio::error::operation_aborted;
+    }
     const auto done = tls.shake_hands();
+    turn.spend(LoopTurn::kMostBytes);
     if (done != -EAGAIN) co_return done == 0 ? error_code() : error_of(done);
-    // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
-    Ready ready{socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
-    co_await ready;
-    if (ready.error) co_return ready.error;
   }
 }
 

@@ -108,9 +108,12 @@ class Stream : public TurnPeer {
   /// Null: the connection is not encrypted.
   const Tls* tls() const { return tls_.get(); }
 
-  /// Completes the handshake of a client on a connected socket; after an error, tls.failure() says
-  /// what is wrong. Both must stay until it has ended; closing the socket ends it.
-  static Task<error_code> shake_hands(Socket& socket, Tls& tls);
+  /// Completes the handshake on a connected socket; after an error, tls.failure() says what is
+  /// wrong. Its steps take up to a millisecond of computing each: a turn of the loop has one. All
+  /// must stay until it has ended; closing the socket ends it.
+  static Task<error_code> shake_hands(LoopTurn& turn, Socket& socket, Tls& tls);
+  /// The same of an encrypted stream before its first read.
+  Task<error_code> shake_hands_of_tls() { return shake_hands(loop_.turn, socket_, *tls_); }
 
   /// Ends outstanding operations with an error; the socket stays open.
   void cancel();

@@ -306,6 +306,10 @@ bool Tls::is_established() const {
   return ::SSL_is_init_finished(ssl_.get()) == 1;
 }
 
+bool Tls::is_server() const {
+  return ::SSL_is_server(ssl_.get()) == 1;
+}
+
 void Tls::say_end() {
   if (failed() != 0 || !is_established()) return;
   ::ERR_clear_error();

@@ -64,6 +64,7 @@ class Tls {
   /// What the handshake waits for, after -EAGAIN: to send, or else to receive.
   bool wants_to_send() const;
   bool is_established() const;
+  bool is_server() const;
   /// The first receive() or send() begins the handshake as the server.
   void accept();
   /// Bytes of TLS that were read from the socket before: they come first.

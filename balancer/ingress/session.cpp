@@ -102,7 +102,9 @@ void Session::phase_timed_out() {
 
 /// Runs the session to its end. Besides the session, an idle connection needs only this frame.
 Background Session::run(boost::intrusive_ptr<Session> self) {
-  for (bool stays = true; stays && self->open() && !self->ending_;) {
+  bool stays = true;
+  if (self->tls() != nullptr) stays = co_await self->begin_tls();
+  while (stays && self->open()) {
     self->await_request();
     auto got = co_await self->read();
     if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // by drain()
@@ -110,11 +112,12 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
       got = co_await self->read();
     }
     if (got.error) {
-      if (self->tls() != nullptr) co_await self->explain_tls_failure();
+      self->report_tls_failure();
       break;
     }
     self->unread_ = true;
     stays = co_await self->answer_requests();
+    stays = stays && !self->ending_;
   }
   if (self->upgraded_) co_await self->pass_tunnel();
   const bool lingers = self->worker_.retiring() && self->open() && !self->within_answer_;
@@ -122,12 +125,20 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   self->end();
 }
 
-/// Tells a client of plain HTTP that TLS is spoken here.
-Task<void> Session::explain_tls_failure() {
+/// Completes the handshake, or tells a client of plain HTTP that TLS is spoken here. False: the
+/// connection ends.
+Task<bool> Session::begin_tls() {
+  take_settings();
+  start_phase(Phase::idle, settings().network_timeout.value);
+  auto error = co_await shake_hands_of_tls();
+  if (error == asio::error::operation_aborted && open() && has_bytes())  // by drain()
+    error = co_await shake_hands_of_tls();
+  if (!error) co_return !ending_ || tls()->is_ready() || has_bytes();
   report_tls_failure();
-  if (tls() == nullptr || !tls()->is_plain_http()) co_return;
+  if (!open() || !tls()->is_plain_http()) co_return false;
   encrypt(nullptr);
   co_await refuse(400, "TLS is spoken here: use https://", 0);
+  co_return false;
 }
 
 void Session::await_request() {

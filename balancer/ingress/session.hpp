@@ -124,7 +124,7 @@ class Session final : public ClientConnection {
 
   static Background run(boost::intrusive_ptr<Session> self);
   void await_request();
-  Task<void> explain_tls_failure();
+  Task<bool> begin_tls();
   Task<bool> answer_requests();
   HeadLimits head_limits() const;
   ReceivedPart parse_received(const std::string& in, RequestHead& head,

@@ -376,7 +376,10 @@ Task<bool> MysqlSession::shake_hands() {
     drop_payload();
     encryption->put_back(std::exchange(in_, {}));
     encrypt(std::move(encryption));
-    received = co_await receive(kHandshakeAnswer + 1, Phase::reading);
+    start_phase(Phase::reading, settings().network_timeout.value);
+    const auto error = co_await shake_hands_of_tls();
+    received = !error;
+    if (received) received = co_await receive(kHandshakeAnswer + 1, Phase::reading);
   }
   if (!received) {
     report_tls_failure();

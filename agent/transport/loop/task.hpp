@@ -82,7 +82,7 @@ struct PromiseBase {
     void await_resume() noexcept {}
   };
   Final final_suspend() noexcept { return {}; }
-  /// Tasks report errors as values. Only lack of memory throws; it ends the process.
+  /// Tasks report errors as values; pure code within them is called by internal_error_in().
   void unhandled_exception() noexcept { std::terminate(); }
 };
 

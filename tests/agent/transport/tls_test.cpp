@@ -8,8 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <cerrno>
+#include <functional>
 
+#include "agent/transport/stream.hpp"
+#include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/tls.hpp"
 
@@ -138,6 +142,63 @@ TEST_F(TlsEnds, SeeTheEndBehindTheLastBytes) {
   EXPECT_EQ(received().second, "bye");
   EXPECT_EQ(received().first, 0);
   EXPECT_TRUE(server_->has_ended());
+}
+
+/// A connection whose client has begun its handshake.
+struct Begun {
+  Begun(Loop& loop, const TlsServer& server, const std::shared_ptr<TlsClient>& of_client)
+      : socket(loop.io.get_executor()) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    socket.assign(Protocol(AF_UNIX, 0), ends[0]);
+    tls = server.accept(ends[0]);
+    client_socket = ends[1];
+    client = of_client->connect(client_socket);
+    EXPECT_EQ(client->shake_hands(), -EAGAIN);
+  }
+  ~Begun() { ::close(client_socket); }
+  bool is_answered() const {
+    char byte = 0;
+    return ::recv(client_socket, &byte, 1, MSG_PEEK) == 1;
+  }
+
+  Socket socket;
+  std::unique_ptr<Tls> tls;
+  int client_socket = -1;
+  std::unique_ptr<Tls> client;
+};
+
+TEST(Handshakes, LetOtherWorkPassBetweenThem) {
+  Loop loop{0, 1 << 20, 1};
+  const TempDir directory;
+  const auto file = Authority(directory.path()).issue("server.pem", "IP:127.0.0.1");
+  const auto server = TlsServer::make({.pairs = {{file, file}}});
+  ASSERT_TRUE(server);
+  const TlsClientRules rules{.verify = false};
+  const auto client = std::make_shared<TlsClient>(*TlsClient::read(rules), rules, "127.0.0.1");
+  constexpr std::size_t kAtOnce = 5;
+  std::vector<std::unique_ptr<Begun>> all;
+  for (std::size_t i = 0; i < kAtOnce; ++i)
+    all.push_back(std::make_unique<Begun>(loop, **server, client));
+  for (const auto& begun : all)
+    spawn([](Loop& on, Begun& of) -> Task<void> {
+      co_await Stream::shake_hands(on.turn, of.socket, *of.tls);
+    }(loop, *begun));
+
+  std::size_t answered = 0;
+  std::size_t most = 0;
+  std::function<void()> other_work = [&] {
+    const auto now = static_cast<std::size_t>(
+        std::ranges::count_if(all, [](const auto& begun) { return begun->is_answered(); }));
+    most = std::max(most, now - std::exchange(answered, now));
+    if (answered < kAtOnce) asio::post(loop.io, other_work);
+  };
+  asio::post(loop.io, other_work);
+  EXPECT_TRUE(turn_until(loop, [&] { return answered == kAtOnce; }));
+  EXPECT_EQ(most, 1U);
+  for (const auto& begun : all) begun->socket.close();
+  loop.io.restart();
+  loop.io.poll();
 }
 
 }  // namespace
