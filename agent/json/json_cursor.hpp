@@ -131,6 +131,17 @@ bool visit_members(JsonCursor& json, Visit visit) {
   }
   return members.complete();
 }
+/// The same of the members that are left, from the comma before them on.
+template <class Visit>
+bool visit_further_members(JsonCursor& json, Visit visit) {
+  while (take(json, ',')) {
+    const auto key = take_string(json);
+    if (!key || !take(json, ':')) return false;
+    const auto value = take_value(json);
+    if (!value || !visit(*key, *value)) return false;
+  }
+  return take(json, '}');
+}
 template <class Visit>
 bool visit_members(std::string_view object, Visit visit) {
   JsonCursor json(object);

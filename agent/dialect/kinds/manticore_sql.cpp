@@ -10,6 +10,7 @@
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
+#include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -47,13 +48,16 @@ bool is_filled(std::string_view value) {
 }
 
 /// Reads the error and warning of an answer or a result set.
-void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
-  visit_members(json, [&](std::string_view key, std::string_view value) {
+struct FailureMembers {
+  std::string_view error{};
+  bool warning = false;
+
+  bool operator()(std::string_view key, std::string_view value) {
     if (key == "error" && error.empty()) error = reason_in(value);
     if (key == "warning") warning |= is_filled(value) || is_object(value);
     return true;
-  });
-}
+  }
+};
 
 /// Whether the pages are karmad's, by `scroll = 1` or a token. One of the only shard's own tokens,
 /// which it gives unasked, is for that shard.
@@ -303,26 +307,32 @@ Judgement judge_sets(const AgentReply& reply, bool merged) {
   if (!merged && reply.request != nullptr && reply.request->rows_only &&
       begins_like_hits(reply.body))
     return judgement(Outcome::wrong_reply, "the answer has hits in place of rows");
-  std::string_view error;
-  bool warning = false;
+  FailureMembers failure;
   JsonCursor json(reply.body);
   skip_space(json);
-  if (!json.done() && *json.at == '[') {
+  // Of two sets the merge reads the rows, and refuses what is malformed.
+  const auto tail = merged ? find_tail(reply.body) : std::nullopt;
+  if (tail && reply.body.find("\n{\n") + 1 == tail->last_set) {
+    json.at = reply.body.data() + tail->after_rows;
+    visit_further_members(json, std::ref(failure));
+    json.at = reply.body.data() + tail->last_set;
+    visit_members(json, std::ref(failure));
+  } else if (!json.done() && *json.at == '[') {
     JsonElements sets(json);
     while (sets.next()) {
       const auto* const before = json.at;
-      read_members(json, error, warning);
+      visit_members(json, std::ref(failure));
       if (json.at == before) break;  // not an object: no more members to read
     }
   } else {
-    read_members(json, error, warning);
+    visit_members(json, std::ref(failure));
   }
-  if (!error.empty()) {
-    const auto text = json_unescaped(error);
+  if (!failure.error.empty()) {
+    const auto text = json_unescaped(failure.error);
     if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
     return judge_error(text, reply.request);
   }
-  if (warning) judged.outcome = Outcome::answered_with_warning;
+  if (failure.warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }
 

@@ -13,29 +13,6 @@ namespace {
 /// Most lines that are searched backwards; after so many a forward search is as fast.
 constexpr int kMostTailLines = 200;
 
-/// The end of a reply in the server's layout, found without reading the rows before it. A line feed
-/// in JSON text is never part of a string, so a line that is only a bracket is what it seems.
-struct ReplyTail {
-  std::size_t after_rows = 0;  ///< after the bracket that ends the rows of the last set but one
-  std::size_t last_set = 0;    ///< position of the brace that begins the last set
-};
-
-std::optional<ReplyTail> find_tail(std::string_view body) {
-  ReplyTail tail;
-  for (int searched = 0; searched < kMostTailLines; ++searched) {
-    const auto* const feed = static_cast<const char*>(::memrchr(body.data(), '\n', body.size()));
-    if (feed == nullptr) break;
-    const auto begin = static_cast<std::size_t>(feed - body.data()) + 1;
-    const auto line = body.substr(begin);
-    body = body.substr(0, begin - 1);
-    if (tail.last_set == 0 && line == "{") tail.last_set = begin;
-    if (tail.last_set == 0 || line != "],") continue;
-    tail.after_rows = begin + 1;
-    return tail;
-  }
-  return std::nullopt;
-}
-
 /// A member of a result set besides columns and rows.
 void read_member(std::string_view key, std::string_view value, RawSet& set) {
   if (equals_literal(key, "total")) set.total = whole_number<std::uint64_t>(value);
@@ -57,6 +34,22 @@ bool take_name(JsonCursor& json, std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<ReplyTail> find_tail(std::string_view body) {
+  ReplyTail tail;
+  for (int searched = 0; searched < kMostTailLines; ++searched) {
+    const auto* const feed = static_cast<const char*>(::memrchr(body.data(), '\n', body.size()));
+    if (feed == nullptr) break;
+    const auto begin = static_cast<std::size_t>(feed - body.data()) + 1;
+    const auto line = body.substr(begin);
+    body = body.substr(0, begin - 1);
+    if (tail.last_set == 0 && line == "{") tail.last_set = begin;
+    if (tail.last_set == 0 || line != "],") continue;
+    tail.after_rows = begin + 1;
+    return tail;
+  }
+  return std::nullopt;
+}
 
 std::optional<BadReply> RawReplies::read(std::span<const ShardReply> replies, std::size_t sets,
                                          LastSet last) {
@@ -147,14 +140,11 @@ bool RawReplies::read_first_of_two(std::string_view body, JsonCursor& json, RawS
       first.rows.at >= body.data() + tail->after_rows)
     return false;
   JsonCursor rest(body.substr(tail->after_rows));
-  while (take(rest, ',')) {
-    const auto key = take_string(rest);
-    if (!key || !take(rest, ':')) return false;
-    const auto value = take_value(rest);
-    if (!value) return false;
-    read_member(*key, *value, first);
-  }
-  if (!take(rest, '}') || !first.error.empty()) return false;
+  const bool whole = visit_further_members(rest, [&](auto key, auto value) {
+    read_member(key, value, first);
+    return true;
+  });
+  if (!whole || !first.error.empty()) return false;
   json = rest;
   if (!take(rest, ',')) return false;
   skip_space(rest);

@@ -27,6 +27,16 @@ struct RawSet {
   std::optional<std::uint64_t> total;
 };
 
+/// The end of a reply in the server's layout, found without reading the rows before it. A line feed
+/// in JSON text is never part of a string, so a line that is only a bracket is what it seems.
+struct ReplyTail {
+  std::size_t after_rows = 0;  ///< after the bracket that ends the rows of the last set but one
+  std::size_t last_set = 0;    ///< position of the brace that begins the last set
+};
+
+/// Nothing: the reply has another layout than the server's, or one set.
+std::optional<ReplyTail> find_tail(std::string_view body);
+
 /// How much of a reply's last result set is read.
 enum class LastSet : bool {
   whole,

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -501,6 +502,35 @@ TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
             Outcome::client_mistake);
   EXPECT_EQ(outcome(500, R"({"error":"unknown local table(s) 's1' in search request"})"),
             Outcome::agent_error);
+}
+
+/// Result sets in the layout of a server, of which `failing` has this error and warning.
+std::string sets_with(std::size_t count, std::size_t failing, std::string_view error,
+                      std::string_view warning) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < count; ++i)
+    text += fmt::format(
+        "{}{{\n\"columns\":[{{\"id\":{{\"type\":\"long long\"}}}}],\n\"data\":[\n"
+        "{{\"id\":1}},\n{{\"id\":2}}\n],\n\"total\":2,\n\"error\":\"{}\",\n"
+        "\"warning\":\"{}\"\n}}",
+        i == 0 ? "" : ",\n", i == failing ? error : "", i == failing ? warning : "");
+  return text + "]";
+}
+
+TEST(SqlJudgement, FindsAnErrorOrAWarningInEachSetOfAReplyThatWillBeMerged) {
+  for (const std::size_t count : {1, 2, 3, 5})
+    for (std::size_t failing = 0; failing < count; ++failing)
+      for (const bool merged : {false, true}) {
+        const auto outcome = [&](std::string_view error, std::string_view warning) {
+          return kSql
+              ->judge({200, "application/json", sets_with(count, failing, error, warning)}, merged)
+              .outcome;
+        };
+        EXPECT_EQ(outcome("", ""), Outcome::answered);
+        EXPECT_EQ(outcome("", "slow"), Outcome::answered_with_warning) << count << ' ' << failing;
+        EXPECT_EQ(outcome("P01: syntax error", ""), Outcome::client_mistake)
+            << count << ' ' << failing;
+      }
 }
 
 // A mirror that answers rows with hits has not understood the request; another one may.
