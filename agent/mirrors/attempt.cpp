@@ -77,8 +77,7 @@ void pass_or_return(ConnectionPtr connection, const ExchangeResult& exchanged, P
     connection->keep_no_more();
     result.reply.upgraded = std::move(connection);
   } else if (result.reply.left > 0) {
-    result.rest_on = std::move(connection);
-    result.keep_connection = exchanged.keep_connection;
+    result.rest = {std::move(connection), exchanged.keep_connection};
   } else if (exchanged.keep_connection) {
     pool.give(std::move(connection));
   } else {

@@ -33,12 +33,17 @@ struct AttemptRequest {
   ReplyLimits limits;
 };
 
+/// What has not been read of a reply.
+struct RestOfReply {
+  ConnectionPtr on;              ///< the connection with it; null: the reply is complete
+  bool keep_connection = false;  ///< once the rest was read
+};
+
 struct AttemptResult {
   Outcome outcome = Outcome::cancelled;  ///< `answered`: a reply, not yet judged
   std::string why;
   Reply reply;
-  ConnectionPtr rest_on;  ///< the connection with the rest of the reply; null: it is complete
-  bool keep_connection = false;  ///< of `rest_on`, once the rest was read
+  RestOfReply rest;
   Micros took{};
   TimePoint ended{};
   std::optional<Micros> connect;        ///< duration of connecting, if it was necessary

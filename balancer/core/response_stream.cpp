@@ -16,7 +16,7 @@ ResponseStream::ResponseStream(const Source& source, AgentSlot slot, AttemptResu
     : source_(source),
       mirror_(source.set[source.number]),
       slot_(std::move(slot)),
-      connection_(std::move(result.rest_on)),
+      connection_(std::move(result.rest.on)),
       unread_(result.reply.left),
       chunks_(std::move(result.reply.chunks)),
       patience_(unread_ == kOpenEnd ? source.open_patience : source.patience) {
@@ -24,7 +24,7 @@ ResponseStream::ResponseStream(const Source& source, AgentSlot slot, AttemptResu
   result_.took = result.took;
   result_.connect = result.connect;
   result_.generation = result.generation;
-  result_.keep_connection = result.keep_connection;
+  result_.rest.keep_connection = result.rest.keep_connection;
   result_.unasked = result.unasked;
   result_.sent = true;
   note_last(result.reply.body());
@@ -120,7 +120,7 @@ void ResponseStream::release(Stream::Unasked behind) {
     result_.unasked = true;
     source_.pool.unasked();
   }
-  if (result_.keep_connection && behind == Stream::Unasked::nothing) {
+  if (result_.rest.keep_connection && behind == Stream::Unasked::nothing) {
     source_.pool.give(connection);
   } else {
     connection->close();
