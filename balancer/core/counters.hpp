@@ -19,6 +19,7 @@ enum class Count : std::uint8_t {
   connections_over_rate,
   requests,
   bad_requests,
+  internal_errors,
   wrong_protocols,
   tls_failures,
   proxy_headers_refused,
@@ -112,6 +113,10 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
     {Count::bad_requests,
      {"bad_requests",
       "client requests that karmad itself refused with 4xx or 5xx before they became a query"}},
+    {Count::internal_errors,
+     {"internal_errors",
+      "requests that ended with 500 because karmad has a defect: its code threw, as the log "
+      "tells"}},
     {Count::wrong_protocols,
      {"wrong_protocols",
       "client connections ended because they began with TLS, HTTP/2, the PROXY protocol or another "

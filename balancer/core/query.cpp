@@ -1,5 +1,8 @@
 #include "balancer/core/query.hpp"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "agent/json/json_line.hpp"
@@ -47,8 +50,16 @@ Answer refusal(int status, std::string_view reason) {
 }
 
 Answer bad_request(Query& query, int status, std::string_view reason) {
-  query.worker.counters.add(Count::bad_requests);
+  count_refused(query.worker, status, reason);
   return refusal(status, reason);
+}
+
+void count_refused(Worker& worker, int status, std::string_view reason) {
+  if (status != 500) return worker.counters.add(Count::bad_requests);
+  worker.counters.add(Count::internal_errors);
+  if (const auto left_out = worker.error_lines.may_write(Loop::now()))
+    spdlog::error("{}{}", reason,
+                  *left_out == 0 ? "" : fmt::format(" ({} more were not logged)", *left_out));
 }
 
 }  // namespace karmad

@@ -290,4 +290,8 @@ Answer refusal(int status, std::string_view reason);
 /// The same for a request that cannot become a query; counted.
 Answer bad_request(Query& query, int status, std::string_view reason);
 
+/// Counts a refusal with this status: of a client's mistake, or because of an internal error (500),
+/// which the log tells, ten a second. Only on the worker's thread.
+void count_refused(Worker& worker, int status, std::string_view reason);
+
 }  // namespace karmad

@@ -97,15 +97,15 @@ class Worker {
   Monitoring& monitoring;
   Counters counters;
   AttemptResults attempt_results;
-  ExplainRing explained;                   ///< the last requests (`explain_requests`)
-  ExplainRing explained_on_request;        ///< the last ones whose clients asked for an explanation
-  LineRate retry_lines{10};                ///< limits lines on retries in the log
-  LineRate protocol_lines{1};              ///< those on clients that speak another protocol
-  LineRate error_lines{10};                ///< those with texts that are too long for clients
-  LineRate auth_lines{10};                 ///< those on refused credentials
-  VerifiedPasswords verified;              ///< of clients (`auth_remembered`)
-  TimeShare compression;                   ///< of this thread's time (`compress_share`)
-  std::unique_ptr<Compressor> compressor;  ///< kept for the next answer; null: none
+  ExplainRing explained;             ///< the last requests (`explain_requests`)
+  ExplainRing explained_on_request;  ///< the last ones whose clients asked for an explanation
+  LineRate retry_lines{10};          ///< limits lines on retries in the log
+  LineRate protocol_lines{1};        ///< those on clients that speak another protocol
+  LineRate error_lines{10};          ///< those that clients get no room for, and internal ones
+  LineRate auth_lines{10};           ///< those on refused credentials
+  VerifiedPasswords verified;        ///< of clients (`auth_remembered`)
+  TimeShare compression;             ///< of this thread's time (`compress_share`)
+  std::unique_ptr<Compressor> compressor;              ///< kept for the next answer; null: none
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() {

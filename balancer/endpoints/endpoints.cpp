@@ -448,10 +448,8 @@ Task<Answer> replan(Query& query, Scatter scatter) {
   return answer(query, scatter);
 }
 
-}  // namespace
-
-Task<Answer> answer(Query& query, Scatter scatter) {
-  query.replan = replan;
+/// Begins the answer to a request; all that it reads before a mirror is asked is read here.
+Task<Answer> begin_answer(Query& query, Scatter scatter) {
   if (equals_literal(query.request.path, "*"))
     return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
   if (is_admin_call(query)) return answer_admin_call(query);
@@ -470,6 +468,17 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);
   return completed_task(no_such_path(query));
+}
+
+}  // namespace
+
+Task<Answer> answer(Query& query, Scatter scatter) {
+  query.replan = replan;
+  try {
+    return begin_answer(query, scatter);
+  } catch (const std::exception& thrown) {
+    return completed_task(bad_request(query, 500, internal_error(thrown).reason));
+  }
 }
 
 }  // namespace karmad

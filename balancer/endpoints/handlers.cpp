@@ -289,7 +289,7 @@ Task<Answer> explain_request(Query& query) {
 Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& several = served.endpoint.several;
   std::expected<std::vector<RequestPart>, ClientError> parts;
-  auto read = [&] { parts = several.parts(query.request); };
+  auto read = [&] { parts = or_internal_error([&] { return several.parts(query.request); }); };
   if (is_long_work(query, query.request.body.size())) {
     const auto end = co_await run_on_helper(query, query.request.body.size(), read);
     if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);

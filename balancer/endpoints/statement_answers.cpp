@@ -142,7 +142,8 @@ const StatementsRead& statements_of(Query& query) {
   const auto& request = query.request;
   if (query.request.statements == nullptr || !query.request.statements->are_of(request))
     query.request.statements = std::make_shared<const FoundStatements>(
-        FoundStatements{request.path, request.query, request.body, read_statements(request)});
+        FoundStatements{request.path, request.query, request.body,
+                        or_internal_error([&] { return read_statements(request); })});
   return query.request.statements->found;
 }
 

@@ -14,8 +14,9 @@ Task<Answer> completed_task(Answer answer) {
 }
 
 Answer refused_query(Query& query, const ServedPath& served, const ClientError& error) {
-  auto answer = bad_request(query, error.status, {});
-  answer.body.clear();
+  count_refused(query.worker, error.status, error.reason);
+  Answer answer;
+  answer.status = error.status;
   answer.content_type = served.kind.content_type;
   served.dialect->refuse(error.status, error.reason, answer.body);
   return answer;
@@ -59,10 +60,14 @@ Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatt
   return scatter(query, *table, *served.dialect);
 }
 
+std::expected<Parsed, ClientError> parse_request(const Query& query, const ServedPath& served) {
+  return or_internal_error([&] { return served.dialect->parse(query.request); });
+}
+
 /// Parses a long request on a helper thread.
 Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<Parsed, ClientError> parsed;
-  auto parse = [&] { parsed = served.dialect->parse(query.request); };
+  auto parse = [&] { parsed = parse_request(query, served); };
   const auto end = co_await run_on_helper(query, query.request.body.size(), parse);
   if (end != ThreadPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!parsed) co_return refused_query(query, served, parsed.error());
@@ -75,7 +80,7 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
 
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
-  auto parsed = served.dialect->parse(query.request);
+  auto parsed = parse_request(query, served);
   if (!parsed) return completed_task(refused_query(query, served, parsed.error()));
   query.request.parsed = *std::move(parsed);
   return send_to_table(query, served, scatter);

@@ -168,17 +168,21 @@ class MysqlSession final : public ClientConnection {
 
 template <class Work>
 Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Work& work) {
+  std::optional<ClientError> failed;
+  auto read = [&] { failed = internal_error_in(work); };
   auto* const helpers = worker_.process.helpers;
   if (helpers == nullptr || !is_long(bytes, 1, settings().long_work_size.value)) {
-    work();
-    co_return CommandOutcome::answered;
+    read();
+  } else {
+    Stop stop(worker_.loop);
+    stop.arm(Loop::now() + settings().request_timeout.value, StopReason::deadline);
+    const auto end = co_await helpers->run(worker_.loop, stop, work_on(bytes, client_), read);
+    if (!open()) co_return CommandOutcome::broken;
+    if (end != ThreadPool::End::done) co_return co_await refuse_long_work(end);
   }
-  Stop stop(worker_.loop);
-  stop.arm(Loop::now() + settings().request_timeout.value, StopReason::deadline);
-  const auto end = co_await helpers->run(worker_.loop, stop, work_on(bytes, client_), work);
-  if (!open()) co_return CommandOutcome::broken;
-  if (end == ThreadPool::End::done) co_return CommandOutcome::answered;
-  const auto refused = co_await refuse_long_work(end);
+  if (!failed) co_return CommandOutcome::answered;
+  count_refused(worker_, failed->status, failed->reason);
+  const auto refused = co_await refuse(mysql_error(failed->status, failed->reason));
   co_return refused;
 }
 

@@ -113,7 +113,7 @@ class ScatterGather {
     } else if (parts_.any_crashed()) {
       answer = unmerged_.failed(502, unmerged_.reasons());
     } else if (auto* part = parts_.refusing()) {
-      needs_next_round_ = plan_ && begin_round_after(*plan_, part->reply().body());
+      needs_next_round_ = plan_ && begins_round_after(part->reply().body());
       if (needs_next_round_) return false;
       unmerged_.pass_on(*part, answer);
     } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
@@ -160,6 +160,10 @@ class ScatterGather {
     };
     if (auto failed = co_await run_merge(answer, merge_changes_size(*plan_, replies), merge))
       co_return *std::move(failed);
+    if (mistake_) {
+      mistake_->reason += "; the request may have taken effect";
+      co_return unmerged_.refused(*mistake_);
+    }
     if (answer.status < 300) query_.record.last_insert_id = plan_->last_insert_id;
     if (answer.status >= 300) {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
@@ -248,9 +252,18 @@ class ScatterGather {
       layout.make_id = [&ids = query_.worker.process.document_ids] {
         return ids.next(std::chrono::system_clock::now());
       };
-    auto plan = shard_query_.dialect.plan(query_.request, shard_query_.parsed, std::move(layout));
+    auto plan = or_internal_error([&] {
+      return shard_query_.dialect.plan(query_.request, shard_query_.parsed, std::move(layout));
+    });
     if (!plan) return std::unexpected(std::move(plan.error()));
     return std::make_unique<Plan>(*std::move(plan));
+  }
+
+  bool begins_round_after(std::string_view error) {
+    bool begins = false;
+    const auto failed = internal_error_in([&] { begins = begin_round_after(*plan_, error); });
+    if (failed) count_refused(query_.worker, failed->status, failed->reason);
+    return begins;
   }
 
   /// Only for a client that asks for it: the text costs more than the rest of its record.
@@ -300,7 +313,7 @@ class ScatterGather {
     if (!room) co_return Answer{};
     const auto began = Loop::now();
     auto work = [&] {
-      merge();
+      if (auto failed = internal_error_in(merge)) mistake_ = std::move(failed);
       drop_spare_room(answer.body);
     };
     if (is_long_work(query_, size, plan_->merge_weight)) {

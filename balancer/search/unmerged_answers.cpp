@@ -33,7 +33,10 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// Replaces names of the mirror in the reply by those that the client used, and in an error what
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
-  auto body = body_for_client(query_.request.parsed, status, reply.body());
+  std::optional<std::string> body;
+  const auto failed = internal_error_in(
+      [&] { body = body_for_client(query_.request.parsed, status, reply.body()); });
+  if (failed) count_refused(query_.worker, failed->status, failed->reason);
   if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
     body = clean_utf8(body ? std::string_view(*body) : reply.body());
     if (body->size() > kLongestError) {
@@ -98,7 +101,7 @@ Answer UnmergedAnswers::failed(int status, std::string_view reason) {
 }
 
 Answer UnmergedAnswers::refused(const ClientError& mistake) {
-  query_.worker.counters.add(Count::bad_requests);
+  count_refused(query_.worker, mistake.status, mistake.reason);
   return error(mistake.status, mistake.reason);
 }
 

@@ -138,7 +138,9 @@ void AttemptChains::learn(AttemptChain& chain, const AttemptReport& report) {
   if (report.sent && !chain.end.answered() && report.outcome != Outcome::client_mistake &&
       report.outcome != Outcome::agent_error)
     chain.end.in_doubt = true;
-  if (report.no_helper) chain.end.refused = too_much_long_work();
+  if (report.unchecked == Unchecked::no_helper) chain.end.refused = too_much_long_work();
+  if (report.unchecked == Unchecked::internal_error)
+    chain.end.refused = {.status = 500, .type = "internal_error", .reason = report.why};
 }
 
 /// Applies the retry rules. A chain without retries is only judged (CO-083), which sets marks.

@@ -235,7 +235,7 @@ void MirrorAttempt::unreachable() {
 void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
-  if (!answered) return std::exchange(result_.rest_on, {})->close();
+  if (!answered) return std::exchange(result_.rest.on, {})->close();
   auto& breaker = place_.shard.protection->breaker;
   const ResponseStream::Source source{
       .loop = query_.worker.loop,
@@ -252,9 +252,13 @@ void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& res
 
 Judgement MirrorAttempt::check() const {
   const auto& reply = result_.reply;
-  auto judged = shard_query_.dialect.judge(
-      {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
-      shard_query_.plan != nullptr);
+  Judgement judged;
+  const auto failed = internal_error_in([&] {
+    judged = shard_query_.dialect.judge(
+        {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
+        shard_query_.plan != nullptr);
+  });
+  if (failed) return {.outcome = Outcome::cancelled, .message = failed->reason};
   const auto& credentials = place_.shard.credentials;
   if (reply.status == 401 && judged.outcome == Outcome::client_mistake &&
       !credentials.own.empty() &&
@@ -282,7 +286,7 @@ Task<void> MirrorAttempt::offload_check() {
   result_.outcome = Outcome::cancelled;
   result_.out_of_time = stop.why() == StopReason::deadline;
   result_.why = "its answer was not checked any more";
-  no_helper_ = ended == ThreadPool::End::refused;
+  if (ended == ThreadPool::End::refused) unchecked_ = Unchecked::no_helper;
 }
 
 /// Whether it is unknown if the query or the mirror caused an error that does not report the state
@@ -423,6 +427,10 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     auto judgement = checked_ ? *std::move(checked_) : check();
     result_.outcome = judgement.outcome;
     if (!judgement.message.empty()) result_.why = std::move(judgement.message);
+    if (result_.outcome == Outcome::cancelled) {  // the mirror is not to blame
+      unchecked_ = Unchecked::internal_error;
+      count_refused(query_.worker, 500, result_.why);
+    }
     ends_in = judgement.ends_in;
     complaint = std::move(judgement.complaint);
   }
@@ -445,7 +453,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
   if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
-  if (result_.rest_on) keep_rest(ends_in, rest);
+  if (result_.rest.on) keep_rest(ends_in, rest);
   count_result();
   end_trace();
   if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
@@ -484,7 +492,7 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
     report.unreachable = result_.outcome == Outcome::query_timeout &&
                          mirror_.agent->counters.unreachable_since(result_.ended - result_.took);
     report.replaced = query_.former == nullptr && query_.worker.topology_now() != query_.topology;
-    report.no_helper = no_helper_;
+    report.unchecked = unchecked_;
     report.why = std::move(result_.why);
     if (report.body_gone && report.outcome != Outcome::cancelled)
       report.why +=

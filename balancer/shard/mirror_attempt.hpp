@@ -127,7 +127,7 @@ class MirrorAttempt final : private AttemptInFlight {
   std::size_t arrived_ = 0;  ///< bytes of the reply when its mirror was last reported unreachable
   std::optional<Judgement> checked_;  ///< by a helper thread
   bool aside_ = false;                ///< a helper thread was asked to check
-  bool no_helper_ = false;            ///< but its queue is full
+  Unchecked unchecked_ = Unchecked::no;
   bool lost_race_ = false;
   bool agreed_ = false;       ///< a mistake of the client, because mirrors gave the same error
   bool crash_noted_ = false;  ///< needs_crash_check() was called

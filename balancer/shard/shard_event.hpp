@@ -17,6 +17,9 @@
 
 namespace karmad {
 
+/// Why a reply was not checked: the queue of the helper threads is full, or karmad has thrown.
+enum class Unchecked : std::uint8_t { no, no_helper, internal_error };
+
 /// The result of an attempt after its reply was judged.
 struct AttemptReport {
   Outcome outcome = Outcome::cancelled;
@@ -37,8 +40,8 @@ struct AttemptReport {
   bool crashed = false;    ///< two mirrors crashed on this request: no further one is asked
   bool passed_on = false;  ///< the reply is passed on: the breaker gets its result at the end
   bool replaced = false;   ///< a reload has replaced the topology of this query
-  bool no_helper = false;  ///< the reply was not checked: the helpers' queue is full
-  std::string why;         ///< unless it answered
+  Unchecked unchecked = Unchecked::no;  ///< why the reply was not checked
+  std::string why;                      ///< unless it answered
 };
 
 /// The input of the machine.

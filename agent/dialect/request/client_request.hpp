@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "config/settings/settings.hpp"
@@ -77,6 +79,34 @@ struct ClientError {
 
 inline std::unexpected<ClientError> refused(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// The error of a request whose bytes, or those of its replies, met a defect of karmad: code that
+/// reads them has thrown.
+inline ClientError internal_error(const std::exception& thrown) {
+  return {500, std::string("an internal error of karmad, please report it: ") + thrown.what()};
+}
+
+/// What `read` returns, an expected value. It is pure code: what it throws ends its request, not
+/// the process.
+template <class Read>
+std::invoke_result_t<Read> or_internal_error(Read&& read) {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const std::exception& thrown) {
+    return std::unexpected(internal_error(thrown));
+  }
+}
+
+/// The same for work without a result; what it has written must not be used after an error.
+template <class Work>
+std::optional<ClientError> internal_error_in(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const std::exception& thrown) {
+    return internal_error(thrown);
+  }
+  return std::nullopt;
 }
 
 /// Moves what was read to `place`. False: it was refused, `why` has the reason.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <stdexcept>
 
 #include "agent/dialect/plan/plan.hpp"
 
@@ -12,6 +13,11 @@ namespace {
 
 std::string_view table_in(std::string_view body) {
   return body.substr(0, body.find(' '));
+}
+
+/// The defect of a request that asks for it: `two throws in parse`.
+void throw_in(std::string_view step, std::string_view text) {
+  if (text.ends_with(fmt::format("throws in {}", step))) throw std::out_of_range("a defect");
 }
 
 std::optional<unsigned> count_in(std::string_view body) {
@@ -29,6 +35,7 @@ std::optional<BadReply> add_counts(std::span<const ShardReply> replies, const Me
   unsigned sum = 0;
   unsigned shards = 0;
   for (std::size_t i = 0; i < replies.size(); ++i) {
+    throw_in("merge", replies[i].body);
     if (replies[i].body.empty()) continue;
     const auto count = count_in(replies[i].body);
     if (!count) return BadReply{i, "no count"};
@@ -49,6 +56,7 @@ class Toy : public Dialect {
   explicit Toy(bool reads) : Dialect(write_toy_error), reads_(reads) {}
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    throw_in("parse", request.body);
     const auto table = table_in(request.body);
     if (table.empty()) return std::unexpected(ClientError{400, "there is no table"});
     return Parsed{.table = std::string(table), .table_place = {0, table.size()}, .read = reads_};
@@ -62,6 +70,7 @@ class Toy : public Dialect {
   }
 
   Judgement judge(const AgentReply& reply, bool) const override {
+    throw_in("judge", reply.request->body);
     if (reply.status == 200) return {Outcome::answered, {}};
     return {Outcome::agent_error, fmt::format("status {}", reply.status)};
   }
@@ -76,6 +85,7 @@ class Count final : public Toy {
 
   std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
                                         ShardLayout) const override {
+    throw_in("plan", request.body);
     return Plan{.request = request,
                 .edits = name_edits(parsed, TableNames::sql_first),
                 .step = OwnMerge{"counts added", add_counts}};

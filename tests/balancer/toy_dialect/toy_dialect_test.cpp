@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 #include "balancer/endpoints/endpoints.hpp"
 #include "tests/balancer/toy_dialect/running_server.hpp"
 #include "tests/balancer/toy_dialect/toy.hpp"
@@ -105,6 +107,28 @@ TEST_F(AToyDialect, LeavesStatementsAboutKarmadToIt) {
   EXPECT_EQ(tables.status, 200);
   EXPECT_NE(tables.body.find("plain"), std::string::npos) << tables.body;
   EXPECT_EQ(post("/toy/ask", "SELECT is the name of no table").status, 404);
+}
+
+/// A defect ends its request, in the words of the dialect, and neither the process nor the good
+/// name of a mirror.
+TEST_F(AToyDialect, EndsOnlyTheRequestThatMeetsADefectOfIt) {
+  for (const auto* step : {"parse", "plan", "judge", "merge"}) {
+    if (step == std::string_view("merge"))
+      second.react([](const std::string&) { return test::json(R"({"count":4} throws in merge)"); });
+    const auto answer = post("/toy/count", fmt::format("two throws in {}", step));
+    EXPECT_EQ(answer.status, 500) << step;
+    EXPECT_NE(answer.body.find("an internal error of karmad, please report it: a defect"),
+              std::string::npos)
+        << step << ": " << answer.body;
+  }
+  EXPECT_EQ(post("/toy/count", "one throws in judge").status, 500);
+  second.react([](const std::string&) { return test::json(R"({"count":4})"); });
+  EXPECT_EQ(post("/toy/count", "two").body, R"({"count":7,"of":2})");
+  const auto status = test::get(server.port(), "/status").body;
+  // Both replies to `two throws in judge` are counted.
+  EXPECT_NE(status.find(R"("internal_errors":6)"), std::string::npos) << status;
+  const std::regex blames(R"("last_error": ?"[^"])");
+  EXPECT_FALSE(std::regex_search(test::get(server.port(), "/agents").body, blames));
 }
 
 TEST_F(AToyDialect, IsNamedInTheStatus) {
