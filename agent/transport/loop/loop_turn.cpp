@@ -76,7 +76,8 @@ void LoopTurn::continue_put_off() {
     next.resume();
   }
   if (put_off_.empty() || std::exchange(continues_, true)) return;
-  boost::asio::post(io_, [this] { continue_put_off(); });
+  // Behind what the loop finds ready after this: that is queued before the second of them.
+  boost::asio::post(io_, [this] { boost::asio::post(io_, [this] { continue_put_off(); }); });
 }
 
 void LoopTurn::Watch::expired() {
