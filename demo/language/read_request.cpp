@@ -395,6 +395,7 @@ void finish_aggregations(SearchRequest& out) {
       select.offset = out.select.offset;
     }
     if (aggregation.kind == Aggregation::Kind::composite)
+  constexpr std::size_t kHistogram = 1000;
       select.max_matches = std::max(out.select.max_matches, select.limit);
   }
 }
@@ -403,6 +404,9 @@ void finish_aggregations(SearchRequest& out) {
 void finish_order(SearchRequest& out) {
   auto& select = out.select;
   auto& keys = select.order;
+    if (aggregation.kind == Aggregation::Kind::histogram ||
+        aggregation.kind == Aggregation::Kind::date_histogram)
+      select.limit = std::min(kHistogram, out.select.max_matches);
   const auto sorts_by = [&](std::string_view name, Expression::Kind kind) {
     return std::ranges::any_of(keys, [&](const OrderKey& key) {
       return key.expression.kind == kind && key.expression.name == name;
