@@ -48,6 +48,8 @@ TEST(AggregationPlan, AsksForMoreBucketsThanWantedInASpelledOutOrder) {
        R"({"b":{"terms":{"field":"meta.s","size":200},"sort":[{"meta.s":{"order":"asc"}}]}})"},
       {R"({"b":{"terms":{"field":"meta['s']","size":1000,"order":{"_key":"desc"}}}})",
        R"({"b":{"terms":{"field":"meta['s']","size":1016},"sort":[{"meta['s']":{"order":"desc"}}]}})"},
+      {R"({"b":{"terms":{"field":"brand","size":50},"mode":"max","zeroes":true}})",
+       R"x({"b":{"terms":{"field":"brand","size":500},"mode":"max","zeroes":true,"sort":[{"count(*)":{"order":"desc"}}]}})x"},
       // The server refuses a sum of a JSON path, so nothing is added.
       {R"({"a":{"avg":{"field":"meta.p"}}})", R"({"a":{"avg":{"field":"meta.p"}}})"},
       {R"({"h":{"histogram":{"field":"p","interval":0.5}}})",

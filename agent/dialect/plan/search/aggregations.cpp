@@ -50,7 +50,8 @@ constexpr Kind kKinds[] = {
 };
 
 /// Which filters of the search apply to an aggregation: shards are told, merging is the same.
-constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters"};
+constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters",
+                                             "zeroes"};
 
 /// A kind that is computed from all values of a field: shards are asked for `terms`.
 struct MeasureKind {
