@@ -165,8 +165,12 @@ struct JsonPlanner {
       if (!search) return std::unexpected(std::move(search.error()));
       take_search(plan, *std::move(search), SearchRequest(read), layout, settings);
     }
-    if (elastic != nullptr)
-      plan.elastic = {.only_count = elastic->only_count, .index = parsed.table};
+    if (elastic != nullptr) {
+      const auto& tables = layout.tables;
+      plan.elastic = {.only_count = elastic->only_count,
+                      .index = tables.size() == 1 ? std::string(tables.front()) : parsed.table,
+                      .tables = {tables.begin(), tables.end()}};
+    }
     return plan;
   }
 

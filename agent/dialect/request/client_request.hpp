@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/settings/settings.hpp"
 
@@ -157,6 +158,8 @@ struct ShardLayout {
   /// Makes the id of a document that comes without one; each call another. Any thread. Set for all
   /// requests that are no reads.
   std::function<std::uint64_t()> make_id{};
+  /// The table of each shard, where the request names a list of tables; else empty.
+  std::vector<std::string_view> tables{};
 };
 
 struct DialectSettings {

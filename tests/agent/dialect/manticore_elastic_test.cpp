@@ -251,6 +251,33 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed);
   const auto plan = dialect.plan(request, *parsed, 3);
+TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
+  const auto elastic = make_manticore_elastic({});
+  auto request = elastic_call("POST", "/_search", R"({"table":"o*,two"})");
+  const auto parsed = elastic->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto indexes = [&](const std::vector<std::string_view>& tables) {
+    ShardLayout layout(tables.size());
+    layout.tables = tables;
+    const auto plan = elastic->plan(request, *parsed, layout);
+    std::vector<std::string> bodies;
+    std::vector<ShardReply> replies;
+    for (std::size_t s = 0; s < tables.size(); ++s)
+      bodies.push_back(fmt::format(R"({{"took":2,"timed_out":false,"hits":{{"total":1,"hits":)"
+                                   R"([{{"_id":{},"_score":{},"_source":{{}}}}]}}}})",
+                                   s, s));
+    for (const auto& body : bodies) replies.push_back({body});
+    std::string out;
+    EXPECT_FALSE(merge(*plan, replies, {}, out));
+    std::string found;
+    for (auto at = out.find("_index"); at != out.npos; at = out.find("_index", at + 1))
+      found += out.substr(at + 9, 3);
+    return found;
+  };
+  EXPECT_EQ(indexes({"one", "two"}), "twoone");
+  EXPECT_EQ(indexes({"one"}), "one");
+}
+
   ASSERT_TRUE(plan) << plan.error().reason;
   constexpr std::string_view kReply =
       R"({"took":2,"timed_out":false,"hits":{"total":40,"total_relation":"eq","hits":[]}})";
