@@ -46,6 +46,9 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
        Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
        Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
             R"({"table":"products","query":{"match_all":{}},"limit":0,"options":{"cutoff":0}})"},
+       Case{
+           "POST", "/products/_count", R"({"qu\u0065ry":{"match_all":{}},"size":3})", "/search",
+           R"({"table":"products","qu\u0065ry":{"match_all":{}},"limit":0,"options":{"cutoff":0}})"},
        Case{"GET", "/_count", R"({"index":"a"})", "/search",
             R"({"index":"a","limit":0,"options":{"cutoff":0}})"},
        Case{"POST", "/products/_search", R"({"query":{"term":{"n":5}}})", "/search",
@@ -138,6 +141,7 @@ TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
             R"({"table":"products","from":2,"limit":5,"sort":[{"price":"desc"},"id"],)"
             R"("_source":["title","price"]})"},
        Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
+       Case{"/_search", "size=1", R"({"index":"a","l\u0069mit":3})", R"({"index":"a","limit":1})"},
        Case{
            "/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",
            R"({"table":"products","query":{"query_string":"x"},"limit":0,"options":{"cutoff":0}})"}}) {
@@ -156,6 +160,9 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
   };
   for (const auto& [path, body, query, reason] :
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
+        Case{"/products/_search", R"({"size":1,})", "", "a name for object member. At offset 10."},
+        Case{"/products/_doc/7", R"({"size":1]})", "", "after an object member. At offset 9."},
+        Case{"/products/_search", R"({"query":{"match":{"a":"\ud800"}}})", "", "At offset 24."},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"t\u0061ble":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"Table":"other"})", "", "some search servers read as"},
@@ -244,13 +251,6 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
   EXPECT_EQ(answered("1,"), "it is malformed");
 }
 
-TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
-  const auto elastic = make_manticore_elastic({});
-  const auto& dialect = *elastic;
-  const auto request = elastic_call("GET", "/products/_count", "");
-  const auto parsed = dialect.parse(request);
-  ASSERT_TRUE(parsed);
-  const auto plan = dialect.plan(request, *parsed, 3);
 TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
   const auto elastic = make_manticore_elastic({});
   auto request = elastic_call("POST", "/_search", R"({"table":"o*,two"})");
@@ -278,6 +278,13 @@ TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
   EXPECT_EQ(indexes({"one"}), "one");
 }
 
+TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
+  const auto elastic = make_manticore_elastic({});
+  const auto& dialect = *elastic;
+  const auto request = elastic_call("GET", "/products/_count", "");
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = dialect.plan(request, *parsed, 3);
   ASSERT_TRUE(plan) << plan.error().reason;
   constexpr std::string_view kReply =
       R"({"took":2,"timed_out":false,"hits":{"total":40,"total_relation":"eq","hits":[]}})";
@@ -405,8 +412,8 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
 
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
-  for (const std::string body :
-       {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}", "{}x\n{}", many.c_str()})
+  for (const std::string body : {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}",
+                                 "{}x\n{}", many.c_str(), "\n{\"query\":{}}\n\n{\"query\":{}}\n"})
     EXPECT_EQ(read_multi_search(elastic_call("POST", "/_msearch", body)).error().status, 400)
         << body;
 }
