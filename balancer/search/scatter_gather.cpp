@@ -20,6 +20,7 @@
 #include "balancer/selection/explanation.hpp"
 #include "balancer/shard/error_attributions.hpp"
 #include "balancer/shard/shard_driver.hpp"
+#include "balancer/topology/table_list.hpp"
 
 namespace karmad {
 namespace {
@@ -252,6 +253,7 @@ class ScatterGather {
       layout.make_id = [&ids = query_.worker.process.document_ids] {
         return ids.next(std::chrono::system_clock::now());
       };
+    if (is_table_list(shard_query_.parsed.table)) layout.tables = tables_of_shards(table);
     auto plan = or_internal_error([&] {
       return shard_query_.dialect.plan(query_.request, shard_query_.parsed, std::move(layout));
     });

@@ -47,6 +47,16 @@ std::shared_ptr<const Table> combined_table(std::span<const Table* const> tables
 
 }  // namespace
 
+std::vector<std::string_view> tables_of_shards(const Table& table) {
+  std::vector<std::string_view> names;
+  for (const auto* member : table.members)
+    for (const auto& shard : member->shards)
+      if (names.size() < table.shards.size() && shard == table.shards[names.size()])
+        names.push_back(member->name);
+  names.resize(table.shards.size(), table.name);
+  return names;
+}
+
 std::shared_ptr<Agent> AgentRegistry::at(const Address& address) {
   const auto known = agents_.find(address);
   if (known != agents_.end())

@@ -171,6 +171,9 @@ struct Table : ForwardingRules {
   }
 };
 
+/// The configured table of each shard, of a list the first one that has it.
+std::vector<std::string_view> tables_of_shards(const Table& table);
+
 /// A path served by a dialect, and the object that handles its requests.
 struct ServedPath {
   const DialectKind& kind;

@@ -190,7 +190,7 @@ double metres_of(std::string_view text) {
 
 Query read_geo_distance(const Json& json, Reading& reading) {
   const auto distance = json.IsObject() ? find_member(json, "distance") : nullptr;
-  const auto place = read_place(json, reading);
+  const auto place = json.IsObject() ? read_place(json, reading) : std::nullopt;
   if (distance == nullptr || (!distance->IsString() && !distance->IsNumber()) || !place) {
     reading.complaint.say(400, "\"geo_distance\" needs a distance, an anchor and a source");
     return {};

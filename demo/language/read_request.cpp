@@ -166,8 +166,15 @@ std::string read_table(const Json& json, std::span<const std::string> tables,
   return name;
 }
 
-double degrees_of(const Json& anchor, const char* name, Reading& reading) {
-  const auto* value = anchor.IsObject() ? find_member(anchor, name) : nullptr;
+/// The latitude or the longitude of a place; of a list the longitude is the first.
+const Json* coordinate(const Json* place, const char* name) {
+  if (place != nullptr && place->IsArray() && place->Size() == 2)
+    return &(*place)[name == std::string_view("lat") ? 1 : 0];
+  return place != nullptr && place->IsObject() ? find_member(*place, name) : nullptr;
+}
+
+double degrees_of(const Json* anchor, const char* name, Reading& reading) {
+  const auto* value = coordinate(anchor, name);
   if (value != nullptr && value->IsNumber()) return value->GetDouble();
   reading.complaint.say(400, "\"location_anchor\" should have the numbers \"lat\" and \"lon\"");
   return 0;
@@ -388,6 +395,7 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
 /// Completes the aggregations with values from the rest of the request.
 void finish_aggregations(SearchRequest& out) {
   constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
+  constexpr std::size_t kHistogram = 1000;
   for (auto& aggregation : out.aggregations) {
     auto& select = aggregation.select;
     if (aggregation.kind == Aggregation::Kind::terms && !aggregation.sized) {
@@ -396,6 +404,9 @@ void finish_aggregations(SearchRequest& out) {
     }
     if (aggregation.kind == Aggregation::Kind::composite)
       select.max_matches = std::max(out.select.max_matches, select.limit);
+    if (aggregation.kind == Aggregation::Kind::histogram ||
+        aggregation.kind == Aggregation::Kind::date_histogram)
+      select.limit = std::min(kHistogram, out.select.max_matches);
   }
 }
 
@@ -509,16 +520,14 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
 }
 
 std::optional<Place2d> read_place(const Json& json, Reading& reading) {
-  const Json none;
   const auto* anchor = find_member(json, "location_anchor");
-  const auto& at = anchor == nullptr ? none : *anchor;
-  Place2d out{degrees_of(at, "lat", reading), degrees_of(at, "lon", reading), {}};
+  Place2d out{degrees_of(anchor, "lat", reading), degrees_of(anchor, "lon", reading), {}};
   std::string names;
   const auto* source = find_member(json, "location_source");
   if (source != nullptr && source->IsString()) names = text_of(*source);
-  if (source != nullptr && source->IsArray())
-    for (const auto& item : source->GetArray())
-      if (item.IsString()) names += (names.empty() ? "" : ",") + std::string(text_of(item));
+  for (const auto* name : {"lat", "lon"})
+    if (const auto* column = coordinate(source, name); column != nullptr && column->IsString())
+      names += (names.empty() ? "" : ",") + std::string(text_of(*column));
   for (std::string_view rest = names; !rest.empty();) {
     const auto comma = std::min(rest.find(','), rest.size());
     auto name = rest.substr(0, comma);

@@ -131,6 +131,15 @@ TEST(Aggregations, HistogramsHaveNoEmptyBuckets) {
   EXPECT_TRUE(text.starts_with(R"({"buckets":[{"key":1,"doc_count":)")) << text;
 }
 
+TEST(Aggregations, HistogramsEndWithMaxMatches) {
+  const auto whole = aggregated(R"({"histogram":{"field":"price","interval":100}})");
+  auto request = with_aggregation(R"({"histogram":{"field":"price","interval":100}})");
+  request.insert(1, R"("max_matches":2,)");
+  const auto cut = aggregation_of(ask(whole_shop(), request), "a");
+  EXPECT_TRUE(whole.starts_with(cut.substr(0, cut.size() - 2))) << cut;
+  EXPECT_TRUE(cut.contains(R"("key":100,)") && !cut.contains(R"("key":200,)")) << cut;
+}
+
 TEST(Aggregations, DateHistogramsFollowTheCalendar) {
   const auto text = aggregated(R"({"date_histogram":{"field":"ts","calendar_interval":"month"}})");
   EXPECT_TRUE(text.starts_with(

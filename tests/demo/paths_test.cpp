@@ -59,6 +59,9 @@ TEST_F(Paths, SearchesComputeAndSortByWhatTheyCompute) {
   EXPECT_EQ(sorted(R"("sort":[{"_geo_distance":{"location_anchor":{"lat":50,"lon":7},)"
                    R"("location_source":"lat, lon","order":"asc"}}])"),
             sorted(R"j("expressions":{"d":"GEODIST(50,7,lat,lon,{in=deg})"},"sort":["d"])j"));
+  EXPECT_EQ(sorted(R"("sort":[{"_geo_distance":{"location_anchor":[7,50],)"
+                   R"("location_source":["lon","lat"],"order":"asc"}}])"),
+            sorted(R"j("expressions":{"d":"GEODIST(50,7,lat,lon,{in=deg})"},"sort":["d"])j"));
   const auto shown = ask(engine, R"({"table":"products","limit":1,"_source":["x"],)"
                                  R"("expressions":{"x":"1+1"}})");
   EXPECT_NE(shown.body.find(R"("_source":{"x":2})"), std::string::npos) << shown.body;

@@ -270,6 +270,7 @@ TEST(Search, RefusesWithTheStatusAndWordsOfThePeer) {
                 "P08: syntax error"},
            Case{R"({"table":"products","query":{"match":{"price":"1"}}})", 500, "no field 'price'"},
            Case{R"({"table":"products","query":[]})", 400, "should be an object"},
+           Case{R"({"table":"products","query":{"geo_distance":"a"}})", 400, "needs a distance"},
            Case{R"({"table":"products","expressions":{"a":1}})", 400, "should be a string"},
        }) {
     const auto answer = ask(whole_shop(), std::string(text));

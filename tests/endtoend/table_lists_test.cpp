@@ -74,6 +74,10 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   const auto both = post(port, "/one%2Ctwo/_search", R"({"size":1})");
   EXPECT_NE(both.body.find(R"("_shards":{"total":2,"successful":2)"), std::string::npos)
       << both.body;
+  EXPECT_NE(both.body.find(R"("_id":"1","_score":1,"_index":"one")"), std::string::npos);
+  const auto all = post(port, "/t*,one/_search", "{}").body;
+  EXPECT_NE(all.find(R"("_id":"2","_score":1,"_index":"two")"), std::string::npos) << all;
+  EXPECT_NE(post(port, "/on*/_search", "{}").body.find(R"("_index":"one")"), std::string::npos);
   EXPECT_EQ(get(port, "/one/_search?q=lamp&size=3&sort=id:desc").status, 200);
   EXPECT_EQ(body_sent(at.one.seen().back()),
             R"({"table":"m1","query":{"query_string":"lamp"},"limit":3,"sort":[{"id":"desc"}]})");

@@ -107,16 +107,28 @@ ReadParsed parse_stored_query(const ClientRequest& request, unsigned max_depth) 
   return parsed;
 }
 
+/// A mistake in the JSON of the client's body, with its place there. Of a bulk the line is told.
+ClientError at_clients_place(ClientError error, const ClientRequest& request, unsigned max_depth) {
+  const auto tells_place = [](const ClientError& each) { return each.reason.contains("offset"); };
+  const bool of_json = tells_place(error) || error.reason.contains("JSON object");
+  if (!of_json || request.path.ends_with("/_bulk")) return error;
+  auto read = read_search(request.body, max_depth);
+  return !read && tells_place(read.error()) ? std::move(read.error()) : error;
+}
+
 ReadParsed parse_elastic(const ClientRequest& request, unsigned max_depth) {
   auto translated = translate_elastic(request);
-  if (!translated) return std::unexpected(std::move(translated.error()));
+  if (!translated)
+    return std::unexpected(at_clients_place(std::move(translated.error()), request, max_depth));
   auto own = std::make_shared<const TranslatedRequest>(*std::move(translated));
   const bool search = own->path == "/search";
   const bool bulk = own->path == "/bulk";
   auto parsed = search ? read_search(own->body, max_depth)
                 : bulk ? read_bulk(own->body, max_depth)
                        : read_update(own->path, own->body, max_depth);
-  if (!parsed) return std::unexpected(at_clients_line(std::move(parsed.error()), *own));
+  if (!parsed)
+    return std::unexpected(
+        at_clients_place(at_clients_line(std::move(parsed.error()), *own), request, max_depth));
   if (search) parsed->answer = PassedAnswer::elastic_error;
   parsed->planned = search || bulk;  // the form of the answer differs
   parsed->translated = std::move(own);
@@ -165,8 +177,12 @@ struct JsonPlanner {
       if (!search) return std::unexpected(std::move(search.error()));
       take_search(plan, *std::move(search), SearchRequest(read), layout, settings);
     }
-    if (elastic != nullptr)
-      plan.elastic = {.only_count = elastic->only_count, .index = parsed.table};
+    if (elastic != nullptr) {
+      const auto& tables = layout.tables;
+      plan.elastic = {.only_count = elastic->only_count,
+                      .index = tables.size() == 1 ? std::string(tables.front()) : parsed.table,
+                      .tables = {tables.begin(), tables.end()}};
+    }
     return plan;
   }
 

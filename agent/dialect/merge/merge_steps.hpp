@@ -26,7 +26,7 @@ enum class Merging : std::uint8_t {
   metric,     ///< one value; a mean is weighted by each shard's number of documents found
   terms,      ///< buckets by key; the best `size` of them
   ranges,     ///< buckets by key, in the shards' common order
-  histogram,  ///< buckets by key, all of them
+  histogram,  ///< buckets by key; the first `size` of them
   composite,  ///< buckets by the tuple of their sources
   values,     ///< all values of a field with their counts, from which a Measure is computed
 };
@@ -69,7 +69,7 @@ struct Aggregation {
   Merging merging = Merging::metric;
   Fold fold = Fold::keep;          ///< metric
   std::size_t skip = 0;            ///< terms: buckets before those wanted
-  std::size_t size = 0;            ///< buckets wanted: terms, composite; at most: ranges
+  std::size_t size = 0;            ///< buckets wanted; of ranges at most
   std::size_t asked = 0;           ///< composite, values: of a shard; fewer: it has no more
   std::vector<BucketOrder> order;  ///< terms, histogram; ends with the key
   std::vector<CompositeSource>

@@ -31,6 +31,7 @@ SortValue id_order(std::string_view id) {
 struct Hit {
   std::string_view bytes;
   std::string_view source{};
+  std::size_t shard = 0;
 };
 
 /// The hits of one shard during the walk, with the current hit.
@@ -98,6 +99,7 @@ class HitRows {
       }
     }
     lane.hit.bytes = {begin, static_cast<std::size_t>(json.at - begin)};
+    lane.hit.shard = shard;
     return members.complete() && (!by_attribute_ || read_attributes(lane.hit.source, shard));
   }
 
@@ -245,7 +247,10 @@ std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const Shar
   }
   for (const auto& hit : hits.page) {
     if (&hit != hits.page.data()) out += ',';
+    const auto begin = out.size();
     append_hit(out, hit, how.source);
+    if (notes.tables.empty() || hit.source.empty()) continue;
+    out.insert(begin + 1, fmt::format(R"("_index":"{}",)", notes.tables[hit.shard]));
   }
   out += "]}";
   if (!how.aggregations.empty()) {

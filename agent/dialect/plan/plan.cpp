@@ -72,7 +72,9 @@ std::optional<BadReply> merge(const Plan& plan, std::span<const ShardReply> repl
                               const MergeNotes& notes, std::string& out) {
   if (!plan.elastic) return merge_step(plan, replies, notes, out);
   std::string merged;
-  if (auto bad = merge_step(plan, replies, notes, merged)) return bad;
+  auto with_tables = notes;
+  with_tables.tables = plan.elastic->tables;
+  if (auto bad = merge_step(plan, replies, with_tables, merged)) return bad;
   ElasticShards shards{replies.size(), 0};
   for (std::size_t s = 0; s < replies.size(); ++s)
     if (!replies[s].body.empty() || !plan.asks(s)) ++shards.successful;

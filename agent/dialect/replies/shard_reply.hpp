@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ struct MergeNotes {
   /// Gets the result sets of a SELECT in place of the text of the answer; null: not wanted. They
   /// refer to the replies.
   std::vector<ResultSet>* sets = nullptr;
+  std::span<const std::string> tables{};  ///< by shard: each hit gets its own as `_index`
 };
 
 /// A reply that merging cannot read, or one that shows that the query has no answer.

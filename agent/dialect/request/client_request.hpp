@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "config/settings/settings.hpp"
 
@@ -187,6 +188,8 @@ struct ShardLayout {
   /// Makes the id of a document that comes without one; each call another. Any thread. Set for all
   /// requests that are no reads.
   std::function<std::uint64_t()> make_id{};
+  /// The table of each shard, where the request names a list of tables; else empty.
+  std::vector<std::string_view> tables{};
 };
 
 struct DialectSettings {

@@ -157,6 +157,10 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view inde
   char before = '{';
   PassedMembers members(hit);
   while (const auto member = members.next()) {
+    if (member->name == "_index") {
+      index = without_quotes(member->value);
+      continue;
+    }
     line.add(std::exchange(before, ','));
     if (member->name == "_source")
       line.add(R"("_index":)", Quoted(index), R"(,"_type":"doc","_version":1,)");

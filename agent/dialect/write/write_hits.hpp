@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/rows/result_set.hpp"
@@ -42,10 +43,13 @@ struct ElasticShards {
 struct ElasticForm {
   bool only_count = false;
   std::string index;  ///< hits name it
+  /// Of each shard, where the request names several tables: hits name that of their shard.
+  std::vector<std::string> tables{};
 };
 
 /// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name
-/// their table `index`; or only the count. `answer` is one that karmad has written.
+/// their table `index`, or the one in their member `_index`; or only the count. `answer` is one
+/// that karmad has written.
 void append_elastic(std::string& out, const ElasticForm& form, std::string_view answer,
                     ElasticShards shards);
 

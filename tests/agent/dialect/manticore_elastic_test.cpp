@@ -46,6 +46,9 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
        Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
        Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
             R"({"table":"products","query":{"match_all":{}},"limit":0,"options":{"cutoff":0}})"},
+       Case{
+           "POST", "/products/_count", R"({"qu\u0065ry":{"match_all":{}},"size":3})", "/search",
+           R"({"table":"products","qu\u0065ry":{"match_all":{}},"limit":0,"options":{"cutoff":0}})"},
        Case{"GET", "/_count", R"({"index":"a"})", "/search",
             R"({"index":"a","limit":0,"options":{"cutoff":0}})"},
        Case{"POST", "/products/_search", R"({"query":{"term":{"n":5}}})", "/search",
@@ -138,6 +141,7 @@ TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
             R"({"table":"products","from":2,"limit":5,"sort":[{"price":"desc"},"id"],)"
             R"("_source":["title","price"]})"},
        Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
+       Case{"/_search", "size=1", R"({"index":"a","l\u0069mit":3})", R"({"index":"a","limit":1})"},
        Case{
            "/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",
            R"({"table":"products","query":{"query_string":"x"},"limit":0,"options":{"cutoff":0}})"}}) {
@@ -156,6 +160,9 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
   };
   for (const auto& [path, body, query, reason] :
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
+        Case{"/products/_search", R"({"size":1,})", "", "a name for object member. At offset 10."},
+        Case{"/products/_doc/7", R"({"size":1]})", "", "after an object member. At offset 9."},
+        Case{"/products/_search", R"({"query":{"match":{"a":"\ud800"}}})", "", "At offset 24."},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"t\u0061ble":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"Table":"other"})", "", "some search servers read as"},
@@ -242,6 +249,33 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
   EXPECT_EQ(answered("[1,2]"), R"("aggregations":{"p":{"value":[1,2]}},"status":200})");
   EXPECT_EQ(answered("inf"), R"("aggregations":{"p":{"value":null}},"status":200})");
   EXPECT_EQ(answered("1,"), "it is malformed");
+}
+
+TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
+  const auto elastic = make_manticore_elastic({});
+  auto request = elastic_call("POST", "/_search", R"({"table":"o*,two"})");
+  const auto parsed = elastic->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto indexes = [&](const std::vector<std::string_view>& tables) {
+    ShardLayout layout(tables.size());
+    layout.tables = tables;
+    const auto plan = elastic->plan(request, *parsed, layout);
+    std::vector<std::string> bodies;
+    std::vector<ShardReply> replies;
+    for (std::size_t s = 0; s < tables.size(); ++s)
+      bodies.push_back(fmt::format(R"({{"took":2,"timed_out":false,"hits":{{"total":1,"hits":)"
+                                   R"([{{"_id":{},"_score":{},"_source":{{}}}}]}}}})",
+                                   s, s));
+    for (const auto& body : bodies) replies.push_back({body});
+    std::string out;
+    EXPECT_FALSE(merge(*plan, replies, {}, out));
+    std::string found;
+    for (auto at = out.find("_index"); at != out.npos; at = out.find("_index", at + 1))
+      found += out.substr(at + 9, 3);
+    return found;
+  };
+  EXPECT_EQ(indexes({"one", "two"}), "twoone");
+  EXPECT_EQ(indexes({"one"}), "one");
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
@@ -378,8 +412,8 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
 
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
-  for (const std::string body :
-       {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}", "{}x\n{}", many.c_str()})
+  for (const std::string body : {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}",
+                                 "{}x\n{}", many.c_str(), "\n{\"query\":{}}\n\n{\"query\":{}}\n"})
     EXPECT_EQ(read_multi_search(elastic_call("POST", "/_msearch", body)).error().status, 400)
         << body;
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -46,6 +48,8 @@ TEST(AggregationPlan, AsksForMoreBucketsThanWantedInASpelledOutOrder) {
        R"({"b":{"terms":{"field":"meta.s","size":200},"sort":[{"meta.s":{"order":"asc"}}]}})"},
       {R"({"b":{"terms":{"field":"meta['s']","size":1000,"order":{"_key":"desc"}}}})",
        R"({"b":{"terms":{"field":"meta['s']","size":1016},"sort":[{"meta['s']":{"order":"desc"}}]}})"},
+      {R"({"b":{"terms":{"field":"brand","size":50},"mode":"max","zeroes":true}})",
+       R"x({"b":{"terms":{"field":"brand","size":500},"mode":"max","zeroes":true,"sort":[{"count(*)":{"order":"desc"}}]}})x"},
       // The server refuses a sum of a JSON path, so nothing is added.
       {R"({"a":{"avg":{"field":"meta.p"}}})", R"({"a":{"avg":{"field":"meta.p"}}})"},
       {R"({"h":{"histogram":{"field":"p","interval":0.5}}})",
@@ -314,6 +318,29 @@ TEST(MergedHistogram, IsOrderedByItsKeysAndKeepsEmptyBuckets) {
           {R"({"h":{"buckets":[{"key":0,"doc_count":0},{"key":1000,"doc_count":3}]}})",
            R"({"h":{"buckets":[{"key":-250,"doc_count":1},{"key":0,"doc_count":0},{"key":500,"doc_count":2}]}})"}),
       R"({"h":{"buckets":[{"key":-250,"doc_count":1},{"key":0,"doc_count":0},{"key":500,"doc_count":2},{"key":1000,"doc_count":3}]}})");
+}
+
+// Of the others a server has left out, buckets may lack its documents.
+TEST(MergedHistogram, HasOnlyAsManyBucketsAsAServerReturns) {
+  const auto shard = [](int first, int step) {
+    std::string buckets;
+    for (int i = 0; i < 1000; ++i)
+      buckets +=
+          fmt::format(R"({}{{"key":{},"doc_count":1}})", i == 0 ? "" : ",", first + i * step);
+    return answer(9000, "", fmt::format(R"(,"aggregations":{{"h":{{"buckets":[{}]}}}})", buckets));
+  };
+  const auto merged = [&](std::string_view page, std::string_view histogram) {
+    return Searching().merged(
+        fmt::format(
+            R"({{"table":"t","limit":0,{}"aggs":{{"h":{{"histogram":{{"field":"p",{}}}}}}}}})",
+            page, histogram),
+        {shard(0, 1), shard(0, 7)});
+  };
+  EXPECT_TRUE(merged("", R"("interval":1)").ends_with(R"({"key":999,"doc_count":1}]}}})"));
+  EXPECT_TRUE(merged(R"("max_matches":8,)", R"("interval":1,"size":9)")
+                  .ends_with(R"({"key":6,"doc_count":1},{"key":7,"doc_count":2}]}}})"));
+  EXPECT_TRUE(merged(R"("max_matches":2000,)", R"("interval":1,"size":1001)")
+                  .ends_with(R"({"key":1001,"doc_count":1}]}}})"));
 }
 
 TEST(MergedHistogram, MayBeKeyed) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -202,7 +204,7 @@ TEST(SearchPlan, HasTheShardsComputeWhatTheyDoNotReturnAndHidesIt) {
       R"x({"table":"s","limit":1,"sort":[{"karmad_sort_0":"desc"},{"id":"asc"}],"_source":["a","karmad_sort_0"],"expressions":{"karmad_sort_0":"GREATEST(tags)"}})x");
   EXPECT_EQ(
       Searching().asked(
-          R"({"table":"t","limit":1,"expressions":{"x":"a+1"},"sort":[{"_geo_distance":{"location_anchor":{"lat":52.5,"lon":-13},"location_source":["lat","lon"]}}]})"),
+          R"({"table":"t","limit":1,"expressions":{"x":"a+1"},"sort":[{"_geo_distance":{"location_anchor":{"lat":52.5,"lon":-13},"location_source":["lon","lat"]}}]})"),
       R"x({"table":"s","limit":1,"expressions":{"karmad_sort_0":"GEODIST(52.500000, -13.000000, lat, lon, {in=deg})","x":"a+1"},"sort":[{"karmad_sort_0":"asc"},{"id":"asc"}]})x");
   EXPECT_EQ(
       Searching().merged(
@@ -212,6 +214,18 @@ TEST(SearchPlan, HasTheShardsComputeWhatTheyDoNotReturnAndHidesIt) {
       whole(
           2,
           R"({"_id":2,"_score":1,"_source":{"tags":[2]}},{"_id":1,"_score":1,"_source":{"tags":[3]}})"));
+}
+
+// https://manual.manticoresearch.com/Searching/Filters#Geo-distance-filters
+TEST(SearchPlan, ReadsPlacesAsTheServer) {
+  for (const auto* anchor :
+       {R"({"lat":52.123456,"lon":-13})", R"("52.123456, -13")", R"([-13,52.123456])"})
+    for (const auto* source : {R"("y, x")", R"("y,x")", R"({"lat":"y","lon":"x"})", R"(["x","y"])"})
+      EXPECT_EQ(
+          Searching().asked(fmt::format(
+              R"({{"table":"t","limit":1,"sort":[{{"_geo_distance":{{"location_anchor":{},"location_source":{}}}}}]}})",
+              anchor, source)),
+          R"x({"table":"s","limit":1,"sort":[{"karmad_sort_0":"asc"},{"id":"asc"}],"expressions":{"karmad_sort_0":"GEODIST(52.123455, -13.000000, y, x, {in=deg})"}})x");
 }
 
 TEST(SearchPlan, ShowsProfilesAndPlansUnderTheNumberOfTheirShard) {

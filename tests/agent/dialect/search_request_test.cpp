@@ -60,6 +60,23 @@ TEST(SearchRequest, MayHaveNoAggregationWithoutAKindWhichEndsAServer) {
     EXPECT_TRUE(searching.parse(fmt::format(R"({{"table":"t","aggs":{}}})", aggs))) << aggs;
 }
 
+TEST(SearchRequest, MayHaveNoNamesInAggregationsThatServersWriteIntoTheirAnswersAsTheyAre) {
+  const Searching searching;
+  const auto parse = [&](std::string_view aggs) {
+    return searching.parse(fmt::format(R"({{"table":"t","aggs":{}}})", aggs));
+  };
+  for (const auto* aggs :
+       {R"({"a":{"max":{"field":"n"}},"b\"c":{"max":{"field":"n"}}})", R"({"\u005c":{"max":{}}})",
+        R"({"a":{"composite":{"sources":[{"x":{"terms":{}}},{"y\n":{"terms":{}}}]}}})"}) {
+    const auto parsed = parse(aggs);
+    ASSERT_FALSE(parsed) << aggs;
+    EXPECT_TRUE(parsed.error().reason.contains("do not escape")) << parsed.error().reason;
+  }
+  for (const auto* aggs : {R"({"b'c.d é":{"max":{}}})", R"({"\u00e9\/":{"max":{}}})",
+                           R"({"a":{"composite":{"sources":[{"x":{"terms":{}}},1]}}})"})
+    EXPECT_TRUE(parse(aggs)) << aggs;
+}
+
 TEST(OneShard, GetsItsNameTwiceIfTheRequestAlsoNamesAnotherTable) {
   const Searching searching;
   const auto request = Searching::post(R"({"table":"t","index":"secret"})");

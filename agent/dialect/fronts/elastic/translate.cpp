@@ -205,14 +205,12 @@ std::string search_body(const ClientRequest& request, std::string_view object,
   if (!request.path_table.empty()) add("table", json_quoted(request.path_table));
   PassedMembers members(object);
   while (const auto member = members.next()) {
+    const auto name = json_unescaped(member->name);
     const auto replaces = [&](const UrlMember& each) {
-      return each.parameter->name == member->name || each.parameter->alias == member->name;
+      return each.parameter->name == name || each.parameter->alias == name;
     };
-    if (!is_read(member->name) || std::ranges::any_of(of_url, replaces)) continue;
-    if (member->name == "query")
-      add(member->name, own_query(member->value));
-    else
-      add(member->name, member->value);
+    if (!is_read(name) || std::ranges::any_of(of_url, replaces)) continue;
+    add(member->name, name == "query" ? own_query(member->value) : member->value);
   }
   for (const auto& [parameter, value] : of_url)
     if (is_read(parameter->name)) add(parameter->name, value);
@@ -437,12 +435,14 @@ std::optional<std::string> names_in(std::string_view value) {
   return names;
 }
 
-/// The tables of a header; `otherwise` if it names none. Nothing: it is malformed.
+/// The tables of a header; `otherwise` if it names none. Nothing: it is malformed, or a search: the
+/// header before it was blank.
 std::optional<std::string> tables_of(std::string_view header, std::string_view otherwise) {
   std::optional<std::string> tables(otherwise);
   JsonCursor json(header);
   const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
     if (key == "index" || key == "table") tables = names_in(value);
+    if (key == "query") tables.reset();
     return tables.has_value();
   });
   skip_space(json);
@@ -485,7 +485,9 @@ std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
       return no_multi_search(lines.number, fmt::format("more than {} searches", kMostSearches));
     auto tables = tables_of(header, otherwise);
     if (!tables)
-      return no_multi_search(lines.number, "no object, or \"index\" is no name or list of names");
+      return no_multi_search(lines.number,
+                             "no header: an object without a query, whose \"index\" is a name or a "
+                             "list of names");
     const auto body = lines.next_filled();
     if (body.empty())
       return no_multi_search(lines.number, "the search behind this line is missing");

@@ -469,11 +469,38 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
 
 namespace {
 
-/// An aggregation without members, which ends a search server; empty: there is none.
-std::string_view aggregation_without_kind(std::string_view aggregations) {
+/// Whether servers, which show such a name as it is, make a malformed answer of it.
+bool breaks_answers(std::string_view raw) {
+  if (!raw.contains('\\')) return false;
+  return std::ranges::any_of(json_unescaped(raw),
+                             [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); });
+}
+
+/// The name of an aggregation, or of one of its sources, that breaks_answers().
+std::optional<std::string_view> breaking_name(const PassedMembers::Member& aggregation) {
+  if (breaks_answers(aggregation.name)) return aggregation.name;
+  const auto sources = last_member(last_member(aggregation.value, "composite"), "sources");
+  JsonCursor json(sources);
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto source = PassedMembers(take_value(json).value_or("")).next();
+    if (source && breaks_answers(source->name)) return source->name;
+  }
+  return std::nullopt;
+}
+
+/// Why a server does not answer, or not with JSON; empty: it does.
+std::string mistake_in_aggregations(std::string_view aggregations) {
   PassedMembers members(is_object(aggregations) ? aggregations : "{}");
-  while (const auto member = members.next())
-    if (is_object(member->value) && !PassedMembers(member->value).next()) return member->name;
+  while (const auto member = members.next()) {
+    if (is_object(member->value) && !PassedMembers(member->value).next())  // this ends a server
+      return fmt::format("aggregation \"{}\" has no kind", json_unescaped(member->name));
+    if (const auto name = breaking_name(*member))
+      return fmt::format(
+          "the name \"{}\" in \"aggs\" has a quote, a backslash or a control character, which "
+          "search servers do not escape in their answers",
+          json_unescaped(*name));
+  }
   return {};
 }
 
@@ -485,8 +512,8 @@ std::expected<Parsed, ClientError> read_search(std::string_view body, unsigned m
     parsed = refused(std::move(wrong));
   } else if (const auto aggs = std::get<SearchRequest>(parsed->what)[Property::aggs];
              aggs.found()) {
-    if (const auto name = aggregation_without_kind(aggs.in(body)); !name.empty())
-      parsed = refused(fmt::format("aggregation \"{}\" has no kind", json_unescaped(name)));
+    if (wrong = mistake_in_aggregations(aggs.in(body)); !wrong.empty())
+      parsed = refused(std::move(wrong));
   }
   return parsed;
 }

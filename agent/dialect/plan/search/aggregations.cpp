@@ -23,6 +23,8 @@ constexpr std::size_t kMostAggregations = 256;
 constexpr std::size_t kMostRanges = 1024;
 // Defaults of the search server.
 constexpr std::size_t kDefaultComposite = 1000;
+/// A histogram has at least so many buckets, if there are as many.
+constexpr std::size_t kLeastHistogram = 1000;
 /// Size of terms for a search without hits; otherwise the default is the limit of the search.
 constexpr std::size_t kTermsWithoutHits = 20;
 /// The server stores counts in 32 bits.
@@ -48,7 +50,8 @@ constexpr Kind kKinds[] = {
 };
 
 /// Which filters of the search apply to an aggregation: shards are told, merging is the same.
-constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters"};
+constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters",
+                                             "zeroes"};
 
 /// A kind that is computed from all values of a field: shards are asked for `terms`.
 struct MeasureKind {
@@ -406,7 +409,10 @@ class Planner {
     } else {
       if (auto refusal = plan_bucket_order(aggregation, items, field_name)) return refusal;
       aggregation.sources.push_back({.kind = terms ? key_kind(field_name) : KeyKind::attribute});
-      if (!terms) return std::nullopt;
+      if (!terms) {
+        plan_histogram(aggregation, inner);
+        return std::nullopt;
+      }
       plan_terms(aggregation, field_name);
     }
     aggregation.asked = std::min(aggregation.asked, kLargestSize);
@@ -431,6 +437,14 @@ class Planner {
       return no(aggregation, "\"size\" must be a positive integer");
     aggregation.size = size->GetUint();
     return std::nullopt;
+  }
+
+  /// The buckets behind the last one of a shard that has more lack its documents. So there are as
+  /// many as of one server.
+  void plan_histogram(Aggregation& aggregation, const Value& inner) const {
+    const auto* const size = member_of(&inner, "size");
+    const std::size_t wanted = size != nullptr && size->IsUint() ? size->GetUint() : 0;
+    aggregation.size = std::min(std::max(wanted, kLeastHistogram), page_.max_matches);
   }
 
   /// In the order of the keys, each shard's first buckets include all candidates for the first

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -33,37 +35,29 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-std::unexpected<ClientError> bad_source() {
-  return refused(
-      "\"location_source\" of _geo_distance must name two attributes, the latitude and the "
-      "longitude: \"lat, lon\" or [\"lat\", \"lon\"]");
+/// The latitude and the longitude of a place: `{"lat":…,"lon":…}` or `"lat, lon"`. A list has the
+/// longitude first.
+std::array<std::string, 2> parts_of(const rapidjson::Value* place) {
+  const auto text = text_of(place);
+  if (const auto comma = text.find(','); comma != text.npos)
+    return {std::string(without_spaces(text.substr(0, comma))),
+            std::string(without_spaces(text.substr(comma + 1)))};
+  const auto part = [](const rapidjson::Value* value) {
+    if (value != nullptr && value->IsNumber()) return json_of(*value);
+    return std::string(text_of(value));
+  };
+  if (place != nullptr && place->IsArray() && place->Size() == 2)
+    return {part(&(*place)[1]), part(&(*place)[0])};
+  return {part(member_of(place, "lat")), part(member_of(place, "lon"))};
 }
 
-/// `lat, lon`.
-std::expected<std::string, ClientError> source_of(const rapidjson::Value& how) {
-  const auto* const source = member_of(&how, "location_source");
-  std::string_view latitude;
-  std::string_view longitude;
-  if (source != nullptr && source->IsArray() && source->Size() == 2) {
-    latitude = text_of(&(*source)[0]);
-    longitude = text_of(&(*source)[1]);
-  } else {
-    const auto text = text_of(source);
-    const auto comma = text.find(',');
-    if (comma == text.npos) return bad_source();
-    latitude = without_spaces(text.substr(0, comma));
-    longitude = without_spaces(text.substr(comma + 1));
-  }
-  if (!is_attribute_name(latitude) || !is_attribute_name(longitude)) return bad_source();
-  return fmt::format("{}, {}", latitude, longitude);
-}
-
-/// A coordinate in degrees; nothing if there is none.
-std::optional<double> degrees(const rapidjson::Value* anchor, std::string_view name) {
-  const auto* const value = member_of(anchor, name);
-  if (value == nullptr || !value->IsNumber()) return std::nullopt;
-  const auto number = value->GetDouble();
-  return std::abs(number) <= 360 ? std::optional(number) : std::nullopt;
+/// A coordinate in degrees, as exact as the server takes it; nothing if there is none.
+std::optional<float> degrees(std::string_view text) {
+  float number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  const bool is_one = read.ec == std::errc() && read.ptr == end && std::abs(number) <= 360;
+  return is_one ? std::optional(number) : std::nullopt;
 }
 
 /// The key in the direction `"asc"` or `"desc"`; null: in its own.
@@ -85,23 +79,27 @@ std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
     return refused(
         "_geo_distance must be an object with \"location_anchor\" and "
         "\"location_source\"");
-  const auto* const anchor = member_of(how, "location_anchor");
-  const auto latitude = degrees(anchor, "lat");
-  const auto longitude = degrees(anchor, "lon");
+  const auto anchor = parts_of(member_of(how, "location_anchor"));
+  const auto latitude = degrees(anchor[0]);
+  const auto longitude = degrees(anchor[1]);
   if (!latitude || !longitude)
     return refused(
-        "\"location_anchor\" of _geo_distance must be {\"lat\": …, \"lon\": …}, two "
-        "numbers in degrees");
-  const auto source = source_of(*how);
-  if (!source) return std::unexpected(source.error());
+        "\"location_anchor\" of _geo_distance must be {\"lat\": …, \"lon\": …}, \"lat, lon\" or "
+        "[lon, lat] in degrees");
+  const auto source = parts_of(member_of(how, "location_source"));
+  if (!std::ranges::all_of(source, is_attribute_name))
+    return refused(
+        "\"location_source\" of _geo_distance must name two attributes, the latitude and the "
+        "longitude: \"lat, lon\", {\"lat\": \"lat\", \"lon\": \"lon\"} or [\"lon\", \"lat\"]");
   const auto* const type = member_of(how, "distance_type");
   if (type != nullptr && text_of(type) != "adaptive" && text_of(type) != "haversine")
     return refused("\"distance_type\" of _geo_distance must be \"adaptive\" or \"haversine\"");
   const bool haversine = type != nullptr && text_of(type) == "haversine";
   SortKey key;
   // The server itself takes six decimals of the anchor.
-  key.expression = fmt::format("GEODIST({:.6f}, {:.6f}, {}, {{in=deg{}}})", *latitude, *longitude,
-                               *source, haversine ? ", method=haversine" : "");
+  key.expression =
+      fmt::format("GEODIST({:.6f}, {:.6f}, {}, {}, {{in=deg{}}})", *latitude, *longitude, source[0],
+                  source[1], haversine ? ", method=haversine" : "");
   return directed(std::move(key), "_geo_distance", member_of(how, "order"));
 }
 
