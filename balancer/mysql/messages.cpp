@@ -92,6 +92,9 @@ std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view 
     return bad(
         "this karmad has no tls_certificate; connect without TLS (--skip-ssl, "
         "ssl-mode = DISABLED)");
+  // Some clients, as that of PHP, compress what they send although it is not offered.
+  if ((capabilities & kCompress) != 0)
+    return bad("karmad does not offer compression; connect without it (MYSQL_ATTR_COMPRESS)");
   fields.integer(4);  // its longest packet
   fields.bytes(1 + 23);
   login.user = fields.text_to_zero();

@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kLongPassword = 1U << 0;
 inline constexpr std::uint32_t kFoundRows = 1U << 1;
 inline constexpr std::uint32_t kLongFlag = 1U << 2;
 inline constexpr std::uint32_t kConnectWithDatabase = 1U << 3;
+inline constexpr std::uint32_t kCompress = 1U << 5;
 inline constexpr std::uint32_t kProtocol41 = 1U << 9;
 inline constexpr std::uint32_t kInteractive = 1U << 10;
 inline constexpr std::uint32_t kTls = 1U << 11;

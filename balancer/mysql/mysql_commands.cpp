@@ -357,7 +357,8 @@ MysqlConnectionFacts MysqlSession::facts() const {
           .idle_seconds = static_cast<std::uint64_t>(
               std::chrono::duration_cast<std::chrono::seconds>(settings().client_timeout.value)
                   .count()),
-          .read_only = read_only_};
+          .read_only = read_only_,
+          .offers_tls = settings_->client_tls != nullptr};
 }
 
 Task<MysqlSession::CommandOutcome> MysqlSession::refuse(std::uint16_t code, std::string_view state,

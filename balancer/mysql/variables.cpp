@@ -32,9 +32,7 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"collation_server", "utf8mb4_general_ci"},
     MysqlVariable{"default_storage_engine", "MyISAM"},  // one without transactions
     MysqlVariable{"foreign_key_checks", "1"},
-    MysqlVariable{"have_openssl", "DISABLED"},
     MysqlVariable{"have_profiling", "NO"},
-    MysqlVariable{"have_ssl", "DISABLED"},
     MysqlVariable{"hostname", "karmad"},
     MysqlVariable{"init_connect", ""},
     MysqlVariable{"innodb_version", ""},
@@ -84,6 +82,7 @@ std::optional<std::string> fact_of_variable(std::string_view name,
     return fmt::format("{}", facts.last_insert_id);
   if (name == "pseudo_thread_id") return fmt::format("{}", facts.id);
   if (name == "read_only") return facts.read_only ? "1" : "0";
+  if (name == "have_ssl" || name == "have_openssl") return facts.offers_tls ? "YES" : "DISABLED";
   constexpr std::array<std::string_view, 4> kFixed{"version", "version_comment", "license",
                                                    "protocol_version"};
   if (std::ranges::find(kFixed, name) == kFixed.end()) return std::nullopt;
@@ -363,10 +362,10 @@ std::optional<std::string> value_of_variable(std::string_view name,
 }
 
 std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts) {
-  constexpr std::array<std::string_view, 9> kFacts{
-      "max_allowed_packet", "wait_timeout", "interactive_timeout",
-      "read_only",          "tx_read_only", "warning_count",
-      "last_insert_id",     "identity",     "pseudo_thread_id"};
+  constexpr std::array<std::string_view, 11> kFacts{
+      "max_allowed_packet", "wait_timeout", "interactive_timeout", "read_only",      "tx_read_only",
+      "have_openssl",       "have_ssl",     "warning_count",       "last_insert_id", "identity",
+      "pseudo_thread_id"};
   std::vector<std::pair<std::string, std::string>> all;
   const auto add = [&](std::string_view name) {
     if (auto value = value_of_variable(name, facts)) all.emplace_back(name, *std::move(value));

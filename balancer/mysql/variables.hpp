@@ -58,6 +58,7 @@ struct MysqlConnectionFacts {
   std::size_t max_packet_size = 0;
   std::uint64_t idle_seconds = 0;  ///< client_timeout
   bool read_only = false;
+  bool offers_tls = false;
 };
 
 /// The value of `@@name`, `@@session.name` or `@@global.name` in lower case: as the client has set

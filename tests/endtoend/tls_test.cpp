@@ -193,11 +193,12 @@ TEST(ClientTls, IsOfferedToClientsOfMysql) {
   ASSERT_TRUE(master.ready());
   const auto port = line->substr(line->find("127.0.0.1:") + 10);
   for (const auto* tls : {"--ssl", "--skip-ssl"}) {
-    Process mariadb("/usr/bin/mariadb",
-                    {"--no-defaults", "-h", "127.0.0.1", "-P", port.substr(0, port.find(':')), tls,
-                     "-N", "-e", "SELECT COUNT(*) FROM products; \\s"});
+    Process mariadb(
+        "/usr/bin/mariadb",
+        {"--no-defaults", "-h", "127.0.0.1", "-P", port.substr(0, port.find(':')), tls, "-N", "-e",
+         "SELECT COUNT(*) FROM products; SELECT @@have_ssl, @@have_openssl; \\s"});
     ASSERT_EQ(mariadb.wait(), 0) << mariadb.output();
-    EXPECT_TRUE(mariadb.output().contains("4000")) << mariadb.output();
+    EXPECT_TRUE(mariadb.output().contains("4000\nYES\tYES")) << mariadb.output();
     EXPECT_EQ(mariadb.output().contains("Cipher in use is TLS_"), tls == std::string("--ssl"))
         << mariadb.output();
   }

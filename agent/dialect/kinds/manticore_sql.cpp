@@ -208,7 +208,8 @@ std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request
   if (const auto* const show = std::get_if<ShowStatement>(statement.read.get()))
     return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
   if (const auto* const change = std::get_if<ChangeStatement>(statement.read.get()))
-    return plan_change(statement.text, *change, statement.form, std::move(layout));
+    return plan_change(as_written(statement, parsed.table), *change, statement.form,
+                       std::move(layout));
   if (const auto* const call = std::get_if<CallStatement>(statement.read.get()))
     return plan_call(statement.text, *call, std::move(layout), statement.form);
   return plan_of_select(request, parsed, layout);
@@ -245,7 +246,7 @@ std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientReques
   auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
   if (!plan)
     plan.error().reason =
-        with_offset_of_client(std::move(plan.error().reason), as_written(statement, parsed.table));
+        refusal_for_client(std::move(plan.error().reason), as_written(statement, parsed.table));
   if (plan || layout.shards > 1 || scrolls_here(select)) return plan;
   return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
 }

@@ -365,12 +365,12 @@ bool only_lack_values(std::span<const ChangeReply> replies) {
 }
 
 /// Passes on that all mirrors refuse the change.
-int pass_sql_refusal_on(std::string& out, const ChangeReply& refusal, std::string_view table) {
+int pass_sql_refusal_on(std::string& out, const ChangeReply& refusal, const SqlCounts& how) {
   const auto error = agent_error_text(refusal.body);
   if (error.empty())
     out.append(refusal.body);
   else
-    append_error_body(out, with_table_of_client(error, table));
+    append_error_body(out, error_for_client(error, {how.written, how.read, how.table}));
   return refusal.status == 200 ? 500 : refusal.status;
 }
 
@@ -378,7 +378,7 @@ int pass_sql_refusal_on(std::string& out, const ChangeReply& refusal, std::strin
 
 int merge_ends(const SqlCounts& how, const ChangeEnds& ends, std::string& out) {
   if (const auto* refusal = common_refusal(ends.replies))
-    return pass_sql_refusal_on(out, *refusal, how.table);
+    return pass_sql_refusal_on(out, *refusal, how);
   const auto replies = checked(
       ends.replies, [](std::string_view body) { return read_change_answer(body).has_value(); });
   ChangeCount sum;
@@ -398,7 +398,7 @@ int merge_ends(const SqlCounts& how, const ChangeEnds& ends, std::string& out) {
       sum.warning.append(sum.warning.empty() ? "" : "; ").append(count.warning);
   }
   const bool lack_values = refusal != nullptr && only_lack_values(replies);
-  if (lack_values && sum.rows == 0) return pass_sql_refusal_on(out, *refusal, how.table);
+  if (lack_values && sum.rows == 0) return pass_sql_refusal_on(out, *refusal, how);
   if (lacking != 0)
     sum.warning.append(sum.warning.empty() ? "" : "; ").append(warning_of_values(lacking));
   const bool done = lack_values || std::ranges::all_of(replies, &ChangeReply::done);

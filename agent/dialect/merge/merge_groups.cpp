@@ -268,11 +268,20 @@ class GroupMerge {
       return place.value_or(0);
     };
     const auto has_list = [&](ColumnAt key) { return rows_.columns[at(key)].has_several_values(); };
+    const auto is_real = [&](ColumnAt key) {
+      const auto type = rows_.columns[at(key)].type;
+      return type == "float" || type == "double";
+    };
     const bool lists = std::ranges::any_of(plan_.group, has_list);
     const auto& number = plan_.group_number;
     keys_are_lists_ = lists && !number;
-    const bool by_number = lists && number;
-    for (const auto key : by_number ? std::span(&*number, 1) : std::span(plan_.group)) {
+    keys_are_reals_ = number && std::ranges::any_of(plan_.group, is_real);
+    const bool by_number = number && (lists || keys_are_reals_);
+    const auto keys = [&](bool numbered) {
+      return numbered ? std::span(&*number, 1) : std::span(plan_.group);
+    };
+    for (const auto key : keys(number && lists)) pair_columns_.push_back(at(key));
+    for (const auto key : keys(by_number)) {
       const auto k = key_columns_.size();
       const bool exact = !by_number && k < plan_.exact.size() && plan_.exact[k];
       key_columns_.push_back(at(key));
@@ -397,9 +406,9 @@ class GroupMerge {
     const auto& pairs = pairs_[folded.pairs];
     key_.clear();
     if (pairs.by_group())
-      for (const auto column : key_columns_) key_.push_back(cell(kept, column));
+      for (const auto column : pair_columns_) key_.push_back(cell(kept, column));
     auto values = pairs.values_of(key_);
-    if (!pairs.by_group()) {
+    if (!pairs.by_group() || keys_are_reals_) {  // the pairs are those of further groups, too
       std::uint64_t counted = 0;
       for (const auto& row : one_per_shard_)
         counted += json_number(row[at(folded.column)]).magnitude;
@@ -470,9 +479,11 @@ class GroupMerge {
   std::vector<std::uint32_t> shard_begin_;  // by shard, its first row; then the number of rows
   std::size_t full_shards_ = 0;
   bool keys_are_lists_ = false;  // a group of one value has the list of any of its documents
+  bool keys_are_reals_ = false;  // groups that are written alike, with a number of each
   std::vector<std::size_t> key_columns_;
-  std::vector<KeyKind> kinds_;         // of the parts of the key
-  std::optional<std::size_t> counts_;  // column with the number of documents of a group
+  std::vector<std::size_t> pair_columns_;  // the keys of the group in pairs
+  std::vector<KeyKind> kinds_;             // of the parts of the key
+  std::optional<std::size_t> counts_;      // column with the number of documents of a group
   std::optional<Having> having_;
   std::size_t having_column_ = 0;
   std::vector<RowGroup> groups_;

@@ -268,7 +268,9 @@ int merge_ends(const UpdateCounts& how, const ChangeEnds& ends, std::string& out
 /// The rows that the shards changed are added.
 struct SqlCounts {
   RowForm form = RowForm::raw;
-  std::string table{};  ///< the client's name
+  std::string table{};         ///< the client's name
+  std::string_view written{};  ///< the client's statement
+  std::string_view read{};     ///< the same without foreign forms
 };
 
 /// As merge_changes().

@@ -180,8 +180,9 @@ TextEdits change_edits(const ChangeStatement& change, Takes takes) {
 
 }  // namespace
 
-std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeStatement change,
-                                             RowForm form, ShardLayout layout) {
+std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
+                                             ChangeStatement change, RowForm form,
+                                             ShardLayout layout) {
   if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
       return std::unexpected(ClientError{
@@ -190,7 +191,7 @@ std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeS
                            "the id), or use a table of one shard",
                            change.table, layout.shards)});
     for (const auto& row : change.rows)
-      if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement)))
+      if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement.read)))
         return std::unexpected(
             ClientError{400, fmt::format("the row at offset {} {}", row.begin, *why)});
     const bool needs_ids = layout.shards > 1 || layout.copies;
@@ -202,10 +203,10 @@ std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeS
                                                "its own")});
   }
   make_ids(change, layout);
-  auto plan = plan_of_statement(statement, form);
+  auto plan = plan_of_statement(statement.read, form);
   plan.may_be_partial = false;
   plan.last_insert_id = change.last_row_id();
-  plan.step = SqlCounts{form, change.table};
+  plan.step = SqlCounts{form, change.table, statement.written, statement.read};
   if (!goes_by_id(change, layout)) {
     plan.edits = change_edits(change, [](const auto&) { return true; });
     return plan;

@@ -7,6 +7,7 @@
 
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
+#include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 
@@ -23,9 +24,10 @@ std::expected<Plan, ClientError> plan_call(std::string_view statement, const Cal
 
 /// Plans the change for the shards of its table: rows by `shard_by = id`, UPDATE and DELETE for all
 /// shards unless the condition is one id. Rows without an id get one where karmad has to make it.
-/// Refuses (400) rows whose shard or id is unknown.
-std::expected<Plan, ClientError> plan_change(std::string_view statement, ChangeStatement change,
-                                             RowForm form, ShardLayout layout);
+/// Refuses (400) rows whose shard or id is unknown. The statement outlives the plan.
+std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
+                                             ChangeStatement change, RowForm form,
+                                             ShardLayout layout);
 
 /// Plans a SHOW that mirrors answer. Numbers of a status are added over the shards, threads listed
 /// one after the other; anything else is the same on every shard and asked of the first.

@@ -38,10 +38,15 @@ std::size_t common_size(std::string_view a, std::string_view b) {
 /// `to_end`: the mirror quotes all of its statement behind the place.
 std::optional<std::string_view> quoted_of_client(std::string_view quoted,
                                                  const ClientStatement& statement, bool to_end) {
-  const auto read = statement.read;
+  const auto without_end = [](std::string_view text) {
+    return text.substr(0, text.find_last_not_of(" ;") + 1);
+  };
+  const auto read = without_end(statement.read);
+  quoted = without_end(quoted);
   if (quoted.empty()) return quoted;
   if (read.ends_with(quoted))
-    return statement.written.substr(statement.written_offset(read.size() - quoted.size()));
+    return without_end(
+        statement.written.substr(statement.written_offset(read.size() - quoted.size())));
   if (read.size() > kLongestSearched) return std::nullopt;
   const auto wanted = quoted.substr(0, kMostCompared);
   std::size_t place = 0;
@@ -55,8 +60,21 @@ std::optional<std::string_view> quoted_of_client(std::string_view quoted,
   if (size < size_of_first_word(quoted)) return std::nullopt;
   const auto begin = statement.written_offset(place);
   const auto end = to_end ? read.npos : statement.written_offset(place + size);
-  const auto text = statement.written.substr(begin, end - begin);
-  return text.substr(0, text.find_last_not_of(" ;") + 1);
+  return without_end(statement.written.substr(begin, end - begin));
+}
+
+/// The text with the client's words behind `near`, where it ends with a quotation.
+std::string with_quotation_of_client(std::string text, const ClientStatement& statement) {
+  constexpr std::string_view kNear = " near '";
+  const auto near = text.find(kNear);
+  if (near == text.npos || !text.ends_with('\'') || near + kNear.size() == text.size()) return text;
+  const auto begin = near + kNear.size();
+  const auto quoted = text.substr(begin, text.size() - 1 - begin);
+  const bool to_end = text.starts_with("P0");
+  const auto of_client = quoted_of_client(quoted, statement, to_end);
+  text.erase(near);
+  if (of_client) text.append(kNear).append(*of_client).append("'");
+  return text;
 }
 
 void name_hidden_columns(std::string& text) {
@@ -93,29 +111,19 @@ std::size_t ClientStatement::written_offset(std::size_t offset) const {
   return offset - added;
 }
 
-std::string with_offset_of_client(std::string reason, const ClientStatement& statement) {
+std::string refusal_for_client(std::string reason, const ClientStatement& statement) {
   constexpr std::string_view kAt = "at offset ";
-  if (statement.directions.empty() || !reason.starts_with(kAt)) return reason;
+  if (!reason.starts_with(kAt)) return with_quotation_of_client(std::move(reason), statement);
   const auto end = reason.find(':');
   const auto offset = whole_number<std::size_t>(
       std::string_view(reason).substr(kAt.size(), end == reason.npos ? end : end - kAt.size()));
-  if (!offset) return reason;
+  if (!offset || statement.directions.empty()) return reason;
   return fmt::format("{}{}{}", kAt, statement.written_offset(*offset),
                      std::string_view(reason).substr(std::min(end, reason.size())));
 }
 
 std::string error_for_client(std::string_view error, const ClientStatement& statement) {
-  constexpr std::string_view kNear = " near '";
-  auto text = with_table_of_client(error, statement.table);
-  const auto near = text.find(kNear);
-  if (near != text.npos && text.ends_with('\'') && near + kNear.size() < text.size()) {
-    const auto begin = near + kNear.size();
-    const auto quoted = text.substr(begin, text.size() - 1 - begin);
-    const bool to_end = text.starts_with("P0");
-    const auto of_client = quoted_of_client(quoted, statement, to_end);
-    text.erase(near);
-    if (of_client) text.append(kNear).append(*of_client).append("'");
-  }
+  auto text = with_quotation_of_client(with_table_of_client(error, statement.table), statement);
   name_hidden_columns(text);
   return text;
 }

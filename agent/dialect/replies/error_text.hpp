@@ -28,9 +28,9 @@ struct ClientStatement {
   std::size_t written_offset(std::size_t offset) const;
 };
 
-/// A reason that begins with `at offset N`, which is one in `statement.read`, with that in
-/// `statement.written`.
-std::string with_offset_of_client(std::string reason, const ClientStatement& statement);
+/// Why `statement.read` is refused, in the client's words: with the offset in `statement.written`
+/// in a reason that begins with `at offset N`, and with the client's statement behind `near`.
+std::string refusal_for_client(std::string reason, const ClientStatement& statement);
 
 /// A mirror's error about a statement that was written for it, in the client's words: with the
 /// client's name of the table, and behind `near` the client's statement from the place on that the

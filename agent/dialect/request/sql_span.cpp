@@ -1,6 +1,7 @@
 #include "agent/dialect/request/sql_span.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -70,6 +71,11 @@ std::vector<SqlSpan> split_list(SqlSpan tokens) {
   return parts;
 }
 
+std::size_t offset_of(SqlSpan part, SqlSpan list) {
+  const auto at = static_cast<std::size_t>(part.data() - list.data());
+  return at < list.size() ? list[at].at : list.back().end();
+}
+
 std::size_t after_bracket(SqlSpan tokens, std::size_t open) {
   int depth = 0;
   for (auto i = open; i < tokens.size(); ++i) {
@@ -109,6 +115,35 @@ bool is_plain_key(SqlSpan tokens) {
   if (is_path(tokens)) return true;
   const auto text = canonical(tokens);
   return text == "count(*)" || text == "weight()" || text == "groupby()" || text == "knn_dist()";
+}
+
+bool is_operator_word(const SqlToken& token) {
+  constexpr std::array<std::string_view, 10> kWords{"and", "or",   "not", "div",     "mod",
+                                                    "in",  "like", "is",  "between", "distinct"};
+  return std::ranges::any_of(kWords, [&](auto word) { return token.is_word(word); });
+}
+
+const SqlToken* misplaced_operand(SqlSpan expression) {
+  int depth = 0;
+  bool behind_operand = false;
+  for (const auto& token : expression) {
+    if (opens_bracket(token)) ++depth;
+    if (closes_bracket(token)) --depth;
+    if (depth != 0) continue;
+    const bool is_part = token.kind == SqlToken::Kind::word && token.text.starts_with('.');
+    const bool is_operand =
+        token.kind != SqlToken::Kind::sign && !is_part && !is_operator_word(token);
+    if (is_operand && behind_operand) return &token;
+    behind_operand =
+        closes_bracket(token) || ((is_operand || is_part) && !token.text.ends_with('.'));
+  }
+  return nullptr;
+}
+
+const SqlToken* misplaced_in_sort_key(SqlSpan key) {
+  const auto* const found = misplaced_operand(key);
+  if (found == nullptr || !(found->is_word("asc") || found->is_word("desc"))) return found;
+  return found == &key.back() ? nullptr : found + 1;
 }
 
 ClientError wrong_at(std::size_t offset, std::string_view what) {

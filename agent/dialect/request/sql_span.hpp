@@ -27,6 +27,9 @@ std::string canonical(const SqlToken& token);
 /// The parts between the commas outside of brackets; an empty list has one empty part.
 std::vector<SqlSpan> split_list(SqlSpan tokens);
 
+/// The offset of a part of the list, and of an empty part that of what follows it.
+std::size_t offset_of(SqlSpan part, SqlSpan list);
+
 /// The position after the bracket that closes the one at `open`.
 std::size_t after_bracket(SqlSpan tokens, std::size_t open);
 
@@ -39,6 +42,15 @@ bool is_path(SqlSpan tokens);
 /// Whether the server takes the text in ORDER BY and GROUP BY: a name, a path, a call without
 /// arguments, COUNT(*). Other expressions need an alias.
 bool is_plain_key(SqlSpan tokens);
+
+/// Whether the word may stand before the last operand of an expression.
+bool is_operator_word(const SqlToken& token);
+
+/// The operand directly behind another one, outside of brackets: the second word of `price dsc`.
+/// Null: there is none.
+const SqlToken* misplaced_operand(SqlSpan expression);
+/// The first token that no key of ORDER BY has there; the direction may follow its operand.
+const SqlToken* misplaced_in_sort_key(SqlSpan key);
 
 /// 400: the statement is wrong there.
 ClientError wrong_at(std::size_t offset, std::string_view what);

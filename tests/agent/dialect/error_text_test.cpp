@@ -7,6 +7,7 @@
 
 #include "agent/dialect/kinds/manticore.hpp"
 #include "agent/dialect/plan/plan.hpp"
+#include "tests/agent/dialect/changes_support.hpp"
 
 namespace karmad {
 namespace {
@@ -90,6 +91,22 @@ TEST(ErrorText, QuotesWhatTheClientWroteWithoutTheDirectionsThatWereAdded) {
   }
 }
 
+TEST(ErrorText, OfAChangeThatAllShardsRefuseQuotesWhatTheClientWrote) {
+  const std::unique_ptr<Dialect> sql = make_manticore_sql({});
+  const ClientRequest request{"POST", "/sql", "mode=raw", "text/plain",
+                              "UPDATE goods AS g SET g.n 5 WHERE g.id > 1"};
+  const auto parsed = sql->parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = sql->plan(request, *parsed, ShardLayout(2));
+  ASSERT_TRUE(plan);
+  const auto refusal = R"({"error":"P01: syntax error near '5 WHERE   id > 1'"})";
+  std::string out;
+  EXPECT_EQ(
+      merge_changes(*plan, std::vector{refusing(0, 500, refusal), refusing(1, 500, refusal)}, out),
+      500);
+  EXPECT_EQ(out, R"({"error":"P01: syntax error near '5 WHERE g.id > 1'"})");
+}
+
 TEST(ErrorText, CountsOffsetsInWhatTheClientWrote) {
   const std::unique_ptr<Dialect> sql = make_manticore_sql({});
   const auto refusal = [&](std::string_view written) {
@@ -108,6 +125,8 @@ TEST(ErrorText, CountsOffsetsInWhatTheClientWrote) {
       "select id from goods order by n asc, m asc limit 3 facet brand order by sum(price)";
   EXPECT_TRUE(
       refusal(directed).starts_with(fmt::format("at offset {}:", directed.find("sum(price)"))));
+  EXPECT_EQ(refusal("select g.n2 from goods g group by g.n, 2 order by g.n, m limit 2"),
+            "P01: syntax error, unexpected integer near '2 order by g.n, m limit 2'");
 }
 
 }  // namespace

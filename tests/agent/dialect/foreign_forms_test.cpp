@@ -135,6 +135,9 @@ TEST(ForeignForms,
        "SELECT * FROM (SELECT id FROM two ORDER BY price ASC) ORDER BY id ASC LIMIT 5"},
       {"SELECT id FROM two ORDER BY price ASC, id DESC",
        "SELECT id FROM two ORDER BY price ASC, id DESC"},
+      {"SELECT id FROM two ORDER BY price dsc, `n` 'x', f(a) 5, b is not null, m['a'].c, desc",
+       "SELECT id FROM two ORDER BY price dsc, `n` 'x', f(a) 5, b is not null ASC, m['a'].c ASC, "
+       "desc ASC"},
   };
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }

@@ -226,7 +226,7 @@ TEST(MadeIds, OfAStoredQueryBecomeItsPath) {
 PlannedChange sql_made(std::string_view statement, const ShardLayout& layout) {
   const auto parsed = sql_reading::read_change(statement);
   if (!parsed) return {{}, parsed.error().reason, parsed.error().status};
-  return planned(plan_change(statement, *parsed, RowForm::raw, layout));
+  return planned(plan_change({statement, statement}, *parsed, RowForm::raw, layout));
 }
 
 TEST(MadeIds, OfRowsInSqlAreAColumnOfTheirOwnOrReplaceZero) {

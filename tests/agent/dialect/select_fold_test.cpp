@@ -132,6 +132,23 @@ TEST(SelectFold, GroupsThatPairsCannotTellAreCountedOnceAndEstimated) {
                                "several values")}));
 }
 
+TEST(SelectFold, GroupsByAFloatThatAreWrittenAlikeAreToldApartByTheirNumbers) {
+  auto plan = by_tag();
+  const std::vector<std::string> columns = {"x:float", "n:long long", "d:long long", "g:long long"};
+  const auto pairs = [](std::string_view values) {
+    std::vector<std::string> rows;
+    for (const char v : values) rows.push_back(fmt::format(R"({{"x":0.1,"v":"{}"}})", v));
+    return raw_set({"x:float", "v:string"}, rows);
+  };
+  const auto one = raw_reply(
+      {raw_set(columns, {R"({"x":0.1,"n":2,"d":2,"g":11})", R"({"x":0.1,"n":1,"d":1,"g":12})"}),
+       meta_set(2), pairs("abc")});
+  const auto two =
+      raw_reply({raw_set(columns, {R"({"x":0.1,"n":4,"d":1,"g":12})"}), meta_set(1), pairs("d")});
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"x\":0.1,\"n\":2,\"d\":2},\n{\"x\":0.1,\"n\":5,\"d\":2}\n");
+}
+
 TEST(SelectFold, AFacetByAColumnOfSeveralValuesSaysThatItIsAnEstimate) {
   SelectPlan plan;
   plan.rows.grouped = true;

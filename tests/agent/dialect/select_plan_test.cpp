@@ -408,6 +408,12 @@ TEST(SelectPlan, ValuesInsideJsonComeWithTheirAttributeForHits) {
   EXPECT_NE(alias.find(" FACET second, m AS karmad_3 BY second ORDER BY"), alias.npos) << alias;
 }
 
+TEST(SelectPlan, AValueInsideJsonMayBeListedTwiceForHits) {
+  const auto json = planned("select m.n, m.n, m.n x from p", RowForm::hits).plan.rows.json;
+  ASSERT_EQ(json.size(), 3U);
+  for (std::size_t i = 0; i < json.size(); ++i) EXPECT_EQ(json[i].column.at, i);
+}
+
 TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
   const std::string_view statement =
       "select a*2 a2, brand, count(distinct u) d from p where a2 > 3 group by brand, meta.x order "

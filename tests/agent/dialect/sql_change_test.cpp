@@ -17,7 +17,7 @@ std::string table_of(std::string_view statement) {
 PlannedChange sql(std::string_view statement, ShardLayout layout, RowForm form = RowForm::raw) {
   const auto parsed = sql_reading::read_change(statement);
   if (!parsed) return {{}, parsed.error().reason, parsed.error().status};
-  return planned(plan_change(statement, *parsed, form, layout));
+  return planned(plan_change({statement, statement}, *parsed, form, layout));
 }
 
 std::string id_in(std::size_t shard, int from = 1) {

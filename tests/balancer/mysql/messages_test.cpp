@@ -64,7 +64,6 @@ TEST(MysqlLogin, IsReadOfAChangeOfTheUser) {
 }
 
 TEST(MysqlGreeting, OffersNeitherCompressionNorTlsNorFiles) {
-  constexpr std::uint32_t kCompress = 1U << 5;
   constexpr std::uint32_t kLocalFiles = 1U << 7;
   constexpr std::uint32_t kZstd = 1U << 26;
   EXPECT_EQ(kMysqlOffered & (kCompress | kLocalFiles | kTls | kZstd), 0U);

@@ -245,15 +245,16 @@ class DefaultsRemover {
 };
 
 /// Where a direction is missing: behind the keys of an ORDER BY without one, which a server refuses
-/// or leaves out of the order.
+/// or leaves out of the order. Malformed keys (`price dsc`) get none.
 void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
   if (order.empty()) return;
   for (const auto& key : split_list(order)) {
     if (key.empty()) continue;
-    const auto& last = key.back();
-    const bool takes_none = key.size() == 1 ? last.is_word("null") || is_digit(last.text.front())
-                                            : last.is_word("asc") || last.is_word("desc");
-    if (!takes_none && !key.front().is_word("rand")) ends.push_back(last.end());
+    const auto& first = key.front();
+    const bool is_no_name =
+        key.size() == 1 && (first.is_word("null") || is_digit(first.text.front()));
+    if (!is_no_name && !first.is_word("rand") && misplaced_operand(key) == nullptr)
+      ends.push_back(key.back().end());
   }
 }
 

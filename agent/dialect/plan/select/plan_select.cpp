@@ -11,36 +11,51 @@ namespace karmad {
 
 namespace {
 
-/// What the search server says of a column's number among keys: it knows names only.
-std::optional<ClientError> refuse_number(const SelectItem& key, std::string_view text,
-                                         RowForm form) {
-  const auto& token = key.expression.front();
-  const bool is_number = key.expression.size() == 1 && token.kind == SqlToken::Kind::word &&
-                         token.text.find_first_not_of("0123456789") == token.text.npos;
-  if (!is_number) return std::nullopt;
-  return ClientError{
-      form == RowForm::hits ? 400 : 500,
-      fmt::format("P01: syntax error, unexpected integer near '{}'",
-                  text.substr(token.at, text.find_last_not_of(" ;") + 1 - token.at))};
+/// What the search server says of a column's number among keys, since it knows names only, and of
+/// an operand that `find` finds misplaced. Behind a hidden alias a mirror would quote that.
+std::optional<ClientError> refuse_parts(SqlSpan clause, const SqlToken* (*find)(SqlSpan),
+                                        std::string_view text, RowForm form) {
+  const auto is_whole = [](const SqlToken& token) {
+    return token.text.find_first_not_of("0123456789") == token.text.npos;
+  };
+  if (clause.empty()) return std::nullopt;
+  for (const auto part : split_list(clause)) {
+    const auto* token = find(part);
+    const bool is_alone = part.size() == 1 || (part.size() == 2 && token == nullptr);
+    if (is_alone && is_whole(part.front())) token = &part.front();
+    if (token == nullptr) continue;
+    const auto* const what = token->kind == SqlToken::Kind::quoted ? "string"
+                             : is_whole(*token)                    ? "integer"
+                                                                   : "identifier";
+    return ClientError{
+        form == RowForm::hits ? 400 : 500,
+        fmt::format("P01: syntax error, unexpected {} near '{}'", what,
+                    text.substr(token->at, text.find_last_not_of(" ;") + 1 - token->at))};
+  }
+  return std::nullopt;
+}
+
+/// Refuses malformed keys of groups and orders, and a malformed HAVING.
+std::optional<ClientError> refuse_malformed(const SqlSelect& clauses, RowForm form) {
+  for (const auto clause : {clauses.group, clauses.having})
+    if (auto why = refuse_parts(clause, misplaced_operand, clauses.text, form)) return why;
+  for (const auto clause : {clauses.within, clauses.order})
+    if (auto why = refuse_parts(clause, misplaced_in_sort_key, clauses.text, form)) return why;
+  for (const auto& facet : clauses.facets)
+    if (auto why = refuse_parts(facet.order, misplaced_in_sort_key, clauses.text, form)) return why;
+  return clauses.outer == nullptr ? std::nullopt : refuse_malformed(*clauses.outer, form);
 }
 
 std::optional<ClientError> read_draft(SelectDraft& draft) {
   const auto& clauses = draft.clauses;
-  std::optional<ClientError> why;
-  if (!keep(read_items(clauses.items), draft.items, why) ||
+  auto why = refuse_malformed(clauses, draft.form);
+  if (why || !keep(read_items(clauses.items), draft.items, why) ||
       !keep(read_order(clauses.order), draft.order, why) ||
       !keep(read_options(clauses.option_list), draft.options, why) ||
       !keep(read_group_keys(clauses.group), draft.group, why))
     return why;
-  for (const auto& key : draft.group)
-    if (auto refusal = refuse_number(key, draft.clauses.text, draft.form)) return refusal;
-  for (const auto& key : draft.order)
-    if (auto refusal = refuse_number(key.by, clauses.text, draft.form)) return refusal;
-  if (clauses.outer != nullptr) {
-    if (!keep(read_order(clauses.outer->order), draft.outer, why)) return why;
-    for (const auto& key : draft.outer)
-      if (auto refusal = refuse_number(key.by, clauses.outer->text, draft.form)) return refusal;
-  }
+  if (clauses.outer != nullptr && !keep(read_order(clauses.outer->order), draft.outer, why))
+    return why;
   const auto offset = clauses.window.offset;
   if (offset == 0 || offset < draft.max_matches()) return std::nullopt;
   return ClientError{500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,

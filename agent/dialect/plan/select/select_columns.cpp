@@ -28,15 +28,6 @@ constexpr AggregateName kAggregateNames[] = {
 constexpr std::string_view kUnmergeableAggregates[] = {"percentiles", "percentile_ranks",
                                                        "median_absolute_deviation"};
 
-/// Words that may stand before the last operand of an expression.
-constexpr std::string_view kOperatorWords[] = {"and", "or",   "not", "div",     "mod",
-                                               "in",  "like", "is",  "between", "distinct"};
-
-template <class Words>
-bool is_word_of(const SqlToken& token, const Words& words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return token.is_word(word); });
-}
-
 /// The aggregate whose name stands at `i` before a bracket. MIN and MAX of several arguments are
 /// functions of one row.
 const AggregateName* aggregate_at(SqlSpan tokens, std::size_t i) {
@@ -84,7 +75,8 @@ std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
       return unmergeable_at(tokens[i].at, "an aggregate within an expression",
                             "select the aggregates as items of their own and compute with them");
     if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
-        is_word_of(tokens[i], kUnmergeableAggregates))
+        std::ranges::any_of(kUnmergeableAggregates,
+                            [&](std::string_view name) { return tokens[i].is_word(name); }))
       return unmergeable_at(tokens[i].at, tokens[i].text,
                             "ask for the aggregation of that name at /search, which is exact");
   }
@@ -102,7 +94,7 @@ bool ends_with_alias(SqlSpan tokens) {
   if (before.kind == SqlToken::Kind::sign)
     return before.is_sign(')') || before.is_sign(']') || before.is_sign('}') ||
            (before.is_sign('*') && tokens.size() == 2);
-  return !is_word_of(before, kOperatorWords);
+  return !is_operator_word(before);
 }
 
 }  // namespace
@@ -151,7 +143,7 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
   std::vector<Item> items;
   if (tokens.empty()) return items;
   for (const auto part : split_list(tokens)) {
-    if (part.empty()) return std::unexpected(wrong_at(tokens.front().at, empty_part));
+    if (part.empty()) return std::unexpected(wrong_at(offset_of(part, tokens), empty_part));
     if (items.size() == most)
       return std::unexpected(
           wrong_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts)));

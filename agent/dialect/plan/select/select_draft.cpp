@@ -25,7 +25,7 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
     if (option.empty())
-      return std::unexpected(wrong_at(tokens.front().at, "OPTION has an empty item"));
+      return std::unexpected(wrong_at(offset_of(option, tokens), "OPTION has an empty item"));
     const auto name = canonical(option.front());
     const auto number = number_of_option(option);
     const auto at = option.front().at;
@@ -129,10 +129,10 @@ void SelectDraft::add_outer(ShardColumns& columns, RowPlan& rows) const {
 }
 
 void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
-  for (const auto& item : items)
-    if (auto path = json_path(item))
-      rows.json.push_back(
-          {columns.of(item), columns.of(path->attribute, path->attribute), std::move(path->steps)});
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (auto path = json_path(items[i]))
+      rows.json.push_back({columns.of_item(i), columns.of(path->attribute, path->attribute),
+                           std::move(path->steps)});
 }
 
 std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
