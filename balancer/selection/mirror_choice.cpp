@@ -149,6 +149,11 @@ SelectionCriteria MirrorChoice::criteria() const {
   const auto avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons);
   against[level_fails] = failing_levels(possible - avoided);
   asked.avoided = avoided | against[level_fails];
+  if (!moment_.mirrors.limited()) return asked;
+  // A slot at a mirror that works comes sooner than an answer of one that gives none.
+  const auto mute = against[refuses_connects] | against[silent] | against[ping_unanswered];
+  const auto left = chain_.only - never;
+  asked.excluded = asked.excluded | (left.empty() ? asked.avoided & mute : all() - left);
   return asked;
 }
 
@@ -195,7 +200,7 @@ std::optional<Pick> MirrorChoice::probe() const {
   Candidates probed;
   probed.insert(*due);
   only_it.takes_turn = false;
-  only_it.excluded = only_it.excluded | (all() - probed);
+  only_it.excluded = excluded() | moment_.mirrors.full() | (all() - probed);
   only_it.objections[AvoidReason::not_probed] = all() - probed;
   return choose(only_it);
 }
@@ -204,8 +209,8 @@ Candidates MirrorChoice::suitable() const {
   return suiting(all() - excluded());
 }
 
-PreferenceLevels MirrorChoice::untried_levels() const {
-  return levels(all() - chain_.tried - excluded() - moment_.mirrors.full());
+PreferenceLevels MirrorChoice::untried_levels(Candidates without) const {
+  return levels(all() - chain_.tried - excluded() - without);
 }
 
 bool MirrorChoice::has_up_to_date() const {

@@ -18,6 +18,7 @@ struct ChainLearned {
   Candidates excluded;    ///< never used
   Candidates behind;      ///< reported that they lack data the client has seen
   Candidates among;       ///< preferred as long as one is suitable; empty: any
+  Candidates only;        ///< the next attempt waits for a slot at one of these; empty: any
   ToldGenerations generations;  ///< from error answers
   /// Mirrors this request found to be removed, with the time; until a later ping says otherwise.
   std::vector<std::pair<std::size_t, TimePoint>> marked_unreachable;
@@ -43,8 +44,10 @@ class MirrorChoice {
   std::optional<Pick> probe() const;
 
   /// The mirrors with a free slot that this chain has not tried, in the order of the preference …
-  PreferenceLevels untried_levels() const;
-  /// … and all of them.
+  PreferenceLevels untried_levels() const { return untried_levels(moment_.mirrors.full()); }
+  /// … the same with full ones …
+  PreferenceLevels untried_levels_if_free() const { return untried_levels({}); }
+  /// … and all with a free slot.
   Candidates untried() const { return untried_levels().all(); }
   /// Whether such a mirror is not known to lack the generation that the client has seen (CO-077).
   bool has_up_to_date() const;
@@ -66,6 +69,7 @@ class MirrorChoice {
   void object(Candidates possible, AvoidReasons& all) const;
   Candidates suiting(Candidates from) const;
   PreferenceLevels levels(Candidates from) const;
+  PreferenceLevels untried_levels(Candidates without) const;
   Candidates failing_levels(Candidates possible) const;
   Candidates too_old() const;
   Candidates unreachable() const;

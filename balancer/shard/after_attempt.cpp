@@ -178,7 +178,7 @@ Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
   const MirrorChoice choice(rules_, chain.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();
-  const auto untried = choice.untried();
+  const auto untried = untried_levels(chain, moment).all();
   const bool fresh_left = !untried.empty();
   // A search that timed out may continue through the list of timeouts (CO-044). Without a list it
   // is asked once more, of a mirror that is not known to fail
@@ -202,8 +202,8 @@ Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
        .set = picture.kind,
        .other_zone = choice.has_other_zone(chain.end.mirror),
        .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
-       .hopeful_left =
-           hint.overload && !((untried - in_race()) & standings_in(moment).hopeful()).empty(),
+       .hopeful_left = hint.overload &&
+                       !((choice.untried() - in_race()) & standings_in(moment).hopeful()).empty(),
        .next_timeout = next_step},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
@@ -277,7 +277,21 @@ Candidates AttemptChains::in_race() const {
 /// Whether the request may ask a mirror that works and that it has not tried.
 bool AttemptChains::has_proven(const AttemptChain& chain) const {
   if (!rules_.reads() || rules_.subject.follow_up) return false;
-  return !(choice(chain).untried() & standings_in(*moment_).proven).empty();
+  return !(untried_levels(chain, *moment_).all() & standings_in(*moment_).proven).empty();
+}
+
+PreferenceLevels AttemptChains::untried_levels(const AttemptChain& chain,
+                                               const ShardInputs& moment) const {
+  const MirrorChoice choice(rules_, chain.memory, moment);
+  const auto free = choice.untried_levels();
+  auto& mirrors = moment.mirrors;
+  if (!chain.waits || !mirrors.limited() ||
+      mirrors.wait_queue().waiting.load(std::memory_order_relaxed) >= mirrors.longest_queue())
+    return free;
+  const auto proven = standings_in(moment).proven;
+  const auto all = choice.untried_levels_if_free();
+  const bool only_full_ones_work = (free.all() & proven).empty() && !(all.all() & proven).empty();
+  return free.size() == 0 || only_full_ones_work ? all : free;
 }
 
 bool AttemptChains::acquire_retry_permit(AttemptChain& chain, RetryBudget::For what) {
@@ -297,9 +311,9 @@ void AttemptChains::ask_elsewhere(AttemptChain& chain) {
   const auto& budget = moment_->protection.budget;
   using On = RetryTarget::On;
   for (;;) {
-    chain.memory.among = {};
+    chain.memory.among = chain.memory.only = {};
     const auto choice = this->choice(chain);
-    const auto untried = choice.untried_levels();
+    const auto untried = untried_levels(chain, *moment_);
     if (untried.size() == 0)
       return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::other),
                                 kUsedUp);
@@ -307,6 +321,7 @@ void AttemptChains::ask_elsewhere(AttemptChain& chain) {
     const auto target = retry_target(untried, avoided, standings_in(*moment_), budget.saved() > 0);
     const auto by_itself = untried.first_of(untried.all() - avoided);
     if (target.among != by_itself) chain.memory.among = target.among;
+    if (chain.waits) chain.memory.only = target.among;
     if (chain.upcoming.decision.paid)
       return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::untried),
                                 kUsedUp);
@@ -366,7 +381,7 @@ void AttemptChains::on_budget_decision(AttemptChain& chain, bool may, std::strin
 void AttemptChains::refuse_retry(AttemptChain& chain, std::string_view why) {
   return_token(chain.upcoming.decision);
   count(Count::retries_refused);
-  chain.memory.among = {};
+  chain.memory.among = chain.memory.only = {};
   const auto choice = this->choice(chain);
   auto criteria = choice.criteria_now();
   criteria.objections[AvoidReason::tried] = chain.memory.tried;

@@ -66,6 +66,7 @@ void AttemptChains::send(AttemptChain& chain, const Pick& pick) {
   leave_wait(chain);
   chain.state = chain_state::Asks{};
   chain.memory.tried.insert(mirror);
+  chain.memory.only = {};
   chain.end.mirror = mirror;
   chain.end.slot = chain.slot;
   chain.under_way.emplace(moment_->protection.standings, mirror);

@@ -196,6 +196,9 @@ class AttemptChains {
   Decision decide(const AttemptChain& chain, RetryLoop& retries, const AttemptReport& report,
                   const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
   bool acquire_retry_permit(AttemptChain& chain, RetryBudget::For what);
+  /// The mirrors for a retry of the chain at one that it has not tried: those with a free slot. If
+  /// none is left, or only full ones are known to work, full ones too: it waits for a slot.
+  PreferenceLevels untried_levels(const AttemptChain& chain, const ShardInputs& moment) const;
 
   // Waits
   void proceed_waits(bool news);

@@ -108,11 +108,13 @@ std::optional<QuorumPlan::Step> QuorumRead::next_step() {
 
 /// False: no other mirror can be asked now.
 bool QuorumRead::start_another() {
-  if (starts_no_more_reads()) return false;
+  if (starts_no_more_reads() || any_in<chain_state::WaitsForSlot>()) return false;
   auto reader = make_reader();
-  const bool left = !chains_.choice(*reader).untried().empty();
-  // If no mirror is suitable, the first reader waits for one.
-  reader->waits = !left && reads_ == 0;
+  const auto choice = chains_.choice(*reader);
+  const bool left = !choice.untried().empty();
+  // One reader at a time waits for a slot: the next one excludes the mirror that it gets. If no
+  // mirror is suitable, the first reader waits for one.
+  reader->waits = !choice.all_full().empty() || (!left && reads_ == 0);
   if (!left && !reader->waits) return false;
   return start(std::move(reader), reads_ < needed_);
 }
@@ -172,7 +174,8 @@ bool QuorumRead::can_settle() const {
 /// after the other, because each excludes the mirrors of those before. All but the first reads
 /// count in `max_attempts`. False: no mirror is asked for this reader.
 bool QuorumRead::start(std::unique_ptr<AttemptChain> chain, bool asked_for) {
-  if (!asked_for && (!chains_.rules().retry->retry_reads || awaits_health())) return false;
+  if (!asked_for && (!chains_.rules().retry->retry_reads || any_in<chain_state::WaitsForHealth>()))
+    return false;
   if (reads_ >= needed_ && !chains_.may_ask_another()) return false;
   chain->slot = free_slot();
   chain->order = ++begun_;
@@ -199,9 +202,9 @@ std::size_t QuorumRead::running() const {
       std::ranges::count_if(round_, [&](std::size_t slot) { return !reader(slot).ended(); }));
 }
 
-bool QuorumRead::awaits_health() const {
-  return std::ranges::any_of(
-      round_, [&](std::size_t slot) { return reader(slot).is<chain_state::WaitsForHealth>(); });
+template <class State>
+bool QuorumRead::any_in() const {
+  return std::ranges::any_of(round_, [&](std::size_t slot) { return reader(slot).is<State>(); });
 }
 
 /// Number of readers whose answers count.

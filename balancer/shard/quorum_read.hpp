@@ -42,7 +42,9 @@ class QuorumRead {
   std::size_t free_slot() const;
   bool starts_no_more_reads() const;
   std::size_t running() const;
-  bool awaits_health() const;
+  /// Whether a reader of this round is in that state.
+  template <class State>
+  bool any_in() const;
   std::size_t counting() const;
   static bool counts(const AttemptChain& reader);
 

@@ -157,7 +157,7 @@ bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
 }
 
 Candidates ShardRequest::untried(std::size_t slot, const ShardInputs& moment) const {
-  return MirrorChoice(rules_, chain(slot).memory, moment).untried();
+  return untried_levels(chain(slot), moment).all();
 }
 
 }  // namespace karmad

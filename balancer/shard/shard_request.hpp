@@ -35,7 +35,8 @@ class ShardRequest : private AttemptChains {
 
   /// Whether another attempt would follow if the one in this slot ended with `report`. Const.
   bool would_repeat(std::size_t slot, const AttemptReport& report, const ShardInputs& moment) const;
-  /// The suitable mirrors with a free slot that the attempts of this slot have not tried.
+  /// The suitable mirrors, with a free slot or one to wait for, that the attempts of this slot have
+  /// not tried.
   Candidates untried(std::size_t slot, const ShardInputs& moment) const;
 
  private:

@@ -268,6 +268,22 @@ TEST(MaxInFlight, ARetryPassesOverAFullMirror) {
   EXPECT_EQ(inside.answer().status, 200);
 }
 
+TEST(MaxInFlight, ARetryAfterAnErrorWaitsForASlot) {
+  FakeSet mirrors(2);
+  const RestingMaster master(limited("1"), mirrors.table());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.find().status, 200);
+  mirrors[1].hold();
+  auto inside = pending(master);
+  ASSERT_TRUE(eventually([&] { return mirrors[1].requests() == 2; }));
+  mirrors[0].react([](const auto&) { return refused(500, ""); });
+  auto fails_first = pending(master);
+  ASSERT_TRUE(has_waiting(master, 1));
+  mirrors[1].release();
+  EXPECT_EQ(inside.answer().status, 200);
+  EXPECT_EQ(fails_first.answer().status, 200);
+  EXPECT_EQ(mirrors[1].most_busy(), 1);
+}
+
 TEST(MaxInFlight, AutoShowsItsCurrentLimit) {
   FakeSet mirrors(1, slowly(1ms));
   const RestingMaster master(

@@ -14,6 +14,7 @@ namespace {
 constexpr double kLongestStep = 1;   // twice as many, or half
 constexpr double kReturns = 4;       // of each ticket, in one measurement with evidence
 constexpr double kOverloaded = 0.5;  // waiting requests per served one
+constexpr double kFlooded = 2;       // likewise: less than half of them can be served
 
 /// A step changes every pool (AC-024), and never to 0.
 std::uint32_t changed(std::uint32_t wanted, std::uint32_t present, int by) {
@@ -61,11 +62,15 @@ void ThroughputProbe::start() {
   stable_concurrency_ = std::clamp(wanted, pools * parameters_.least, pools * parameters_.most);
   stable_throughput_ = 0;
   state_ = ProbeState::stable;
+  search_anew();
+  last_run_.reset();
+  sizes_ = sized(stable_concurrency_);
+}
+
+void ThroughputProbe::search_anew() {
   direction_ = 1;
   step_ = kLongestStep;
   excess_ = 0;
-  last_run_.reset();
-  sizes_ = sized(stable_concurrency_);
 }
 
 void ThroughputProbe::restore(double stable_concurrency, double stable_throughput) {
@@ -132,9 +137,10 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
   auto& sample = sample_;
   sample.seconds = std::chrono::duration<double>(now - *last_run_).count();
   sample.finished = finished(readings) - last_finished_;
-  const auto waiting = waited(readings) - last_waited_;
-  sample.overloaded = waiting > 0 && static_cast<double>(waiting) >=
-                                         kOverloaded * static_cast<double>(sample.finished);
+  const auto waiting = static_cast<double>(waited(readings) - last_waited_);
+  const auto served = static_cast<double>(sample.finished);
+  sample.overloaded = waiting > 0 && waiting >= kOverloaded * served;
+  sample.flooded = waiting > 0 && waiting >= kFlooded * served;
   sample.size = total(readings);
   sample.exhausted |= exhausted(readings);
   sample.above_least |= above_least(readings);
@@ -161,7 +167,11 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
 int ThroughputProbe::direction(const Sample& sample) {
   const int wanted = sample.exhausted ? 1 : sample.above_least ? -1 : 0;
   if (!weighs() || wanted == 0) return wanted;
-  if (!sample.overloaded) step_ = parameters_.evidence_step;
+  if (!sample.overloaded) {
+    step_ = parameters_.evidence_step;
+  } else if (sample.flooded && !stable_sample_.overloaded) {
+    search_anew();
+  }
   const bool both_ways = sample.overloaded && sample.exhausted && sample.above_least;
   if (!both_ways && std::exchange(direction_, wanted) != wanted) excess_ = 0;
   return direction_;
@@ -171,8 +181,8 @@ int ThroughputProbe::direction(const Sample& sample) {
 void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Sample& sample) {
   ++counters_.times_probed_stable;
   stable_throughput_ = sample.throughput();
-  stable_sample_ = sample;
   const int by = direction(sample);
+  stable_sample_ = sample;
   if (by == 0) return;
   state_ = by > 0 ? ProbeState::up : ProbeState::down;
   if (weighs())

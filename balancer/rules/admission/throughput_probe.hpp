@@ -113,11 +113,14 @@ class ThroughputProbe {
 
  private:
   void start();
+  /// Begins with the longest step, up: the current size is that of another load.
+  void search_anew();
   /// Measurements since the stored readings.
   struct Sample {
     bool exhausted = false;    ///< more tickets may help (AC-025)
     bool above_least = false;  ///< fewer are possible
     bool overloaded = false;   ///< almost no request finds a free ticket
+    bool flooded = false;      ///< and less than half of them are served
     std::uint64_t finished = 0;
     double seconds = 0;
     double size = 0;  ///< of the probed pools together

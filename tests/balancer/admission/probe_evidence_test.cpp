@@ -79,6 +79,17 @@ TEST(ProbeEvidence, FollowsTheLoadWhileHardlyAnybodyWaits) {
   EXPECT_EQ(pool.size(), 19U) << "all were out: too few";
 }
 
+TEST(ProbeEvidence, BeginsWithALongStepWhenMoreThanTwiceTheServedRequestsCome) {
+  for (const bool twice : {true, false}) {
+    Weighing pool(16);
+    pool.sample(16, 100, 0);
+    pool.sample(17, 100, 0);
+    ASSERT_EQ(pool.size(), 19U) << "the load has decided";
+    pool.sample(19, 100, twice ? 200 : 199);
+    EXPECT_EQ(pool.size(), twice ? 38U : 23U);
+  }
+}
+
 constexpr double kInterval = 0.1;  // s
 
 /// A probed pool in front of a cluster, with more to do than can be done.

@@ -43,6 +43,25 @@ TEST_F(AQuorumRead, AsksAThirdMirrorWhenTwoDisagreeAndPingsReportNoGeneration) {
   EXPECT_EQ(request->result().slot, 2U);
 }
 
+// AgentSlots (`max_in_flight`)
+TEST_F(AQuorumRead, WaitsForASlotForOneMirrorAfterTheOther) {
+  mirrors_are(5);
+  mirrors->without_slot = these({1, 2, 3, 4});
+  EXPECT_EQ(start(), "ask a in 1; wait until 10000ms for a slot at bcde");
+  EXPECT_EQ(take(event::SlotFreed{1}), "ask b in 2 (quorum); wait until 10000ms for a slot at cde");
+  EXPECT_EQ(ends(at_generation(5), 1), "wait until 10000ms for a slot at cde");
+  EXPECT_EQ(ends(at_generation(5), 2), "wait until 10000ms for a slot at cde");
+  EXPECT_EQ(take(event::SlotFreed{3}), "ask d in 3 (quorum)");
+  EXPECT_EQ(ends(at_generation(5), 3), "finish: answered");
+}
+
+TEST_F(AQuorumRead, IsRefusedWhereTooManyWaitForASlot) {
+  mirrors->without_slot = these({1, 2});
+  mirrors->most_waiting = 0;
+  EXPECT_EQ(start(), "ask a in 1");
+  EXPECT_EQ(ends(at_generation(5), 1), "finish: overloaded");
+}
+
 // CO-077: the older one is left alone for a moment by others.
 TEST_F(AQuorumRead, MarksAMirrorThatWasOlder) {
   start();

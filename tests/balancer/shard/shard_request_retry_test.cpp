@@ -426,7 +426,40 @@ TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
   const ShardInputs moment{now, random, *protection, *mirrors, counters};
   EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment));
   mirrors->without_slot = these({1, 2});
+  EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment)) << "when one is free";
+  mirrors->most_waiting = 0;
   EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));
+}
+
+// AgentSlots (`max_in_flight`)
+
+TEST_F(ARequest, WaitsForASlotOfAnotherMirrorAfterAnError) {
+  for (const auto outcome : {Outcome::broken, Outcome::connect_failed, Outcome::query_timeout}) {
+    request.reset();
+    mirrors_are(3);
+    EXPECT_EQ(start(), "ask a");
+    mirrors->without_slot = these({1, 2});
+    const auto said = ends(outcome);
+    EXPECT_TRUE(said.ends_with("wait until 10000ms for a slot at bc")) << said;
+    EXPECT_EQ(take(event::SlotFreed{1}), "ask b (retry)");
+    EXPECT_EQ(answers(), "finish: answered");
+    EXPECT_EQ(mirrors->queue.waiting, 0U);
+  }
+}
+
+TEST_F(ARequest, WaitsForASlotOfAMirrorThatWorksRatherThanToAskOneThatFails) {
+  protection->standings.ended(1, Outcome::agent_error);
+  EXPECT_EQ(start(), "ask a");
+  mirrors->without_slot = these({2});
+  EXPECT_EQ(ends(Outcome::broken), "wait until 10000ms for a slot at c");
+  EXPECT_EQ(take(event::SlotFreed{2}), "ask c (retry)");
+}
+
+TEST_F(ARequest, DoesNotWaitWhereTooManyWaitForASlot) {
+  mirrors->most_waiting = 0;
+  EXPECT_EQ(start(), "ask a");
+  mirrors->without_slot = these({1, 2});
+  EXPECT_EQ(ends(Outcome::broken), "ask a (retry)");
 }
 
 // A whole set was down and its requests used up the budget. Then pings of b and c are answered.

@@ -135,6 +135,20 @@ TEST_F(ASelection, WaitsForAMirrorWhenNoneOfTheFullOnesSuitsAnyMore) {
   EXPECT_EQ(mirrors->queue.waiting, 0U);
 }
 
+TEST_F(ASelection, WaitsForASlotRatherThanForAMirrorThatGivesNoAnswer) {
+  protection->standings.ended(2, Outcome::query_timeout, true);
+  EXPECT_EQ(start(), "ask c") << "a probe";
+  mirrors->without_slot = these({0, 1});
+  EXPECT_EQ(start(), "wait until 10000ms for a slot at ab");
+  for (const std::size_t other : {0, 1})
+    protection->standings.ended(other, Outcome::query_timeout, true);
+  mirrors->without_slot = {};
+  EXPECT_EQ(start(), "ask a") << "a probe";
+  EXPECT_EQ(start(), "ask b") << "a probe";
+  mirrors->without_slot = these({0, 1});
+  EXPECT_EQ(start(), "ask c") << "none gives an answer";
+}
+
 TEST_F(ASelection, IsRefusedWhereTooManyWaitForASlot) {
   mirrors->without_slot = these({0, 1, 2});
   mirrors->most_waiting = 0;
