@@ -34,11 +34,18 @@ MirrorFinder::MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainTh
     : main_(main),
       hooks_(std::move(hooks)),
       discovery_(door, dns, board,
-                 {.judge = hooks_.judge,
+                 {.judge =
+                      [this](const Pictures& pictures) {
+                        return hooks_.judge({pictures, finder_.answers()});
+                      },
                   .changed = [this] { on_change(); },
                   .failed = [this] { explain_missing_mirrors(); }}),
       finder_(std::move(door), std::move(dns), board,
-              {.mirrors_changed = [this] { on_change(); },
+              {.judge =
+                   [this](const NameAnswers& names) {
+                     return hooks_.judge({discovery_.pictures(), names});
+                   },
+               .mirrors_changed = [this] { on_change(); },
                .addresses_changed = [this] { on_change(); }}),  // saves them
       change_timer_(main) {}
 
@@ -299,6 +306,9 @@ void NameFinder::answered(const NameQuestion& question, Result result) {
   name.asking = false;
   name.asked = true;
   const auto now = Loop::now();
+  if (result && name.expands && (!name.found || name.found->mirrors != result->mirrors))
+    if (auto why = hooks_.judge({{question, result->mirrors}}))
+      result = std::unexpected(*std::move(why));
   if (!result) {
     name.why = fmt::format("cannot look up the name '{}': {}", question.host, result.error());
     name.next = now + (name.found && refresh_ > Micros{0} ? std::min(refresh_, Micros(30s))

@@ -38,6 +38,8 @@ std::vector<NamedMirror> mirrors_of(const std::vector<SrvTarget>& targets);
 class NameFinder {
  public:
   struct Hooks {
+    /// Why the answer to a name cannot be used; nothing if it can.
+    std::function<std::optional<std::string>(const NameAnswers&)> judge;
     std::function<void()> mirrors_changed;    ///< answers() is new
     std::function<void()> addresses_changed;  ///< an agent has other addresses
   };
@@ -108,7 +110,8 @@ std::string source_name(const NameQuestion& question);
 class MirrorFinder {
  public:
   struct Hooks {
-    Discovery::Judge judge;         ///< why pictures cannot be used; called by start(), too
+    /// Why these cannot be used; called by start(), too.
+    std::function<std::optional<std::string>(const FoundMirrors&)> judge;
     std::function<void()> changed;  ///< found() is new; changes that come together are one
   };
 
@@ -128,7 +131,6 @@ class MirrorFinder {
   FoundMirrors found_for(const Settings& now, const Settings& next);
   /// All that was found, for a next process.
   LastFound last_found() const { return {discovery_.pictures(), finder_.known()}; }
-  const NameAnswers& names() const { return finder_.answers(); }
   /// Gives the agents of a topology that is not used yet the addresses of their names, and the
   /// reason to those that stand for mirrors that were not found.
   void name_agents(const std::shared_ptr<const Topology>& topology, bool at_start);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -147,6 +148,17 @@ void add_karma(const MirrorSet& set, Candidates mirrors, std::vector<std::string
         fmt::format(R"({{"mirror":"{}","karma":{:.4f}}})", set[i].agent->name, set[i].karma()));
 }
 
+/// Whether one of these names stands for mirrors of the table.
+bool has_name(const TableSettings& table, const NameAnswers& names) {
+  const auto is_of = [&](const ShardSettings& line) {
+    return std::ranges::any_of(line.mirrors, [&](const MirrorSettings& mirror) {
+      const auto& host = mirror.address.host;
+      return names.contains({host, false}) || names.contains({host, true});
+    });
+  };
+  return std::ranges::any_of(table.shards, is_of) || std::ranges::any_of(table.blackholes, is_of);
+}
+
 constexpr Micros kCertificateInterval = 5s;
 
 constexpr int kEndedAtOnce = 1;
@@ -172,7 +184,7 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
                                               searchd.ha_period_karma.value, dns_settings(searchd));
   mirrors_ = std::make_unique<MirrorFinder>(
       main_, door_, dns_settings(searchd), sources_,
-      MirrorFinder::Hooks{.judge = [this](const Pictures& pictures) { return judge(pictures); },
+      MirrorFinder::Hooks{.judge = [this](const FoundMirrors& found) { return judge(found); },
                           .changed =
                               [this] {
                                 adopt_mirrors();
@@ -616,10 +628,16 @@ void Server::adopt_mirrors() {
               std::chrono::system_clock::now());
 }
 
-std::optional<std::string> Server::judge(const Pictures& pictures) {
-  std::vector<std::string> cuts;
-  auto settings = with_found(configuration_.file(), {pictures, mirrors_->names()}, cuts);
+std::optional<std::string> Server::judge(const FoundMirrors& found) {
+  const auto& file = configuration_.file();
+  Settings settings;
+  settings.searchd = file.searchd;
   if (!bound_.empty()) settings.searchd.listen = bound_;
+  std::ranges::copy_if(file.tables, std::back_inserter(settings.tables), [&](const auto& table) {
+    return table.discovery || has_name(table, found.names);
+  });
+  std::vector<std::string> cuts;
+  settings = with_found(std::move(settings), found, cuts);
   Problems problems;
   Problems notices;
   check(settings, real_environment().this_host(), problems, notices);

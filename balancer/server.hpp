@@ -90,8 +90,8 @@ class Server final : private AdminApi {
   Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);
   void reload_failed(const Problems& problems);
   void adopt_mirrors();
-  /// Why these pictures cannot be used.
-  std::optional<std::string> judge(const Pictures& pictures);
+  /// Why this cannot be used.
+  std::optional<std::string> judge(const FoundMirrors& found);
   /// What is told about a change of settings when every worker uses them.
   struct Adoption {
     OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;

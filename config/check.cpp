@@ -61,6 +61,11 @@ class CheckSteps {
   /// A burst must hold at least one token, as only whole ones are taken.
   void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst);
 
+  /// Where one of two settings that do not go together is set.
+  static Place first_set(const auto& one, const auto& other) {
+    return one.at.line != 0 ? one.at : other.at;
+  }
+
   template <class Owner>
   void check_bounds(std::span<const Key<Owner>> keys, const Owner& owner) {
     for (const auto& key : keys)
@@ -165,7 +170,7 @@ void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
                              const Located<Micros>& burst) {
   if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
   problem(
-      rate.at,
+      first_set(rate, burst),
       fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
                   "make it at least {}",
                   name, rate_text(rate.value), name, time_text(burst.value),
@@ -225,7 +230,10 @@ class TableChecker : CheckSteps {
       problem(shard.mirrors[kMostMirrors].at,
               fmt::format("a line has at most {} mirrors, this one has {}", kMostMirrors,
                           shard.mirrors.size()));
-    for (const auto& mirror : shard.mirrors) check_not_ourselves(mirror);
+    for (const auto& mirror : shard.mirrors) {
+      check_not_ourselves(mirror);
+      check_has_server(mirror);
+    }
     std::set<std::pair<Address, std::vector<std::string>>> seen;
     for (const auto& mirror : shard.mirrors)
       if (!seen.emplace(mirror.address, mirror.tables).second)
@@ -237,6 +245,14 @@ class TableChecker : CheckSteps {
     const auto& limit = searchd_.persistent_connections_limit;
     if (shard.persistent && limit && limit->value == 0)
       notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
+  }
+
+  /// A connection to the unspecified address goes to this machine.
+  void check_has_server(const MirrorSettings& mirror) {
+    const auto& host = mirror.address.host;
+    const auto kind = kind_without_server(host);
+    if (!kind.empty() && kind != "unspecified")
+      problem(mirror.at, fmt::format("no agent has the {} address {}", kind, host));
   }
 
   /// Refuses an agent that is karmad itself: karmad would send each query to itself without end.
@@ -356,6 +372,8 @@ class EffectChecker {
       warn("throughput_probing_min_concurrency", s_.throughput_probing_min_concurrency, kWhy);
       warn("throughput_probing_max_concurrency", s_.throughput_probing_max_concurrency, kWhy);
       warn("throughput_probing_evidence", s_.throughput_probing_evidence, kWhy);
+      warn("throughput_probing_evidence_step", s_.throughput_probing_evidence_step, kWhy);
+      warn("throughput_probing_evidence_gain", s_.throughput_probing_evidence_gain, kWhy);
       warn("throughput_probing_concurrency_adjustment_interval",
            s_.throughput_probing_concurrency_adjustment_interval, kWhy);
     }
@@ -487,6 +505,8 @@ class EffectChecker {
       own("hedge_step", &TableSettings::hedge_step, "hedge_disabled = 1");
       own("hedge_max", &TableSettings::hedge_max, "hedge_disabled = 1");
     }
+    if (table.hedge_max.value == 0 && table.hedge.value != "off")
+      warn("hedge", table.hedge, "hedge_max = 0");
     if (table.shards.size() == 1)
       own("partial_results", &TableSettings::partial_results, "the table has one shard");
     if (!table.request_rate.value.limits())
@@ -627,11 +647,6 @@ class InstanceChecker : CheckSteps {
                                     in_quotes(name->value)));
   }
 
-  /// Where one of two settings that do not go together is set.
-  static Place first_set(const auto& one, const auto& other) {
-    return one.at.line != 0 ? one.at : other.at;
-  }
-
   void check_instance() {
     const auto& s = searchd_;
     check_ping_path(s.ping_path);
@@ -738,10 +753,11 @@ class InstanceChecker : CheckSteps {
     check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
     check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
     if (s.outlier_time.value > s.outlier_longest_time.value)
-      problem(s.outlier_time.at, fmt::format("outlier_time ({}) is longer than "
-                                             "outlier_longest_time ({})",
-                                             time_text(s.outlier_time.value),
-                                             time_text(s.outlier_longest_time.value)));
+      problem(
+          first_set(s.outlier_time, s.outlier_longest_time),
+          fmt::format("outlier_time ({}) is longer than "
+                      "outlier_longest_time ({})",
+                      time_text(s.outlier_time.value), time_text(s.outlier_longest_time.value)));
   }
 
   void check_part(std::string_view key, const Located<double>& part, double least, double most) {
@@ -754,7 +770,7 @@ class InstanceChecker : CheckSteps {
   void check_tickets() {
     const auto& s = searchd_;
     if (s.ticket_queue_target.value > s.ticket_queue_interval.value)
-      notice(s.ticket_queue_target.at,
+      notice(first_set(s.ticket_queue_target, s.ticket_queue_interval),
              fmt::format("ticket_queue_target ({}) is longer than ticket_queue_interval ({})",
                          time_text(s.ticket_queue_target.value),
                          time_text(s.ticket_queue_interval.value)));

@@ -1,6 +1,7 @@
 #include "config/listen_line.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -90,8 +91,9 @@ std::optional<Unfit> take_options(Field& field, Listen& listen) {
     } else {
       const bool is_foreign = std::ranges::find(kForeignProxy, option) != kForeignProxy.end();
       return Unfit{offset,
-                   fmt::format("unknown option {} of a listener{}", in_quotes(option),
-                               suggestion(is_foreign ? "proxy" : option, kListenerOptions))};
+                   fmt::format("unknown option {} of a listener{}; known are {}", in_quotes(option),
+                               suggestion(is_foreign ? "proxy" : option, kListenerOptions),
+                               fmt::join(kListenerOptions, ", "))};
     }
     if (end == rest.size()) return std::nullopt;
     rest.remove_prefix(end + 1);

@@ -350,8 +350,8 @@ class Reader {
     auto out = section;
     out.entries.clear();
     for (const auto& entry : section.entries) {
-      if (find_key(keys, entry.key) != nullptr) {
-        out.entries.push_back(entry);
+      if (const auto* key = find_key(keys, entry.key); key != nullptr) {
+        if (!is_replaced(*key, entry, section, keys)) out.entries.push_back(entry);
       } else if (section.kind == SectionKind::table && entry.key == "local") {
         problem(entry.at,
                 "karmad has no local tables: without this one its data would be missing from the "
@@ -373,6 +373,21 @@ class Reader {
       }
     }
     return out;
+  }
+
+  /// Whether an inherited key does not count: a nearer section has its other name, or the key
+  /// that sets both anew.
+  template <class Owner>
+  static bool is_replaced(const Key<Owner>& key, const Entry& entry, const Section& section,
+                          std::span<const Key<Owner>> keys) {
+    const auto dumped = [](const Key<Owner>& of) {
+      return of.alias_of.empty() ? of.name : of.alias_of;
+    };
+    if (is_list(key)) return false;
+    return std::ranges::any_of(section.entries, [&](const Entry& other) {
+      const auto* by = other.generation < entry.generation ? find_key(keys, other.key) : nullptr;
+      return by != nullptr && (dumped(*by) == dumped(key) || by->name == key.beside);
+    });
   }
 
   static bool is_misplaced(SectionKind kind, std::string_view key) {

@@ -90,6 +90,16 @@ std::string normal(const std::string& path) {
 
 }  // namespace
 
+std::string_view kind_without_server(std::string_view host) {
+  const auto address = address_in(host);
+  if (!address) return "";
+  const auto v4 = static_cast<std::uint32_t>(address->low);
+  if (address == kAny4 || address == kAny6) return "unspecified";
+  if (address->is_v4() && v4 == 0xffff'ffff) return "broadcast";
+  const bool multicast = address->is_v4() ? v4 >> 28 == 0xe : address->high >> 56 == 0xff;
+  return multicast ? "multicast" : "";
+}
+
 bool overlap(const Address& a, const Address& b) {
   if (a.is_unix() || b.is_unix())
     return a.is_unix() == b.is_unix() && normal(a.unix_path) == normal(b.unix_path);

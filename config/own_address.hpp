@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "config/settings/settings.hpp"
 #include "config/text/environment.hpp"
 
@@ -12,5 +14,9 @@ bool overlap(const Address& a, const Address& b);
 /// without looking names up: other names than `localhost` and those of `host` are taken for other
 /// machines, and so is a listener with port 0.
 bool leads_here(const Address& listen, const Address& agent, const ThisHost& host);
+
+/// `unspecified`, `multicast` or `broadcast`, if the host is such an address, which no server has;
+/// else empty.
+std::string_view kind_without_server(std::string_view host);
 
 }  // namespace karmad

@@ -15,6 +15,8 @@
 #include <optional>
 #include <span>
 
+#include "config/own_address.hpp"
+
 namespace karmad {
 namespace {
 
@@ -41,6 +43,7 @@ std::optional<HostAddress> ip_of(const sockaddr* address) {
 /// The result of one question; lives until its channel is destroyed.
 struct AddressAnswer {
   std::string error;
+  bool refused = false;  ///< it has an address that no server has
   std::vector<HostAddress> addresses;
 };
 struct SrvRecord {
@@ -62,6 +65,13 @@ void take_addresses(void* into, int status, int, ares_addrinfo* found) {
         std::ranges::find(answer.addresses, *address) == answer.addresses.end())
       answer.addresses.push_back(*address);
   ares_freeaddrinfo(found);
+  for (const auto& address : answer.addresses)
+    if (const auto kind = kind_without_server(address.to_string()); !kind.empty()) {
+      answer.error =
+          fmt::format("no server has the {} address {} of the answer", kind, address.to_string());
+      answer.refused = true;
+    }
+  if (answer.refused) answer.addresses.clear();
   if (answer.addresses.empty() && answer.error.empty()) answer.error = "the answer has no address";
 }
 
@@ -73,7 +83,12 @@ void take_records(void* into, int status, int, unsigned char* bytes, int size) {
   for (const auto* each = records; each != nullptr; each = each->next) {
     const std::string_view target = each->host;
     // The target `.` means that there is no such service.
-    if (target.empty() || target == "." || each->port == 0) continue;
+    if (target.empty() || target == ".") continue;
+    if (each->port == 0) {
+      answer.error = fmt::format("its target {} has port 0", target);
+      answer.records.clear();
+      break;
+    }
     if (answer.records.size() < kMostRecords)
       answer.records.push_back({each->priority, each->weight, each->port, std::string(target)});
   }
@@ -199,6 +214,9 @@ std::expected<std::vector<SrvTarget>, std::string> look_up_srv(const std::string
   for (const auto& record : records.records) hosts[record.target];
   for (auto& [host, answer] : hosts) channel.ask(host, answer);
   channel.wait(end);
+  for (const auto& [host, answer] : hosts)
+    if (answer.refused)
+      return std::unexpected(fmt::format("its target {}: {}", host, answer.error));
   std::vector<SrvTarget> targets;
   for (const auto& [priority, weight, port, target] : records.records)
     targets.push_back({priority, weight, port, hosts[target].addresses});

@@ -157,7 +157,9 @@ class ReplyReader {
       return fail(Outcome::closed_early, result_.any_bytes
                                              ? "closed the connection in the middle of its answer"
                                              : "closed the connection without an answer");
-    return fail(Outcome::broken, error.message());
+    const auto* tls = connection_.tls();
+    const bool says_why = tls != nullptr && !tls->failure().empty();
+    return fail(Outcome::broken, says_why ? "TLS: " + tls->failure() : error.message());
   }
 
   void begins() {

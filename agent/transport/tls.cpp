@@ -211,16 +211,19 @@ ssize_t Tls::outcome(int result) {
       if (errno != 0) return -(broken_ = errno);
       ended_ = true;
       return 0;
-    default:
+    default: {
+      // An error puts OpenSSL into a handshake again, but not this state.
+      const bool was_established = ::SSL_get_state(ssl_.get()) == TLS_ST_OK;
       // The end was not sent by the peer's TLS but may be an attacker's: a message up to it is not
       // whole.
       if (ERR_GET_REASON(::ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING &&
-          is_established())
+          was_established)
         return -(broken_ = ECONNRESET);
-      if (failure_.empty()) failure_ = failure_text(ssl_.get());
+      if (failure_.empty()) failure_ = was_established ? noted_error() : failure_text(ssl_.get());
       plain_http_ = ERR_GET_REASON(::ERR_peek_error()) == SSL_R_HTTP_REQUEST;
       untrusted_ = !tls_refusal(ssl_.get()).empty();
       return -EPROTO;
+    }
   }
 }
 

@@ -60,6 +60,15 @@ std::string in_words(const rapidjson::Value& value) {
   return words;
 }
 
+/// A side of a change: a setting as in the log of a reload, or the members of what it is about.
+std::string side_text(const rapidjson::Value& of) {
+  if (of.IsNull()) return "none";
+  const auto* source = member_of(&of, "source");
+  if (source == nullptr) return in_words(of);
+  const auto value = text_of(member_of(&of, "value"));
+  return fmt::format("{} ({})", value.empty() ? "-" : value, text_of(source));
+}
+
 void print_result(const rapidjson::Document& result) {
   const auto* changed = member_of(&result, "changed");
   if (changed == nullptr || !changed->IsArray()) return;
@@ -72,7 +81,7 @@ void print_result(const rapidjson::Document& result) {
     const auto* after = member_of(&change, "after");
     if (before == nullptr || after == nullptr) continue;
     const auto line = fmt::format("{}{}{} -> {}", setting, setting.empty() ? "" : ": ",
-                                  in_words(*before), in_words(*after));
+                                  side_text(*before), side_text(*after));
     std::cout << without_controls(line) << '\n';
   }
   if (waits)

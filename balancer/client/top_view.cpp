@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/stats/document.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
@@ -271,8 +272,9 @@ const std::vector<TopRate>& top_rates() {
       {"hedges/s", {"hedges"}},
       {"hedges won/s", {"hedges_won"}},
       {"refused/s",
-       {"tickets_refused", "tickets_expired", "requests_over_rate", "max_in_flight_refused",
-        "selections_refused", "memory_refused"}},
+       {"tickets_refused", "requests_over_rate", "requests_over_client_rate",
+        "requests_over_table_rate", "max_in_flight_refused", "selections_refused", "memory_refused",
+        "long_work_refused"}},
       {"search tickets", {"search_tickets_out"}, true},
       {"waiting for tickets",
        {"ingress_tickets_queued", "search_tickets_queued", "update_tickets_queued"},
@@ -295,7 +297,7 @@ std::expected<TopView, std::string> read_top(std::string_view agents, std::strin
   std::string tables;
   for_each_in(document, "tables", [&](const Value& of) {
     const auto name = text_at(of, "name");
-    const bool wanted = table.empty() || name == table;
+    const bool wanted = table.empty() || wire::same_word(name, table);
     found = found || wanted;
     tables += (tables.empty() ? "" : ", ") + name;
     for_each_in(of, "shards", [&](const Value& shard) {

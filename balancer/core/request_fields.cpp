@@ -69,7 +69,9 @@ std::optional<FieldMistake> read_hops(const Head& fields, unsigned& hops) {
     std::uint16_t passed = 0;
     const auto* end = field.value.data() + field.value.size();
     const auto [stop, error] = std::from_chars(field.value.data(), end, passed);
-    if (std::exchange(found, true) || error != std::errc{} || stop != end)
+    if (std::exchange(found, true))
+      return FieldMistake{{}, fmt::format("{} is given twice", kHops)};
+    if (error != std::errc{} || stop != end)
       return FieldMistake{
           {}, fmt::format("{} is one number up to 65535, not '{}'", kHops, field.value)};
     hops = passed;

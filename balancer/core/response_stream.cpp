@@ -164,7 +164,9 @@ bool ResponseStream::read_failed(const error_code& error, StopReason why) {
   }
   if (error == asio::error::eof)
     return fail(Outcome::closed_early, "closed the connection in the middle of its long answer");
-  return fail(Outcome::broken, error.message());
+  const auto* tls = connection_->tls();
+  const bool says_why = tls != nullptr && !tls->failure().empty();
+  return fail(Outcome::broken, says_why ? "TLS: " + tls->failure() : error.message());
 }
 
 }  // namespace karmad

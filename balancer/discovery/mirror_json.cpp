@@ -18,6 +18,7 @@
 #include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 #include "config/agent_options.hpp"
+#include "config/own_address.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
@@ -190,10 +191,14 @@ std::expected<void, std::string> check_entries(const FoundEntries& entries) {
   if (entries.size() > kMostEntries)
     return std::unexpected(fmt::format("there are more than {} mirrors", kMostEntries));
   std::set<std::tuple<std::string, unsigned, Address, std::string>> seen;
-  for (const auto& [table, shard, mirror] : entries)
+  for (const auto& [table, shard, mirror] : entries) {
+    const auto& host = mirror.address.host;
+    if (const auto kind = kind_without_server(host); !kind.empty())
+      return std::unexpected(fmt::format("no agent has the {} address {}", kind, host));
     if (!seen.emplace(table.value_or(""), shard, mirror.address, mirror.remote.value_or("")).second)
       return std::unexpected(
           fmt::format("{} is given twice in shard {}", text(mirror.address), shard));
+  }
   return {};
 }
 

@@ -31,7 +31,8 @@ std::expected<FoundEntry, std::string> read_entry(const JsonValue& value);
 /// A list of such objects, with at least one. The error names line and column, or the entry.
 std::expected<FoundEntries, std::string> read_entries(std::string_view json);
 
-/// What is wrong with the entries together: too many, or one address twice in a shard.
+/// What is wrong with the entries: too many, one address twice in a shard, or one that no server
+/// has.
 std::expected<void, std::string> check_entries(const FoundEntries& entries);
 
 /// As a JSON object,

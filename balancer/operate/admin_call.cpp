@@ -261,8 +261,10 @@ std::expected<Overrides, AdminRefusal> apply(const AdminCall& call, const Settin
       if (auto refused = override_table(overrides.tables[table->name], call, *table))
         return std::unexpected(*refused);
   } else {
-    if (call.on) overrides.hedging = call.on;
-    if (call.level) overrides.log_level = call.level;
+    if (call.on)
+      overrides.hedging = {.value = *call.on, .configured = configured_hedging(configured)};
+    if (call.level)
+      overrides.log_level = {.value = *call.level, .configured = configured_log_level(configured)};
   }
   if (overrides.size() > kMostOverrides)
     return std::unexpected(AdminRefusal{

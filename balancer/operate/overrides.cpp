@@ -15,7 +15,8 @@
 
 // The state file: {"version":1,"mirrors":[{"table","address","state","configured_state","weight",
 // "configured_weight"}],"tables":[{"table","strategy","configured_strategy","hedging",
-// "configured_hedge"}],"hedging":true,"log_level":"info"}. Members that were not changed are
+// "configured_hedge"}],"hedging":true,"configured_hedging":"true","log_level":"info",
+// "configured_log_level":"info"}. Members that were not changed are
 // missing. "found" is what sources and names said last (last_found_json()).
 
 namespace karmad {
@@ -102,8 +103,10 @@ class OverridesReader {
       by.strategy = with_configured(std::move(strategy), item, "configured_strategy");
       by.hedging = with_configured(truth_of(item, "hedging"), item, "configured_hedge");
     });
-    overrides.hedging = truth_of(document, "hedging");
-    overrides.log_level = word_in<LogLevel>(document, "log_level");
+    overrides.hedging =
+        with_configured(truth_of(document, "hedging"), document, "configured_hedging");
+    overrides.log_level =
+        with_configured(word_in<LogLevel>(document, "log_level"), document, "configured_log_level");
     if (overrides.size() > kMostOverrides) wrong_ = "it has too many entries";
     if (!wrong_.empty()) return std::unexpected(wrong_);
     return overrides;
@@ -191,6 +194,14 @@ std::string configured_strategy(const TableSettings& table) {
   return distinct(texts);
 }
 
+std::string configured_hedging(const Settings& settings) {
+  return std::string(truth(!settings.searchd.hedge_disabled.value));
+}
+
+std::string configured_log_level(const Settings& settings) {
+  return std::string(word(settings.searchd.log_level.value));
+}
+
 Settings with_overrides(Settings settings, const Overrides& overrides) {
   for (const auto& [name, by] : overrides.mirrors)
     for_each_mirror(settings, name, [&](const TableSettings&, MirrorSettings& mirror) {
@@ -200,8 +211,9 @@ Settings with_overrides(Settings settings, const Overrides& overrides) {
   for (const auto& [name, by] : overrides.tables)
     for (auto& table : settings.tables)
       if (is_called(table, name)) override_table(table, by);
-  if (overrides.hedging) settings.searchd.hedge_disabled = {!*overrides.hedging, at_run_time()};
-  if (overrides.log_level) settings.searchd.log_level = {*overrides.log_level, at_run_time()};
+  auto& searchd = settings.searchd;
+  if (overrides.hedging) searchd.hedge_disabled = {!overrides.hedging->value, at_run_time()};
+  if (overrides.log_level) searchd.log_level = {overrides.log_level->value, at_run_time()};
   return settings;
 }
 
@@ -221,6 +233,10 @@ std::vector<std::string> forget_reconfigured(Overrides& overrides, const Setting
       if (was_reconfigured(by.hedging, table.hedge.value))
         forgotten.push_back(fmt::format("the hedging of table {}", name));
     }
+  if (was_reconfigured(overrides.hedging, configured_hedging(configured)))
+    forgotten.emplace_back("the hedging of the process");
+  if (was_reconfigured(overrides.log_level, configured_log_level(configured)))
+    forgotten.emplace_back("log_level");
   std::erase_if(overrides.mirrors,
                 [](const auto& entry) { return !entry.second.state && !entry.second.weight; });
   std::erase_if(overrides.tables,
@@ -263,8 +279,14 @@ std::string overrides_json(const Overrides& overrides, std::string_view found) {
           }
         });
       });
-      if (overrides.hedging) out.raw("hedging", truth(*overrides.hedging));
-      if (overrides.log_level) out.text("log_level", word(*overrides.log_level));
+      if (overrides.hedging) {
+        out.raw("hedging", truth(overrides.hedging->value));
+        put_configured(out, "configured_hedging", *overrides.hedging);
+      }
+      if (overrides.log_level) {
+        out.text("log_level", word(overrides.log_level->value));
+        put_configured(out, "configured_log_level", *overrides.log_level);
+      }
       if (!found.empty()) out.raw("found", found);
     });
   }

@@ -47,8 +47,8 @@ struct TableOverride {
 struct Overrides {
   std::map<MirrorName, MirrorOverride> mirrors;
   std::map<std::string, TableOverride> tables;
-  std::optional<bool> hedging;  ///< of the whole process
-  std::optional<LogLevel> log_level;
+  std::optional<Override<bool>> hedging;  ///< of the whole process
+  std::optional<Override<LogLevel>> log_level;
 
   std::size_t size() const { return mirrors.size() + tables.size(); }
   bool operator==(const Overrides&) const = default;
@@ -62,6 +62,8 @@ inline constexpr std::size_t kMostOverrides = 4096;
 std::string configured_state(const Settings& settings, const MirrorName& name);
 std::string configured_weight(const Settings& settings, const MirrorName& name);
 std::string configured_strategy(const TableSettings& table);
+std::string configured_hedging(const Settings& settings);
+std::string configured_log_level(const Settings& settings);
 
 /// The settings of the configuration with the operator's changes. Pure.
 Settings with_overrides(Settings settings, const Overrides& overrides);

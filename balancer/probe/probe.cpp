@@ -1,5 +1,7 @@
 #include "balancer/probe/probe.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -125,7 +127,11 @@ ProbeResult probe(const Settings& settings, Dialects dialects) {
   const auto reports = prober.run();
   const bool good = std::ranges::all_of(
       reports, [](const AgentReport& report) { return report.problems.empty(); });
-  return {good, probe_text(prober.targets(), reports)};
+  std::string text;
+  for (const auto& table : settings.tables)
+    if (table.discovery)
+      text += fmt::format("table {}: mirrors that its discovery finds are not asked\n", table.name);
+  return {good, text + probe_text(prober.targets(), reports)};
 }
 
 }  // namespace karmad

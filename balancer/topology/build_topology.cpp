@@ -15,6 +15,7 @@
 #include "balancer/topology/topology.hpp"
 #include "config/settings/inherit.hpp"
 #include "strategies/kinds/registry.hpp"
+#include "strategies/read_preference_text.hpp"
 
 namespace karmad {
 namespace {
@@ -229,10 +230,45 @@ class Builder {
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
     }
     strategies_.insert(rules.strategy);
-    const bool refuses_updates = mirrors.size() > 1 && rules.state.kind == SetKind::flat &&
-                                 updates(table) == Updates::primary;
-    if (refuses_updates && std::exchange(refusing_table_, &table) != &table)
+    judge_staleness(table, rules);
+    if (mirrors.size() == 1 || rules.state.kind != SetKind::flat) return;
+    judge_preference(table);
+    if (updates(table) == Updates::primary && std::exchange(refusing_table_, &table) != &table)
       refusing_updates_.push_back({table.name, from.at});
+  }
+
+  /// Warns of a limit for which each search of a set with roles is refused.
+  void judge_staleness(const TableSettings& table, const MirrorSetRules& rules) {
+    const auto kind = rules.state.kind;
+    if (kind != SetKind::roles && kind != SetKind::unknown) return;
+    const auto preference = rules_.read_preference(table);
+    if (!preference) return;
+    const auto interval = topology_.settings.ha_ping_interval.value;
+    const auto wrong = invalid_for(*preference, SetKind::roles, interval);
+    if (!wrong || std::exchange(stale_table_, &table) == &table) return;
+    const auto& at = table.max_staleness ? table.max_staleness->at : table.read_preference->at;
+    warn(at,
+         fmt::format("with roles, searches of table {} are refused: {}", table.name, wrong->why));
+  }
+
+  /// Warns of a read preference that leaves no mirror out, as those of the table have no roles.
+  /// `nearest` still has its latency window.
+  void judge_preference(const TableSettings& table) {
+    if (!table.read_preference) return;
+    const auto& [text, at] = *table.read_preference;
+    if (std::ranges::find(preferences_, at) != preferences_.end()) return;
+    preferences_.push_back(at);
+    const auto why = fmt::format("the mirrors of table {} have no roles", table.name);
+    const auto preference = parse_read_preference(text);
+    if (preference && preference->mode != Mode::nearest)
+      warn(at, fmt::format("read_preference = {} chooses none: {}; they have some with role=… in "
+                           "their line, or by ping_type = native or solr",
+                           text, why));
+    if (table.tag_sets && !topology_.settings.tags_in_flat.value)
+      warn(table.tag_sets->at,
+           fmt::format("tag_sets has no effect: {}; it has with tags_in_flat = 1", why));
+    if (table.max_staleness && table.max_staleness->value > Micros{0})
+      warn(table.max_staleness->at, fmt::format("max_staleness has no effect: {}", why));
   }
 
   /// One notice for all tables, of which there may be thousands.
@@ -397,6 +433,8 @@ class Builder {
   std::vector<const Shard*> kept_;                      ///< shards of the previous topology
   std::vector<Located<std::string>> refusing_updates_;  ///< tables without a primary
   const TableSettings* refusing_table_ = nullptr;       ///< the last of them
+  const TableSettings* stale_table_ = nullptr;          ///< the last whose searches are refused
+  std::vector<Place> preferences_;        ///< read preferences of tables without roles
   std::set<std::string> strategies_;      ///< of the lines of one table, while it is judged
   std::set<std::string> all_strategies_;  ///< of all lines that were judged
   bool compares_ = false;                 ///< one of them uses `choices`

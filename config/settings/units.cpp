@@ -232,8 +232,9 @@ std::expected<std::uint64_t, Unfit> parse_count(std::string_view text) {
 }
 
 std::expected<bool, Unfit> parse_switch(std::string_view text) {
-  if (text == "1" || text == "yes") return true;
-  if (text == "0" || text == "no") return false;
+  const auto word = lower(text);
+  if (word == "1" || word == "yes") return true;
+  if (word == "0" || word == "no") return false;
   return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
 }
 

@@ -271,7 +271,7 @@ class Parser {
     for (const auto& entry : section.entries) own.insert(entry.key);
     std::vector<Entry> all;
     for (const auto& entry : at(parent->second).entries)
-      if (!own.contains(entry.key)) all.push_back(entry);
+      if (!own.contains(entry.key)) ++all.emplace_back(entry).generation;
     for (auto& entry : section.entries) all.push_back(std::move(entry));
     section.entries = std::move(all);
   }

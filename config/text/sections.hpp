@@ -22,7 +22,8 @@ struct Entry {
   std::string key;
   Place at;
   SourceText value;
-  bool faulty = false;  ///< the `=` is missing, which was reported
+  bool faulty = false;      ///< the `=` is missing, which was reported
+  unsigned generation = 0;  ///< 1: it stands in the parent of the section, 2: in that one's, …
 };
 
 /// A section; `name` is empty for searchd, indexer and common.

@@ -53,6 +53,12 @@ TEST(Check, HoldsNumbersToTheirBounds) {
        "c:2:24: ingress_request_rate = 6/m admits nothing: ingress_request_burst = 1s is too short "
        "to save up one; make it at least 10s"},
       {"client_request_rate = 6/m\n client_request_burst = 10s", ""},
+      {"auth_failure_burst = 1ms",
+       "c:2:22: auth_failure_rate = 1/s admits nothing: auth_failure_burst = 1ms is too short to "
+       "save up one; make it at least 1s"},
+      {"outlier_longest_time = 1s",
+       "c:2:24: outlier_time (10s) is longer than outlier_longest_time (1s)"},
+      {"keep_host = Yes", ""},
       {"client_request_remembered = 0", "c:2:29: client_request_remembered is smaller than 1: 0"},
       {"ingress_connection_rate = 0",
        "c:2:27: ingress_connection_rate: a rate is at least 1; write unlimited for no limit"},
@@ -278,6 +284,12 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
        "c:2:19: max_header_size (16k) is larger than max_packet_size (8k)"},
       {searchd("overload_backoff_cap = 10ms"),
        "c:2:24: overload_backoff_base (100ms) is longer than overload_backoff_cap (10ms)"},
+      {searchd("ticket_queue_interval = 1ms"),
+       "c:2:25: ticket_queue_target (20ms) is longer than ticket_queue_interval (1ms)"},
+      {searchd("throughput_probing_evidence_gain = 0.2"),
+       "c:2:36: warning: throughput_probing_evidence_gain has no effect: neither search_tickets"},
+      {table(" agent = a:1|b:1\n hedge = 50ms\n hedge_max = 0"),
+       "c:4:10: warning: hedge has no effect: hedge_max = 0"},
       {searchd("auth_failure_burst = 5s"), "c:2:22: warning: auth_failure_burst has no effect"},
       {searchd("agent_tls_name = x.example"),
        "c:2:18: warning: agent_tls_name has no effect: no agent has agent_tls = yes"},
@@ -343,6 +355,13 @@ TEST(Check, LeavesNamesOfStrategiesAndTheLikeToThoseWhoKnowThem) {
   EXPECT_EQ(t.read_preference.value().value, "anywhere");
   EXPECT_EQ(text(t.read_preference.value().at), "c:6:20");
   EXPECT_EQ(t.ping_type.value, "sonar");
+}
+
+TEST(Check, RefusesAnAgentAtAnAddressWithoutServers) {
+  const auto problems =
+      lines(load_text(table(" agent = 255.255.255.255:1|[ff02::1]:1:t")).problems);
+  EXPECT_EQ(problems, (Lines{"c:3:10: no agent has the broadcast address 255.255.255.255",
+                             "c:3:28: no agent has the multicast address ff02::1"}));
 }
 
 TEST(Check, RefusesAnAgentThatIsKarmadItself) {

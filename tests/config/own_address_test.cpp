@@ -96,5 +96,21 @@ TEST(ListenersOverlap, IfAConnectionFitsBoth) {
   EXPECT_FALSE(overlap(at_path("/a/b"), at("*")));
 }
 
+TEST(Addresses, SomeBelongToNoServer) {
+  for (const auto& [address, kind] : {std::pair("0.0.0.0", "unspecified"),
+                                      {"::", "unspecified"},
+                                      {"::ffff:0.0.0.0", "unspecified"},
+                                      {"224.0.0.0", "multicast"},
+                                      {"239.255.255.255", "multicast"},
+                                      {"ff02::1%lo", "multicast"},
+                                      {"255.255.255.255", "broadcast"},
+                                      {"223.255.255.255", ""},
+                                      {"240.0.0.1", ""},
+                                      {"::1", ""},
+                                      {"fe80::1", ""},
+                                      {"a.example", ""}})
+    EXPECT_EQ(kind_without_server(address), kind) << address;
+}
+
 }  // namespace
 }  // namespace karmad

@@ -327,5 +327,25 @@ TEST(Read, LetsTheNewNameOfAKeyWinOverItsOtherName) {
                    "c:10:2: mirror_retry_count overrides its other name, set in c:11:22"}));
 }
 
+TEST(Read, AKeyOfAChildReplacesItsOtherNameAndWhatGoesWithIt) {
+  const std::string parent =
+      "table a {\n type = distributed\n agent = h:1:t|i:1\n mirror_retry_count = 5\n"
+      " read_preference = nearest\n tag_sets = dc:ny|\n max_staleness = 120\n}\n";
+  const auto settings = settings_of(
+      parent +
+      "table b : a {\n agent_retry_count = 0\n read_preference = primary\n}\n"
+      "table c : b {\n mirror_retry_count = 1\n}\ntable d : a {\n}\ntable e : b {\n}\n");
+  const auto retries = [&](std::size_t table) {
+    return settings.tables[table].agent_retry_count->value;
+  };
+  EXPECT_EQ(retries(1), 0U);
+  EXPECT_EQ(retries(2), 1U);
+  EXPECT_EQ(retries(3), 5U);
+  EXPECT_EQ(retries(4), 0U);
+  EXPECT_FALSE(settings.tables[1].tag_sets);
+  EXPECT_FALSE(settings.tables[1].max_staleness);
+  EXPECT_TRUE(settings.tables[3].tag_sets);
+}
+
 }  // namespace
 }  // namespace karmad

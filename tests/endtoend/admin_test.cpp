@@ -271,7 +271,8 @@ TEST(Operator, IsToldWhatAReloadWouldChange) {
   karmad.master.write_config(karmad.searchd_ + "\n dead_after = 9", karmad.set.table());
   const auto reloaded = karmad.ctl({"reload"});
   EXPECT_EQ(reloaded.code, 0) << reloaded.output;
-  EXPECT_TRUE(reloaded.output.contains("searchd: dead_after: value 3")) << reloaded.output;
+  EXPECT_TRUE(reloaded.output.contains("searchd: dead_after: 3 (default) -> 9 ("))
+      << reloaded.output;
   karmad.master.write_config(karmad.searchd_ + "\n dead_after = x", karmad.set.table());
   const auto broken = karmad.ctl({"reload"});
   EXPECT_EQ(broken.code, 1);

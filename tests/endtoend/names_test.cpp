@@ -214,6 +214,41 @@ TEST(Srv, GivesPortsWeightsAndStandBys) {
   EXPECT_EQ(master.search(kAnySearch).status, 200) << "the last answer is kept";
 }
 
+TEST(ResolveAll, RefusesAddressesThatNoServerHasAndThatOfKarmad) {
+  FakeMirror mirror(empty_answer);
+  NameServer server;
+  server.set("all.test", {"127.0.0.1"});
+  server.set("host.test", {"127.0.0.1"});
+  const auto port = static_cast<unsigned>(mirror.port());
+  server.set_srv("_search._tcp.test", {{10, 10, port, "host.test"}});
+  Master master(
+      dns_searchd(server, fmt::format("dns_refresh = 200ms\n listen = 127.0.0.3:{}", port)),
+      fmt::format("table t {{\n type = distributed\n agent = all.test:{}[resolve=all]\n}}\n"
+                  "table srv {{\n type = distributed\n agent = _search._tcp.test\n}}\n",
+                  port));
+  const auto refuses = [&](const std::string& why) {
+    EXPECT_TRUE(eventually([&] { return name_events(master).contains(why); }))
+        << why << " in " << name_events(master);
+    EXPECT_EQ(mirror_addresses(master), mirror.address());
+  };
+  for (const auto& [address, kind] : {std::pair("0.0.0.0", "unspecified"),
+                                      {"224.0.0.251", "multicast"},
+                                      {"255.255.255.255", "broadcast"}}) {
+    server.set("all.test", {"127.0.0.1", address});
+    refuses(
+        fmt::format("name all.test: no server has the {} address {} of the answer", kind, address));
+  }
+  server.set("all.test", {"127.0.0.1", "127.0.0.3"});
+  refuses(fmt::format("name all.test: 127.0.0.3:{} is karmad itself", port));
+  server.set_srv("_search._tcp.test", {{10, 10, port, "host.test"}, {10, 10, 0, "host.test"}});
+  refuses("srv _search._tcp.test: its target host.test has port 0");
+  server.set_srv("_search._tcp.test", {{10, 10, port, "host.test"}});
+  server.set("host.test", {"0.0.0.0"});
+  refuses("srv _search._tcp.test: its target host.test: no server has the unspecified address");
+  EXPECT_EQ(master.status("srv _search._tcp.test_source_failing"), "yes");
+  EXPECT_EQ(master.search(R"({"table":"srv","query":{"match_all":{}}})").status, 200);
+}
+
 TEST(Names, AreLookedUpAtAReload) {
   FakeMirror old(empty_answer);
   FakeMirror fresh(empty_answer, "127.0.0.2", old.port());

@@ -40,7 +40,8 @@ TEST(Probe, FindsNothingWrongWithAgentsThatFit) {
   const auto probed = probe(
       probed_table(one.address() + "|" + two.address() + ":products") +
       fmt::format("table n {{\n type = distributed\n ping_type = native\n agent = {}:products\n"
-                  " agent_blackhole = {}:products\n}}\n",
+                  " agent_blackhole = {}:products\n}}\n"
+                  "table d {{\n type = distributed\n discovery = file /m.json\n}}\n",
                   one.address(), two.address()));
   EXPECT_EQ(probed.code, 0) << probed.output;
   EXPECT_TRUE(probed.output.contains("no problems\n")) << probed.output;
@@ -49,6 +50,8 @@ TEST(Probe, FindsNothingWrongWithAgentsThatFit) {
       << probed.output;
   EXPECT_TRUE(probed.output.contains("clock +0 s, 15 columns")) << probed.output;
   EXPECT_TRUE(probed.output.contains("probe: 4 agents, no problems")) << probed.output;
+  EXPECT_TRUE(probed.output.contains("table d: mirrors that its discovery finds are not asked"))
+      << probed.output;
 }
 
 TEST(Probe, NamesMissingTablesOtherColumnsClocksAndTheDead) {

@@ -295,6 +295,18 @@ TEST(AgentTls, ShowsItsCertificateAndPingsInTheSameWay) {
   EXPECT_EQ(get(master.port(), "/w/q").status, 200);
 }
 
+TEST(AgentTls, SaysWhatWentWrongBehindTheHandshake) {
+  TempDir dir;
+  const TlsMaster agent(fmt::format("tls_client_ca = {}", Authority(dir.path()).root()));
+  const Master master("workers = 1\n ha_ping_interval = 0\n agent_tls = unverified",
+                      web_table_at(fmt::format("127.0.0.1:{}", agent.port), " path = /w\n"));
+  const std::string_view why = "TLS: tlsv13 alert certificate required";
+  const auto answer = get(master.port(), "/w/q");
+  EXPECT_TRUE(answer.body.contains(why)) << answer.body;
+  const auto last = master.word("/tables/0/shards/0/mirrors/0/last_error");
+  EXPECT_TRUE(last.contains(why)) << last;
+}
+
 TEST(ClientTls, IsCheckedWithTheFile) {
   TempDir dir;
   const Authority authority(dir.path());

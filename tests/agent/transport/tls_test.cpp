@@ -37,9 +37,7 @@ class TlsEnds : public testing::Test {
       client_->shake_hands();
       to_server(waiting(of_client_[1]));
       server_->shake_hands();
-      const auto back = waiting(of_server_[1]);
-      EXPECT_EQ(::write(of_client_[1], back.data(), back.size()),
-                static_cast<ssize_t>(back.size()));
+      to_client(from_server());
     }
     EXPECT_TRUE(client_->is_established());
     EXPECT_TRUE(server_->is_established());
@@ -61,6 +59,13 @@ class TlsEnds : public testing::Test {
   }
   /// What the client has sent, encrypted.
   std::string sent() { return waiting(of_client_[1]); }
+  std::string from_server() { return waiting(of_server_[1]); }
+  void to_client(std::string_view bytes) {
+    EXPECT_EQ(::write(of_client_[1], bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  /// The end of what the client gets, without TLS saying so.
+  void leave_client() { EXPECT_EQ(::shutdown(of_client_[1], SHUT_WR), 0); }
   void to_server(std::string_view bytes) {
     EXPECT_EQ(::write(of_server_[1], bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));
@@ -133,6 +138,26 @@ TEST_F(TlsEnds, EndAfterTooManyRecordsWithoutData) {
   to_server(key_updates(3300));
   EXPECT_EQ(received().first, -EPROTO);
   EXPECT_EQ(server_->failure(), "the peer sends records without data");
+}
+
+TEST_F(TlsEnds, SayWhatIsWrongBehindTheHandshake) {
+  EXPECT_EQ(client_->send("some text"), 9);
+  auto record = sent();
+  record.back() = static_cast<char>(record.back() ^ 1);
+  to_server(record);
+  EXPECT_EQ(received().first, -EPROTO);
+  EXPECT_EQ(server_->failure(), "decryption failed or bad record mac");
+  to_client(from_server());
+  std::array<char, 100> bytes{};
+  EXPECT_EQ(client_->receive(bytes.data(), bytes.size()), -EPROTO);
+  EXPECT_EQ(client_->failure(), "sslv3 alert bad record mac");
+}
+
+TEST_F(TlsEnds, TakeAConnectionThatJustEndsForOneThatBreaks) {
+  leave_client();
+  std::array<char, 100> bytes{};
+  EXPECT_EQ(client_->receive(bytes.data(), bytes.size()), -ECONNRESET);
+  EXPECT_EQ(client_->failure(), "");
 }
 
 TEST_F(TlsEnds, SeeTheEndBehindTheLastBytes) {

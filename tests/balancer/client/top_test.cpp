@@ -58,9 +58,10 @@ TEST(Top, HasRatesSinceTheViewBefore) {
       top_view(top_agents(top_mirror(1, "ready", 100) + "," + top_mirror(2, "ready", 100)),
                R"({"requests":1000,"search_tickets_out":5,"tickets_refused":1})");
   EXPECT_EQ(before.rates.find("requests/s")->second, 100) << "over the uptime of 10 s";
-  auto view = top_view(
-      top_agents(top_mirror(1, "ready", 130) + "," + top_mirror(2, "ready", 110)),
-      R"({"requests":1050,"search_tickets_out":7,"tickets_refused":2,"tickets_expired":3})");
+  auto view =
+      top_view(top_agents(top_mirror(1, "ready", 130) + "," + top_mirror(2, "ready", 110)),
+               R"({"requests":1050,"search_tickets_out":7,"tickets_refused":2,"tickets_expired":1,
+           "requests_over_client_rate":3})");
   since(view, before, 2);
   EXPECT_EQ(view.rates.find("requests/s")->second, 25);
   EXPECT_EQ(view.rates.find("refused/s")->second, 2);

@@ -163,6 +163,23 @@ TEST(RuntimeChanges, EndApartFromEachOther) {
   EXPECT_TRUE(overrides.tables.at("t").strategy);
 }
 
+TEST(RuntimeChanges, OfTheProcessEndWhenTheFileChangesTheSame) {
+  using Strings = std::vector<std::string>;
+  const auto file = [](const std::string& line) {
+    return std::string("searchd {\n ") + line + std::string(kTwoTables).substr(9);
+  };
+  const auto configured = settings_of(file("log_level = info"));
+  Overrides overrides;
+  for (const auto& call : {call_of(AdminVerb::hedging, R"({"on":true})"),
+                           call_of(AdminVerb::log_level, R"({"level":"debug"})")})
+    overrides = *apply(call, configured, overrides);
+  EXPECT_TRUE(taken_back(overrides, file("dead_after = 1")).empty());
+  EXPECT_EQ(taken_back(overrides, file("hedge_disabled = 1")),
+            Strings{"the hedging of the process"});
+  EXPECT_EQ(taken_back(overrides, file("log_level = warning")), Strings{"log_level"});
+  EXPECT_EQ(overrides, Overrides());
+}
+
 TEST(RuntimeChanges, OfAStateFileWithoutConfiguredValuesStay) {
   const auto read = parse_overrides(
       R"({"version":1,"mirrors":[{"table":"u","address":"a:1","state":"drain","configured":"x"}]})");

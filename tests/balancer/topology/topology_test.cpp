@@ -193,6 +193,45 @@ TEST(Judge, NamesThemInOneNoticeWithTheFirstThree) {
   }
 }
 
+TEST(Judge, NamesReadPreferencesThatTablesWithoutRolesIgnore) {
+  const auto told = [](const std::string& lines) {
+    return notices_of(table("t", " updates = any\n" + lines));
+  };
+  const auto prefers = [&](const std::string& mode, const std::string& lines) {
+    return told(" read_preference = " + mode + "\n" + lines);
+  };
+  const std::string equal = " agent = a:1|b:1:x\n agent = c:1|d:1:x";
+  const auto of_mode = prefers("secondaryPreferred", equal);
+  ASSERT_EQ(of_mode.size(), 1U);
+  EXPECT_TRUE(
+      of_mode.front().starts_with("c:4:20: warning: read_preference = secondaryPreferred "
+                                  "chooses none: the mirrors of table t have no roles"))
+      << of_mode.front();
+  EXPECT_EQ(prefers("nearest", equal), std::vector<std::string>()) << "it has a latency window";
+  EXPECT_EQ(prefers("nearest", " tag_sets = dc:ny|\n max_staleness = 2m\n" + equal),
+            (std::vector<std::string>{
+                "c:5:13: warning: tag_sets has no effect: the mirrors of table t have no roles; "
+                "it has with tags_in_flat = 1",
+                "c:6:18: warning: max_staleness has no effect: the mirrors of table t have no "
+                "roles"}));
+  for (const auto* roles : {" agent = a:1[role=primary]|b:1[role=replica]", " agent = a:1",
+                            " ping_type = native\n agent = a:1|b:1:x"})
+    EXPECT_EQ(prefers("primary", roles), std::vector<std::string>()) << roles;
+}
+
+TEST(Judge, NamesALimitOfStalenessForWhichSearchesAreRefused) {
+  for (const auto* agents : {" agent = a:1[role=primary]|b:1[role=replica]",
+                             " ping_type = native\n agent = a:1|b:1:x"}) {
+    const auto told = notices_of(
+        table("t", std::string(" read_preference = nearest\n max_staleness = 30s\n") + agents));
+    ASSERT_EQ(told.size(), 1U) << agents;
+    EXPECT_TRUE(
+        told.front().starts_with("c:4:18: warning: with roles, searches of table t are "
+                                 "refused: maxStalenessSeconds is 30"))
+        << told.front();
+  }
+}
+
 TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x\n agent = c:1|d:1:x"));
