@@ -366,8 +366,7 @@ class Reader {
         check_misplaced(section.kind, entry);
         const auto meant = closest(entry.key, names_of(keys));
         if (!meant || is_misplaced(section.kind, entry.key)) continue;
-        const auto* key = find_key(keys, *meant);
-        if (!is_list(*key) && has_entry(section, *meant)) continue;
+        if (!is_list(*find_key(keys, *meant)) && has_entry(section, *meant)) continue;
         out.entries.push_back(entry);
         out.entries.back().key = *meant;
       }
