@@ -8,22 +8,18 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
+
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
 constexpr int kMostPassed = 4096;
-
-int number_or_negative(std::string_view digits) {
-  int value = -1;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-  return error == std::errc{} && end == digits.end() ? value : -1;
-}
 
 constexpr std::size_t kLongestStatus = 500;
 
@@ -33,13 +29,8 @@ std::string status_line(std::string_view status) {
   return "STATUS=" + line + "\n";
 }
 
-template <class Number>
-std::optional<Number> number_in(const char* text) {
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits(text);
-  Number value{};
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-  return error == std::errc{} && end == digits.end() ? std::optional(value) : std::nullopt;
+std::string_view text_or_empty(const char* text) {
+  return text == nullptr ? std::string_view() : text;
 }
 
 }  // namespace
@@ -48,16 +39,14 @@ std::expected<std::vector<PassedDescriptor>, std::string> passed_descriptors(
     const ListenVariables& variables, int own_pid) {
   std::vector<PassedDescriptor> passed;
   if (variables.pid == nullptr || variables.fds == nullptr) return passed;
-  if (number_or_negative(variables.pid) != own_pid) return passed;
-  const auto count = number_or_negative(variables.fds);
+  if (number_in<int>(variables.pid).value_or(-1) != own_pid) return passed;
+  const auto count = number_in<int>(variables.fds).value_or(-1);
   if (count < 0 || count > kMostPassed)
     return std::unexpected(
         fmt::format("LISTEN_FDS is not a number up to {}: {}", kMostPassed, variables.fds));
   std::string_view names = variables.names != nullptr ? variables.names : "";
   for (int i = 0; i < count; ++i) {
-    const auto name = names.substr(0, names.find(':'));
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
-    passed.push_back({kFirstPassed + i, std::string(name)});
+    passed.push_back({kFirstPassed + i, std::string(take_until(names, ':'))});
   }
   return passed;
 }
@@ -95,7 +84,7 @@ std::string stored_name(std::string_view address) {
 }
 
 std::size_t store_size(const char* fdstore) {
-  return number_in<std::size_t>(fdstore).value_or(0);
+  return number_in<std::size_t>(text_or_empty(fdstore)).value_or(0);
 }
 
 std::string main_pid_text(int pid) {
@@ -144,10 +133,10 @@ bool ServiceNotifier::send(std::string_view message, std::span<const int> descri
 }
 
 std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int own, int former) {
-  const auto interval = number_in<std::int64_t>(usec);
+  const auto interval = number_in<std::int64_t>(text_or_empty(usec));
   if (!interval || *interval <= 0) return std::nullopt;
   if (pid != nullptr) {
-    const auto wanted = number_in<int>(pid);
+    const auto wanted = number_in<int>(text_or_empty(pid));
     if (!wanted || (*wanted != own && (former == 0 || *wanted != former))) return std::nullopt;
   }
   return Micros{*interval};

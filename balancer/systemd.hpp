@@ -3,7 +3,6 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cstdint>
 #include <expected>
 #include <functional>
 #include <optional>

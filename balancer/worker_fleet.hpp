@@ -4,8 +4,6 @@
 #include <functional>
 #include <memory>
 #include <set>
-#include <span>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -8,6 +8,7 @@
 #include "config/settings/address.hpp"
 #include "config/settings/discovery_source.hpp"
 #include "config/settings/units.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -294,9 +295,7 @@ class AgentLineReader {
 }  // namespace
 
 bool is_table_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  const auto letter = [](char c) { return is_letter(c) || is_digit(c) || c == '_'; };
   return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
     return letter(c) || c == '-' || c == '.';
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <span>
@@ -42,6 +43,19 @@ class CheckSteps {
   }
   void notice(const Place& at, std::string message) {
     notices_.push_back({at, std::move(message)});
+  }
+  /// One setting exceeds another, which it should not.
+  template <class T>
+  static std::string exceeds(std::string_view key, const T& value, std::string_view other,
+                             const T& most) {
+    return fmt::format("{} ({}) is {} than {} ({})", key, value_text(value),
+                       std::is_same_v<T, Micros> ? "longer" : "larger", other, value_text(most));
+  }
+  std::string never_reached(std::string_view key, Micros time) const {
+    return fmt::format(
+        "{} ({}) can never be reached: request_timeout ends the whole request "
+        "after {}",
+        key, time_text(time), time_text(searchd_.request_timeout.value));
   }
   /// For a setting that several tables and shards inherit.
   void notice_once(Problem problem) {
@@ -146,24 +160,16 @@ void CheckSteps::check_timeouts(const InheritedByTables& owner) {
         std::pair("agent_query_timeout", owner.agent_query_timeout)})
     if (timeout.value > whole)
       notice(timeout.at.line != 0 ? timeout.at : searchd_.request_timeout.at,
-             fmt::format("{} ({}) can never be reached: request_timeout ends the whole "
-                         "request after {}",
-                         name, time_text(timeout.value), time_text(whole)));
+             never_reached(name, timeout.value));
 }
 
 void CheckSteps::check_search_times(const InheritedByTables& owner) {
   const auto whole = searchd_.request_timeout.value;
   if (const auto& first = owner.agent_first_byte_timeout; first && first->value > whole)
-    notice(first->at, fmt::format("agent_first_byte_timeout ({}) can never be reached: "
-                                  "request_timeout ends the whole request after {}",
-                                  time_text(first->value), time_text(whole)));
+    notice(first->at, never_reached("agent_first_byte_timeout", first->value));
   if (!owner.search_timeouts) return;
   for (const auto time : owner.search_timeouts->value)
-    if (time > whole)
-      notice(owner.search_timeouts->at,
-             fmt::format("search_timeouts ({}) can never be reached: request_timeout ends the "
-                         "whole request after {}",
-                         time_text(time), time_text(whole)));
+    if (time > whole) notice(owner.search_timeouts->at, never_reached("search_timeouts", time));
 }
 
 void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
@@ -294,15 +300,30 @@ class EffectChecker {
   }
 
  private:
+  using Keys = std::initializer_list<std::string_view>;
+
   void warn(std::string_view key, const Place& at, std::string_view why) {
     if (at.line != 0)
       notices_.push_back(
           {at, fmt::format("{} has no effect: {}", key, why), Problem::Severity::warning});
   }
-  template <class Setting>
-  void warn(std::string_view key, const Setting& setting, std::string_view why) {
-    warn(key, place_of(setting), why);
+  /// Of the settings that the owner itself has, not those that it inherits from one like `above`.
+  template <class Owner>
+  void warn(std::string_view why, Keys names, std::span<const Key<Owner>> keys, const Owner& owner,
+            const Owner& above) {
+    for (const auto name : names) {
+      const auto& key = *std::ranges::find(keys, name, &Key<Owner>::name);
+      std::visit([&](auto field) { warn_of(key, field, owner, above, why); }, key.field);
+    }
   }
+  template <class Owner, class Field>
+  void warn_of(const Key<Owner>& key, Field field, const Owner& owner, const Owner& above,
+               std::string_view why) {
+    if constexpr (requires { place_of(owner.*field); })
+      if (is_own(owner.*field, above.*field)) warn(key.name, place_of(owner.*field), why);
+  }
+  void warn(std::string_view why, Keys names) { warn(why, names, searchd_keys(), s_, {}); }
+
   template <class Is>
   bool any_table(Is is) const {
     return std::ranges::any_of(settings_.tables, is);
@@ -312,112 +333,71 @@ class EffectChecker {
   void check_admission() {
     if (s_.admission.value != AdmissionMode::off) return;
     const auto why = fmt::format("admission = off ({})", text(s_.admission.at));
-    warn("ingress_tickets", s_.ingress_tickets, why);
-    warn("search_tickets", s_.search_tickets, why);
-    warn("update_tickets", s_.update_tickets, why);
-    warn("ingress_connection_rate", s_.ingress_connection_rate, why);
-    warn("ingress_request_rate", s_.ingress_request_rate, why);
-    warn("client_request_rate", s_.client_request_rate, why);
-    warn("max_in_flight", s_.max_in_flight, why);
+    warn(why, {"ingress_tickets", "search_tickets", "update_tickets", "ingress_connection_rate",
+               "ingress_request_rate", "client_request_rate", "max_in_flight"});
     for (const auto& table : settings_.tables) {
-      warn("request_rate", table.request_rate, why);
-      warn("max_in_flight", table.max_in_flight, why);
+      warn("request_rate", table.request_rate.at, why);
+      warn("max_in_flight", table.max_in_flight.at, why);
       for (const auto& shard : table.shards)
-        for (const auto& mirror : shard.mirrors) warn("max_in_flight", mirror.max_in_flight, why);
+        for (const auto& mirror : shard.mirrors)
+          warn("max_in_flight", mirror.max_in_flight.at, why);
     }
   }
 
   void check_rates() {
-    if (!s_.ingress_connection_rate.value.limits()) {
-      constexpr auto kWhy = "ingress_connection_rate is unlimited";
-      warn("ingress_connection_burst", s_.ingress_connection_burst, kWhy);
-      warn("ingress_connection_queue", s_.ingress_connection_queue, kWhy);
-      warn("ingress_connection_bypass", s_.ingress_connection_bypass, kWhy);
-    }
+    if (!s_.ingress_connection_rate.value.limits())
+      warn("ingress_connection_rate is unlimited",
+           {"ingress_connection_burst", "ingress_connection_queue", "ingress_connection_bypass"});
     const bool requests = s_.ingress_request_rate.value.limits();
     const bool clients = s_.client_request_rate.value.limits();
-    if (!requests)
-      warn("ingress_request_burst", s_.ingress_request_burst, "ingress_request_rate is unlimited");
-    if (!clients) {
-      constexpr auto kWhy = "client_request_rate is unlimited";
-      warn("client_request_burst", s_.client_request_burst, kWhy);
-      warn("client_request_remembered", s_.client_request_remembered, kWhy);
-      warn("client_request_header", s_.client_request_header, kWhy);
-    }
-    if (!requests && !clients) {
-      constexpr auto kWhy = "ingress_request_rate and client_request_rate are unlimited";
-      warn("ingress_request_exempt", s_.ingress_request_exempt, kWhy);
-      warn("ingress_request_exempt_apps", s_.ingress_request_exempt_apps, kWhy);
-    }
+    if (!requests) warn("ingress_request_rate is unlimited", {"ingress_request_burst"});
+    if (!clients)
+      warn("client_request_rate is unlimited",
+           {"client_request_burst", "client_request_remembered", "client_request_header"});
+    if (!requests && !clients)
+      warn("ingress_request_rate and client_request_rate are unlimited",
+           {"ingress_request_exempt", "ingress_request_exempt_apps"});
   }
 
   void check_tickets() {
-    if (s_.ticket_queue_discipline.value == QueueOrder::fifo) {
-      constexpr auto kWhy = "ticket_queue_discipline = fifo";
-      warn("ticket_queue_target", s_.ticket_queue_target, kWhy);
-      warn("ticket_queue_interval", s_.ticket_queue_interval, kWhy);
-    }
-    if (!s_.low_priority.value)
-      warn("low_priority_tickets", s_.low_priority_tickets, "low_priority = 0");
+    if (s_.ticket_queue_discipline.value == QueueOrder::fifo)
+      warn("ticket_queue_discipline = fifo", {"ticket_queue_target", "ticket_queue_interval"});
+    if (!s_.low_priority.value) warn("low_priority = 0", {"low_priority_tickets"});
   }
 
   void check_probing() {
     const auto is_probed = [](const Located<TicketCount>& tickets) {
       return tickets.value.kind == TicketCount::Kind::automatic;
     };
-    if (!is_probed(s_.search_tickets) && !is_probed(s_.update_tickets)) {
-      constexpr auto kWhy = "neither search_tickets nor update_tickets is auto";
-      warn("throughput_probing_initial_concurrency", s_.throughput_probing_initial_concurrency,
-           kWhy);
-      warn("throughput_probing_min_concurrency", s_.throughput_probing_min_concurrency, kWhy);
-      warn("throughput_probing_max_concurrency", s_.throughput_probing_max_concurrency, kWhy);
-      warn("throughput_probing_evidence", s_.throughput_probing_evidence, kWhy);
-      warn("throughput_probing_evidence_step", s_.throughput_probing_evidence_step, kWhy);
-      warn("throughput_probing_evidence_gain", s_.throughput_probing_evidence_gain, kWhy);
-      warn("throughput_probing_concurrency_adjustment_interval",
-           s_.throughput_probing_concurrency_adjustment_interval, kWhy);
-    }
+    if (!is_probed(s_.search_tickets) && !is_probed(s_.update_tickets))
+      warn("neither search_tickets nor update_tickets is auto",
+           {"throughput_probing_initial_concurrency", "throughput_probing_min_concurrency",
+            "throughput_probing_max_concurrency", "throughput_probing_evidence",
+            "throughput_probing_evidence_step", "throughput_probing_evidence_gain",
+            "throughput_probing_concurrency_adjustment_interval"});
     if (!is_probed(s_.search_tickets) || !is_probed(s_.update_tickets))
-      warn("throughput_probing_read_write_ratio", s_.throughput_probing_read_write_ratio,
-           "search_tickets and update_tickets are not both auto");
-    if (s_.throughput_probing_evidence.value != 0) {
-      constexpr auto kWhy = "throughput_probing_evidence is not 0";
-      warn("throughput_probing_concurrency_moving_average_weight",
-           s_.throughput_probing_concurrency_moving_average_weight, kWhy);
-      warn("throughput_probing_step_multiple", s_.throughput_probing_step_multiple, kWhy);
-    } else {
-      constexpr auto kWhy = "throughput_probing_evidence = 0";
-      warn("throughput_probing_evidence_step", s_.throughput_probing_evidence_step, kWhy);
-      warn("throughput_probing_evidence_gain", s_.throughput_probing_evidence_gain, kWhy);
-    }
+      warn("search_tickets and update_tickets are not both auto",
+           {"throughput_probing_read_write_ratio"});
+    if (s_.throughput_probing_evidence.value != 0)
+      warn("throughput_probing_evidence is not 0",
+           {"throughput_probing_concurrency_moving_average_weight",
+            "throughput_probing_step_multiple"});
+    else
+      warn("throughput_probing_evidence = 0",
+           {"throughput_probing_evidence_step", "throughput_probing_evidence_gain"});
   }
 
   /// Settings of what no table uses.
   void check_mirrors() {
     if (settings_.tables.empty()) return;
-    if (!any_table([](const auto& table) { return table.breaker.value; })) {
-      constexpr auto kWhy = "no table has breaker = 1";
-      warn("breaker_reads", s_.breaker_reads, kWhy);
-      warn("breaker_writes", s_.breaker_writes, kWhy);
-      warn("breaker_window", s_.breaker_window, kWhy);
-    }
-    if (!any_table([](const auto& table) { return table.outlier.value != Outlier::off; })) {
-      constexpr auto kWhy = "no table has an outlier other than off";
-      warn("outlier_failures", s_.outlier_failures, kWhy);
-      warn("outlier_failure_percent", s_.outlier_failure_percent, kWhy);
-      warn("outlier_latency_factor", s_.outlier_latency_factor, kWhy);
-      warn("outlier_time", s_.outlier_time, kWhy);
-      warn("outlier_longest_time", s_.outlier_longest_time, kWhy);
-      warn("outlier_most_percent", s_.outlier_most_percent, kWhy);
-      warn("outlier_panic_percent", s_.outlier_panic_percent, kWhy);
-    }
-    if (s_.hedge_disabled.value) {
-      constexpr auto kWhy = "hedge_disabled = 1";
-      warn("hedge", s_.hedge, kWhy);
-      warn("hedge_step", s_.hedge_step, kWhy);
-      warn("hedge_max", s_.hedge_max, kWhy);
-      warn("hedge_max_load_percent", s_.hedge_max_load_percent, kWhy);
-    }
+    if (!any_table([](const auto& table) { return table.breaker.value; }))
+      warn("no table has breaker = 1", {"breaker_reads", "breaker_writes", "breaker_window"});
+    if (!any_table([](const auto& table) { return table.outlier.value != Outlier::off; }))
+      warn("no table has an outlier other than off",
+           {"outlier_failures", "outlier_failure_percent", "outlier_latency_factor", "outlier_time",
+            "outlier_longest_time", "outlier_most_percent", "outlier_panic_percent"});
+    if (s_.hedge_disabled.value)
+      warn("hedge_disabled = 1", {"hedge", "hedge_step", "hedge_max", "hedge_max_load_percent"});
   }
 
   void check_slots() {
@@ -429,90 +409,55 @@ class EffectChecker {
         });
       });
     };
-    if (!any_mirror([](const auto& mirror) { return mirror.max_in_flight.value == "auto"; })) {
-      constexpr auto kWhy = "no mirror has max_in_flight = auto";
-      warn("max_in_flight_min", s_.max_in_flight_min, kWhy);
-      warn("max_in_flight_max", s_.max_in_flight_max, kWhy);
-      warn("max_in_flight_initial", s_.max_in_flight_initial, kWhy);
-      warn("max_in_flight_slack", s_.max_in_flight_slack, kWhy);
-      warn("max_in_flight_smoothing", s_.max_in_flight_smoothing, kWhy);
-    }
+    if (!any_mirror([](const auto& mirror) { return mirror.max_in_flight.value == "auto"; }))
+      warn("no mirror has max_in_flight = auto",
+           {"max_in_flight_min", "max_in_flight_max", "max_in_flight_initial",
+            "max_in_flight_slack", "max_in_flight_smoothing"});
     if (!any_mirror([](const auto& mirror) {
           return mirror.max_in_flight.value != "unlimited" && mirror.max_in_flight.value != "0";
         }))
-      warn("max_in_flight_queue", s_.max_in_flight_queue, "max_in_flight is unlimited everywhere");
+      warn("max_in_flight is unlimited everywhere", {"max_in_flight_queue"});
   }
 
   void check_rest() {
-    if (s_.compress.value == Compress::off) {
-      warn("compress_min_size", s_.compress_min_size, "compress = off");
-      warn("compress_level", s_.compress_level, "compress = off");
-      warn("compress_share", s_.compress_share, "compress = off");
-    }
-    if (std::ranges::none_of(s_.listen, [](const auto& each) { return each.address.is_unix(); })) {
-      constexpr auto kWhy = "no listen is a unix socket";
-      warn("listen_socket_mode", s_.listen_socket_mode, kWhy);
-      warn("listen_socket_owner", s_.listen_socket_owner, kWhy);
-    }
-    if (!s_.access_log) {
-      constexpr auto kWhy = "there is no access_log";
-      warn("access_log_format", s_.access_log_format, kWhy);
-      warn("access_log_sample", s_.access_log_sample, kWhy);
-      warn("access_log_slow", s_.access_log_slow, kWhy);
-    } else if (s_.access_log_sample.value == 1) {
-      warn("access_log_slow", s_.access_log_slow, "with access_log_sample = 1 all are logged");
-    }
+    if (s_.compress.value == Compress::off)
+      warn("compress = off", {"compress_min_size", "compress_level", "compress_share"});
+    if (std::ranges::none_of(s_.listen, [](const auto& each) { return each.address.is_unix(); }))
+      warn("no listen is a unix socket", {"listen_socket_mode", "listen_socket_owner"});
+    if (!s_.access_log)
+      warn("there is no access_log", {"access_log_format", "access_log_sample", "access_log_slow"});
+    else if (s_.access_log_sample.value == 1)
+      warn("with access_log_sample = 1 all are logged", {"access_log_slow"});
     const auto has_auth = [](const auto& each) { return each.auth != nullptr; };
-    if (!s_.auth && std::ranges::none_of(s_.listen, has_auth)) {
-      constexpr auto kWhy = "clients need no credentials: there is no auth";
-      warn("auth_failure_rate", s_.auth_failure_rate, kWhy);
-      warn("auth_failure_burst", s_.auth_failure_burst, kWhy);
-    }
-    if (!any_table(has_agent_tls)) {
-      constexpr auto kWhy = "no agent has agent_tls = yes";
-      warn("agent_tls_ca", s_.agent_tls_ca, kWhy);
-      warn("agent_tls_certificate", s_.agent_tls_certificate, kWhy);
-      warn("agent_tls_name", s_.agent_tls_name, kWhy);
-    }
-    if (s_.ha_ping_interval.value == Micros{0}) {
-      constexpr auto kWhy = "ha_ping_interval = 0: there are no pings";
-      warn("ping_timeout", s_.ping_timeout, kWhy);
-      warn("interrupt_unreachable", s_.interrupt_unreachable, kWhy);
-    }
+    if (!s_.auth && std::ranges::none_of(s_.listen, has_auth))
+      warn("clients need no credentials: there is no auth",
+           {"auth_failure_rate", "auth_failure_burst"});
+    if (!any_table(has_agent_tls))
+      warn("no agent has agent_tls = yes",
+           {"agent_tls_ca", "agent_tls_certificate", "agent_tls_name"});
+    if (s_.ha_ping_interval.value == Micros{0})
+      warn("ha_ping_interval = 0: there are no pings", {"ping_timeout", "interrupt_unreachable"});
   }
 
   void check_table(const TableSettings& table) {
     const auto above = empty_table(s_);
-    const auto own = [&](std::string_view key, auto member, std::string_view why) {
-      if (is_own(table.*member, above.*member)) warn(key, table.*member, why);
+    const auto own = [&](std::string_view why, Keys names) {
+      warn(why, names, table_keys(), table, above);
     };
-    if (!has_agent_tls(table)) {
-      constexpr auto kWhy = "no agent of the table has agent_tls = yes";
-      own("agent_tls_ca", &TableSettings::agent_tls_ca, kWhy);
-      own("agent_tls_certificate", &TableSettings::agent_tls_certificate, kWhy);
-      own("agent_tls_name", &TableSettings::agent_tls_name, kWhy);
-    }
+    if (!has_agent_tls(table))
+      own("no agent of the table has agent_tls = yes",
+          {"agent_tls_ca", "agent_tls_certificate", "agent_tls_name"});
     const auto has_one = [](const ShardSettings& shard) { return shard.mirrors.size() <= 1; };
-    if (!table.shards.empty() && std::ranges::all_of(table.shards, has_one)) {
-      constexpr auto kWhy = "each shard of the table has one agent";
-      own("hedge", &TableSettings::hedge, kWhy);
-      own("hedge_step", &TableSettings::hedge_step, kWhy);
-      own("hedge_max", &TableSettings::hedge_max, kWhy);
-      own("breaker", &TableSettings::breaker, kWhy);
-      own("outlier", &TableSettings::outlier, kWhy);
-    } else if (s_.hedge_disabled.value) {
-      own("hedge", &TableSettings::hedge, "hedge_disabled = 1");
-      own("hedge_step", &TableSettings::hedge_step, "hedge_disabled = 1");
-      own("hedge_max", &TableSettings::hedge_max, "hedge_disabled = 1");
-    }
+    if (!table.shards.empty() && std::ranges::all_of(table.shards, has_one))
+      own("each shard of the table has one agent",
+          {"hedge", "hedge_step", "hedge_max", "breaker", "outlier"});
+    else if (s_.hedge_disabled.value)
+      own("hedge_disabled = 1", {"hedge", "hedge_step", "hedge_max"});
     if (table.hedge_max.value == 0 && table.hedge.value != "off")
-      warn("hedge", table.hedge, "hedge_max = 0");
-    if (table.shards.size() == 1)
-      own("partial_results", &TableSettings::partial_results, "the table has one shard");
-    if (!table.request_rate.value.limits())
-      warn("request_burst", table.request_burst, "request_rate is unlimited");
-    if (table.ping_type.value == "none")
-      own("ping_path", &TableSettings::ping_path, "ping_type = none");
+      warn("hedge", table.hedge.at, "hedge_max = 0");
+    if (table.shards.size() == 1) own("the table has one shard", {"partial_results"});
+    if (!table.request_rate.value.limits()) own("request_rate is unlimited", {"request_burst"});
+    if (table.ping_type.value == "none") own("ping_type = none", {"ping_path"});
   }
 
   void check_readiness() {
@@ -669,22 +614,20 @@ class InstanceChecker : CheckSteps {
     check_takeover_socket(s);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
       notice(first_set(s.overload_backoff_base, s.overload_backoff_cap),
-             fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
-                         time_text(s.overload_backoff_base.value),
-                         time_text(s.overload_backoff_cap.value)));
+             exceeds("overload_backoff_base", s.overload_backoff_base.value, "overload_backoff_cap",
+                     s.overload_backoff_cap.value));
     if (s.max_in_flight_min.value > s.max_in_flight_max.value)
       problem(first_set(s.max_in_flight_min, s.max_in_flight_max),
-              fmt::format("max_in_flight_min ({}) is larger than max_in_flight_max ({})",
-                          s.max_in_flight_min.value, s.max_in_flight_max.value));
+              exceeds("max_in_flight_min", s.max_in_flight_min.value, "max_in_flight_max",
+                      s.max_in_flight_max.value));
     if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
         s.ping_timeout->value > s.ha_ping_interval.value)
-      notice(s.ping_timeout->at,
-             fmt::format("ping_timeout ({}) is longer than ha_ping_interval ({})",
-                         time_text(s.ping_timeout->value), time_text(s.ha_ping_interval.value)));
+      notice(s.ping_timeout->at, exceeds("ping_timeout", s.ping_timeout->value, "ha_ping_interval",
+                                         s.ha_ping_interval.value));
     if (s.ha_ping_interval.value > s.ha_period_karma.value)
       notice(first_set(s.ha_ping_interval, s.ha_period_karma),
-             fmt::format("ha_ping_interval ({}) is longer than ha_period_karma ({})",
-                         time_text(s.ha_ping_interval.value), time_text(s.ha_period_karma.value)));
+             exceeds("ha_ping_interval", s.ha_ping_interval.value, "ha_period_karma",
+                     s.ha_period_karma.value));
     if (const auto& memory = s.memory_limit;
         memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
       notice(memory.at,
@@ -693,9 +636,8 @@ class InstanceChecker : CheckSteps {
                          memory_text(memory.value), size_text(s.max_packet_size.value)));
     if (s.max_header_size.value > s.max_packet_size.value)
       notice(first_set(s.max_header_size, s.max_packet_size),
-             fmt::format("max_header_size ({}) is larger than "
-                         "max_packet_size ({})",
-                         size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
+             exceeds("max_header_size", s.max_header_size.value, "max_packet_size",
+                     s.max_packet_size.value));
   }
 
   /// A relative path would depend on the folder in which a process was started.
@@ -753,11 +695,9 @@ class InstanceChecker : CheckSteps {
     check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
     check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
     if (s.outlier_time.value > s.outlier_longest_time.value)
-      problem(
-          first_set(s.outlier_time, s.outlier_longest_time),
-          fmt::format("outlier_time ({}) is longer than "
-                      "outlier_longest_time ({})",
-                      time_text(s.outlier_time.value), time_text(s.outlier_longest_time.value)));
+      problem(first_set(s.outlier_time, s.outlier_longest_time),
+              exceeds("outlier_time", s.outlier_time.value, "outlier_longest_time",
+                      s.outlier_longest_time.value));
   }
 
   void check_part(std::string_view key, const Located<double>& part, double least, double most) {
@@ -771,15 +711,11 @@ class InstanceChecker : CheckSteps {
     const auto& s = searchd_;
     if (s.ticket_queue_target.value > s.ticket_queue_interval.value)
       notice(first_set(s.ticket_queue_target, s.ticket_queue_interval),
-             fmt::format("ticket_queue_target ({}) is longer than ticket_queue_interval ({})",
-                         time_text(s.ticket_queue_target.value),
-                         time_text(s.ticket_queue_interval.value)));
+             exceeds("ticket_queue_target", s.ticket_queue_target.value, "ticket_queue_interval",
+                     s.ticket_queue_interval.value));
     if (s.ticket_queue_timeout && s.ticket_queue_timeout->value > s.request_timeout.value)
       notice(s.ticket_queue_timeout->at,
-             fmt::format("ticket_queue_timeout ({}) can never be reached: request_timeout ends the "
-                         "whole request after {}",
-                         time_text(s.ticket_queue_timeout->value),
-                         time_text(s.request_timeout.value)));
+             never_reached("ticket_queue_timeout", s.ticket_queue_timeout->value));
   }
 };
 

@@ -30,7 +30,7 @@ class RowMaker {
     rows_.push_back({.key = key.name, .value = std::string(value), .at = at});
   }
   void unset(const Key<Owner>& key) {
-    rows_.push_back({.key = key.name, .is_set = false, .unset = key.unset});
+    rows_.push_back({.key = key.name, .is_set = false, .unset = doc_of(key).unset});
   }
 
   void add(std::monostate, const Key<Owner>& key) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +15,8 @@ struct SettingRow {
   std::string_view key;
   std::string value;  ///< nothing is escaped
   Place at;
-  bool is_set = true;      ///< false: `unset` tells what is used instead
-  std::string_view unset;  ///< from the table of keys
+  bool is_set = true;  ///< false: `unset` tells what is used instead
+  std::string unset;   ///< as in KeyDoc
 };
 
 /// The settings of `searchd`, and those of a table that it does not inherit, in the order of the

@@ -25,6 +25,7 @@
 #include "config/text/parse.hpp"
 #include "config/text/peer_keys.hpp"
 #include "config/text/sections.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -105,12 +106,9 @@ class SectionSetter {
     if constexpr (std::is_same_v<Owner, TableSettings>) {
       if (owner_.reads.empty()) owner_.reads_at = entry.value.place(0);
     }
-    while (!rest.empty()) {
-      const auto comma = std::min(rest.find(','), rest.size());
-      if (const auto item = trimmed(rest.substr(0, comma)); !item.empty())
+    while (!rest.empty())
+      if (const auto item = trimmed(take_until(rest, ',')); !item.empty())
         (owner_.*field).emplace_back(item);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
   }
 
   template <class T>

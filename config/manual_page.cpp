@@ -4,6 +4,11 @@
 
 #include "config/agent_options.hpp"
 #include "config/settings/values.hpp"
+#include "config/text/paragraphs.hpp"
+
+// The bytes of manual_page.roff.
+extern "C" const char karmad_file_manual[];      // NOLINT(readability-identifier-naming): a symbol
+extern "C" const char karmad_file_manual_end[];  // NOLINT(readability-identifier-naming)
 
 namespace karmad {
 namespace {
@@ -109,29 +114,27 @@ template <class Owner>
 struct CellsOf {
   const Key<Owner>& key;
   const Owner& defaults;
+  const std::string& unset;
 
-  Cells operator()(std::monostate) const { return {"word", "", std::string(key.unset)}; }
+  Cells operator()(std::monostate) const { return {"word", "", unset}; }
   Cells operator()(std::vector<Listen> Owner::*) const {
-    return {"list of addresses", "", fmt::format("`{}`", key.unset)};
+    return {"list of addresses", "", fmt::format("`{}`", unset)};
   }
   Cells operator()(std::vector<ShardSettings> Owner::*) const {
-    return {"list of agent lines", "1 … 64 mirrors", std::string(key.unset)};
+    return {"list of agent lines", "1 … 64 mirrors", unset};
   }
-  Cells operator()(std::vector<std::string> Owner::*) const {
-    return {"list of paths", "", std::string(key.unset)};
-  }
+  Cells operator()(std::vector<std::string> Owner::*) const { return {"list of paths", "", unset}; }
   template <class T>
   Cells operator()(Located<T> Owner::*field) const {
     auto cells = cells_of<T>(key.bounds);
     const auto value = value_text((defaults.*field).value, key.bounds);
-    cells.fallback =
-        value.empty() || key.inherited ? std::string(key.unset) : fmt::format("`{}`", value);
+    cells.fallback = value.empty() || key.inherited ? unset : fmt::format("`{}`", value);
     return cells;
   }
   template <class T>
   Cells operator()(std::optional<Located<T>> Owner::*) const {
     auto cells = cells_of<T>(key.bounds);
-    cells.fallback = key.unset;
+    cells.fallback = unset;
     return cells;
   }
 };
@@ -151,10 +154,11 @@ std::vector<KeyText> texts_of(std::span<const Key<Owner>> keys) {
   std::vector<KeyText> texts;
   const Owner defaults;
   for (const auto& key : keys) {
-    auto cells = std::visit(CellsOf<Owner>{key, defaults}, key.field);
+    auto doc = doc_of(key);
+    auto cells = std::visit(CellsOf<Owner>{key, defaults, doc.unset}, key.field);
     if (!key.alias_of.empty()) cells.fallback = fmt::format("see `{}`", key.alias_of);
     texts.push_back({key.name, std::move(cells.value), std::move(cells.fallback),
-                     std::move(cells.range), key.meaning});
+                     std::move(cells.range), std::move(doc.meaning)});
   }
   return texts;
 }
@@ -180,69 +184,6 @@ std::string table_of(const std::vector<KeyText>& keys) {
   }
   return rests.empty() ? out : out + "\nWhat ends with … goes on here:\n\n" + rests;
 }
-
-constexpr auto kFileManual = R"(.SH NAME
-karmad.conf \- configuration of karmad, a balancer in front of search servers
-.SH DESCRIPTION
-A file has sections with lines of the form \fIkey\fR \fB=\fR \fIvalue\fR. \fBsearchd {\fR ... \fB}\fR
-is about the process, \fBtable\fR \fINAME\fR \fB{\fR ... \fB}\fR about one table; \fBindex\fR is a
-synonym of \fBtable\fR. A file of a Manticore or Sphinx server with a distributed table can be read
-unchanged; settings without a meaning here are named once and ignored.
-.PP
-\fBkarmad \-\-config\fR \fIFILE\fR \fB\-\-check\fR reports every mistake with its line and column,
-\fB\-\-dump\-config\fR the effective values, each with its source.
-.TP
-.B Comments
-from \fB#\fR to the end of the line. A \fB\e\fR before the end of a line joins the next one to it.
-.TP
-.B Environment
-\fB${\fR\fINAME\fR\fB}\fR is the value of a variable, \fB${\fR\fINAME\fR\fB:\-\fR\fIdefault\fR\fB}\fR
-has a default. \fB\e#\fR, \fB\e{\fR, \fB\e}\fR and \fB\e$\fR are the characters themselves.
-.TP
-.B Inheritance
-\fBtable b : a {\fR ... \fB}\fR inherits everything of table a, which must be defined before it.
-.TP
-.B Including
-\fBinclude = conf.d/*.conf\fR outside of sections reads the files in the order of their names.
-.TP
-.B Times
-a whole number and \fBus\fR, \fBms\fR, \fBs\fR, \fBm\fR, \fBh\fR, \fBd\fR or \fBw\fR. A bare number
-counts in the unit of its key.
-.TP
-.B Sizes
-a whole number of bytes, or with \fBk\fR, \fBm\fR, \fBg\fR or \fBt\fR in powers of 1024.
-.SH AGENT LINES
-One line \fBagent\fR is one shard. Its mirrors are separated by \fB|\fR:
-.PP
-.nf
-agent = HOST[:PORT][:TABLE][[OPTIONS]] | /SOCKET[:TABLE][[OPTIONS]] ... [[OPTIONS OF THE LINE]]
-.fi
-.PP
-Options are \fIname\fR\fB=\fR\fIvalue\fR, separated by commas, in brackets. Options directly behind a
-mirror are about that mirror, a bracket at the end of the line is about all of them. A mirror without
-a table has the table of the next mirror that names one; the last one that of the distributed table.
-.PP
-)";
-
-constexpr auto kFileManualEnd = R"(.SH FILES
-.TP
-.I /etc/karmad/karmad.conf
-read by the service of the Debian package.
-.SH EXAMPLES
-.nf
-searchd {
-    listen = 127.0.0.1:9308
-    ha_strategy = adaptive
-}
-table products {
-    type = distributed
-    agent = 10.0.0.1:9308|10.0.0.2:9308:products_0
-    agent = 10.0.0.3:9308|10.0.0.4:9308:products_1
-}
-.fi
-.SH SEE ALSO
-.BR karmad (8)
-)";
 
 std::string entries(const std::vector<KeyText>& keys) {
   std::string out;
@@ -279,12 +220,12 @@ std::string reference() {
 }
 
 std::string configuration_manual_page() {
-  return fmt::format(
-      ".TH KARMAD.CONF 5 \"\" \"karmad {}\" \"karmad\"\n{}Options of a mirror: {}. "
-      "Options of the line: {}.\n.SH SETTINGS IN SEARCHD\n{}.SH SETTINGS IN A TABLE\n{}{}",
-      KARMAD_VERSION, kFileManual, fmt::join(mirror_option_names(), ", "),
-      fmt::join(line_option_names(), ", "), entries(searchd_key_texts()),
-      entries(table_key_texts()), kFileManualEnd);
+  return filled(karmad_file_manual, karmad_file_manual_end,
+                {{"version", KARMAD_VERSION},
+                 {"mirror options", fmt::format("{}", fmt::join(mirror_option_names(), ", "))},
+                 {"line options", fmt::format("{}", fmt::join(line_option_names(), ", "))},
+                 {"keys of searchd", entries(searchd_key_texts())},
+                 {"keys of tables", entries(table_key_texts())}});
 }
 
 }  // namespace karmad

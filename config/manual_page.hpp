@@ -20,7 +20,7 @@ struct KeyText {
   std::string value;     ///< what may be written
   std::string fallback;  ///< the default; empty: none
   std::string range;     ///< empty: no limits
-  std::string_view meaning;
+  std::string meaning;
 };
 
 /// The keys of `searchd` and of a distributed table, from the rows that the reader uses, in the

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 #include <utility>
 
 #include "config/text/closest.hpp"
 #include "config/text/enum_names.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 #include "strategies/words.hpp"
 
@@ -117,12 +117,9 @@ ErrorAttribution take(ReadPreference& preference, Field field, std::string_view 
     if (!tag_sets) return std::move(tag_sets.error());
     preference.tag_sets = std::move(*tag_sets);
   } else if (field == Field::limit) {
-    std::int64_t limit = 0;
-    const auto* const end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, limit);
-    if (error != std::errc{} || stop != end)
-      return fmt::format("maxStalenessSeconds is {}, {}", quoted(value), kWholeSeconds);
-    set_limit(preference, limit);
+    const auto limit = number_in<std::int64_t>(value);
+    if (!limit) return fmt::format("maxStalenessSeconds is {}, {}", quoted(value), kWholeSeconds);
+    set_limit(preference, *limit);
   } else {
     if (!value.empty() && value != "true" && value != "false")
       return fmt::format("hedge is {}, it must be true or false", quoted(value));

@@ -1,15 +1,12 @@
 #include "agent/health/error_hint.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <initializer_list>
 
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_date.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -36,9 +33,7 @@ constexpr std::uint32_t kLostCopy = 1022;
 /// A decimal number without other characters; saturates if it is too large.
 std::optional<std::uint64_t> digits(std::string_view text) {
   if (text.empty() || !wire::all_in(text, wire::kDigitByte)) return std::nullopt;
-  std::uint64_t number = 0;
-  const auto error = std::from_chars(text.data(), text.data() + text.size(), number).ec;
-  return error == std::errc{} ? number : UINT64_MAX;
+  return number_in<std::uint64_t>(text).value_or(UINT64_MAX);
 }
 
 Micros bounded(std::uint64_t count, Micros unit) {

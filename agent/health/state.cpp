@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 
 namespace {
@@ -40,10 +42,7 @@ bool comparable(const std::optional<VersionMark>& a, const std::optional<Version
 }
 
 bool same_address(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  };
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::string_view quote(std::string_view words) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "agent/json/json_tree.hpp"
 
 namespace karmad {

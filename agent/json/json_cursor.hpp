@@ -189,4 +189,21 @@ class JsonElements {
   State state_;
 };
 
+/// Hands each element of the array at the cursor to `visit`, until that returns false. Whether the
+/// whole array was passed.
+template <class Visit>
+bool visit_elements(JsonCursor& json, Visit visit) {
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto value = take_value(json);
+    if (!value || !visit(*value)) return false;
+  }
+  return elements.complete();
+}
+template <class Visit>
+bool visit_elements(std::string_view array, Visit visit) {
+  JsonCursor json(array);
+  return visit_elements(json, visit);
+}
+
 }  // namespace karmad

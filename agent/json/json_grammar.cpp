@@ -16,6 +16,7 @@
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/simd_skip.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -277,10 +278,6 @@ class Utf8 {
   std::uint64_t due_ = 0;  ///< positions in the next block that must continue a sequence
   char lead_ = 0;          ///< last byte of the block if it restricts the next byte, else 0
 };
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Skips the character after a backslash; for `u` also four hexadecimal digits.
 const char* after_escape(const char* at, const char* end) {

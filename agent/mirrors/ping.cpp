@@ -1,8 +1,5 @@
 #include "agent/mirrors/ping.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cassert>
 
 #include "agent/mirrors/attempt.hpp"

@@ -73,10 +73,6 @@ const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name
   return found == nullptr || found->IsNull() ? nullptr : found;
 }
 
-std::string_view text_member(const rapidjson::Value& of, std::string_view name) {
-  return text_of(member_of(&of, name));
-}
-
 bool add_tag(Tags& tags, std::string_view name, std::string_view value) {
   const auto at = std::ranges::lower_bound(tags, name, {}, &Tag::name);
   if (at != tags.end() && at->name == name) return true;

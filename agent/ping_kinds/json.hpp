@@ -17,9 +17,6 @@ std::optional<rapidjson::Document> parse_answer(std::string_view json);
 /// The member of that name; nullptr if it is missing or null, or if `of` is not an object.
 const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name);
 
-/// The text of that member; empty if it is missing or not a string.
-std::string_view text_member(const rapidjson::Value& of, std::string_view name);
-
 /// Most tags of a mirror: every pick walks them, and more are a mistake.
 inline constexpr std::size_t kMaxTags = 64;
 

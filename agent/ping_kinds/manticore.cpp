@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 namespace {
@@ -83,14 +83,6 @@ std::string complaint_of(const Cluster& cluster) {
                      cluster.node_state.empty() ? "unknown" : cluster.node_state);
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t out = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return out;
-}
-
 std::vector<PingRequest> ask(std::string_view path, std::string_view) {
   return {{.method = "POST",
            .target = path.empty() ? "/sql?mode=raw" : std::string(path),
@@ -118,7 +110,7 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
   }
   if (clusters.size() == 1) {
     out.set = std::string(clusters[0].name);
-    out.generation = number(clusters[0].last_committed);
+    out.generation = number_in<std::uint64_t>(clusters[0].last_committed);
   }
   return out;
 }

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <type_traits>
-#include <utility>
 
-#include "agent/json/json_line.hpp"
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/stats/document.hpp"
 
 namespace karmad {
 namespace {
@@ -138,63 +136,34 @@ void read_version(Members& members, Description& out) {
 }
 
 /// Writes members of an object; what has no value is left out.
-class MemberWriter {
- public:
-  explicit MemberWriter(JsonLine& out) : out_(out) {}
+void put(Document& out, std::string_view name, const std::optional<std::string>& value) {
+  if (value) out.text(name, *value);
+}
+template <class Number>
+void put(Document& out, std::string_view name, const std::optional<Number>& value) {
+  if (value) out.value(name, *value);
+}
 
-  void put(std::string_view name, std::string_view value) {
-    key(name);
-    out_.add_quoted(value);
-  }
-  void put(std::string_view name, const std::optional<std::string>& value) {
-    if (value) put(name, std::string_view(*value));
-  }
-  template <class Number>
-  requires std::is_arithmetic_v<Number>
-  void put(std::string_view name, std::optional<Number> value) {
-    if (!value) return;
-    key(name);
-    out_.add_number(*value);
-  }
-  void put(std::string_view name, const Tags& tags) {
-    if (tags.empty()) return;
-    key(name);
-    out_.add('{');
-    MemberWriter inner(out_);
-    for (const auto& tag : tags) inner.put(tag.name, std::string_view(tag.value));
-    out_.add('}');
-  }
-
- private:
-  void key(std::string_view name) {
-    if (std::exchange(follows_, true)) out_.add(',');
-    out_.add_quoted(name);
-    out_.add(':');
-  }
-
-  JsonLine& out_;
-  bool follows_ = false;
-};
-
-void add_description(JsonLine line, const Description& description) {
-  line.add(R"({"ok":true,)");
-  MemberWriter out(line);
-  out.put("role", name(description.role == Role::unknown ? Role::other : description.role));
-  if (!description.why.empty()) out.put("why", std::string_view(description.why));
-  out.put("set", description.set);
-  out.put("me", description.me);
-  out.put("tags", description.tags);
-  out.put("last_write_ms", description.last_write_ms);
-  out.put("generation", description.generation);
-  out.put("election_id", description.election_id);
-  out.put("set_version", description.set_version);
+void put_members(Document& out, const Description& description) {
+  out.value("ok", true);
+  out.text("role", name(description.role == Role::unknown ? Role::other : description.role));
+  if (!description.why.empty()) out.text("why", description.why);
+  put(out, "set", description.set);
+  put(out, "me", description.me);
+  if (!description.tags.empty())
+    out.object("tags", [&] {
+      for (const auto& tag : description.tags) out.text(tag.name, tag.value);
+    });
+  put(out, "last_write_ms", description.last_write_ms);
+  put(out, "generation", description.generation);
+  put(out, "election_id", description.election_id);
+  put(out, "set_version", description.set_version);
   if (description.version) {
-    out.put("process_id", std::string_view(description.version->process_id));
-    out.put("counter", std::optional(description.version->counter));
+    out.text("process_id", description.version->process_id);
+    out.value("counter", description.version->counter);
   }
-  out.put("api", std::optional(description.api));
-  if (description.load && std::isfinite(*description.load)) out.put("load", description.load);
-  line.add('}');
+  out.value("api", description.api);
+  if (description.load && std::isfinite(*description.load)) out.value("load", *description.load);
 }
 
 std::vector<PingRequest> ask(std::string_view path, std::string_view) {
@@ -233,9 +202,7 @@ std::expected<Description, std::string> parse_description(std::string_view json)
 }
 
 std::string text(const Description& description) {
-  std::string text;
-  add_description(JsonLine(text), description);
-  return text;
+  return json_object([&](Document& out) { put_members(out, description); });
 }
 
 PingKind native_ping() {

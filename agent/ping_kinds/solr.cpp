@@ -4,6 +4,7 @@
 
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -129,13 +130,11 @@ Description describe_replica(const Replica& replica, std::optional<std::uint64_t
   add_tag(out.tags, "shard", replica.shard);
   // Before Solr 7 there was only one type, without a name.
   const auto type = replica.type.empty() ? std::string_view("NRT") : replica.type;
-  std::string lower(type);
-  for (auto& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  add_tag(out.tags, "type", lower);
+  const auto kind = lower(type);
+  add_tag(out.tags, "type", kind);
   // The version counts changes of one index. TLOG and PULL replicas copy their leader's index with
   // its version; an NRT replica writes its own, which cannot be compared with the leader's.
-  if (replica.leader || lower != "nrt") out.generation = generation;
+  if (replica.leader || kind != "nrt") out.generation = generation;
   return out;
 }
 

@@ -12,9 +12,8 @@ double in(Unit unit, Micros time) {
 
 }  // namespace
 
-void Document::value(std::string_view key, const StatValue& value, Unit unit) {
-  name(key);
-  follows_ = true;
+void Document::value(const StatValue& value, Unit unit) {
+  separate();
   std::visit(
       [&]<class T>(T of) {
         if constexpr (std::is_same_v<T, bool>) {

@@ -26,11 +26,15 @@ class Document final : public StatsWriter {
     object(body);
   }
   template <class Items, class Body>
-  void array(std::string_view key, const Items& items, Body body) {
-    name(key);
+  void array(const Items& items, Body body) {
     open('[');
     for (const auto& item : items) body(item);
     close(']');
+  }
+  template <class Items, class Body>
+  void array(std::string_view key, const Items& items, Body body) {
+    name(key);
+    array(items, body);
   }
 
   /// A value that is already JSON.
@@ -52,7 +56,11 @@ class Document final : public StatsWriter {
   }
   /// Null for values not measured, unlimited limits and non-finite doubles. Shares get four
   /// decimals.
-  void value(std::string_view key, const StatValue& value, Unit unit = Unit::count);
+  void value(const StatValue& value, Unit unit = Unit::count);
+  void value(std::string_view key, const StatValue& of, Unit unit = Unit::count) {
+    name(key);
+    value(of, unit);
+  }
 
  private:
   void put(const Stat& stat, const StatValue& of, std::span<const Label>) override {
@@ -82,5 +90,16 @@ class Document final : public StatsWriter {
   JsonLine out_;
   bool follows_ = false;  ///< the next name or value needs a comma
 };
+
+/// An object with the members that `add_members` adds to the document that it gets.
+template <class AddMembers>
+std::string json_object(AddMembers add_members) {
+  std::string json;
+  {
+    Document out(json);
+    out.object([&] { add_members(out); });
+  }
+  return json;
+}
 
 }  // namespace karmad

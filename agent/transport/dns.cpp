@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 

@@ -10,6 +10,7 @@
 #include "agent/transport/http/load_report.hpp"
 #include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/http/wire_protocol.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 namespace {
@@ -217,7 +218,7 @@ class ReplyReader {
     }
     if (const auto load = head.find(kLoadMetrics); !load.empty()) reply_.load = reported_load(load);
     if (const auto told = head.find(kGeneration); !told.empty())
-      reply_.generation = wire::whole_number(told);
+      reply_.generation = number_in<std::uint64_t>(told);
     if (limits_.fields || head.status >= 400)
       reply_.fields = std::make_unique<ReplyFields>(head, reply_.bytes);
   }

@@ -10,7 +10,6 @@
 #include <array>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "agent/dialect/merge/scroll_pages.hpp"
 #include "agent/transport/http/field_names.hpp"

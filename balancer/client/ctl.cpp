@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <rapidjson/document.h>
 
 #include <algorithm>
 #include <iostream>
@@ -35,18 +34,13 @@ void add_member(Document& out, std::string_view name, const std::string& value) 
 
 std::string body_of(AdminVerb verb, const CtlOptions& options) {
   const auto members = members_of(verb);
-  std::string body;
-  {
-    Document out(body);
-    out.object([&] {
-      for (std::size_t i = 0; i < options.arguments.size(); ++i)
-        add_member(out, members.required[i], options.arguments[i]);
-      if (!options.mirror.empty()) out.text("mirror", options.mirror);
-      if (!options.table.empty()) out.text("table", options.table);
-      if (options.force) out.raw("force", "true");
-    });
-  }
-  return body;
+  return json_object([&](Document& out) {
+    for (std::size_t i = 0; i < options.arguments.size(); ++i)
+      add_member(out, members.required[i], options.arguments[i]);
+    if (!options.mirror.empty()) out.text("mirror", options.mirror);
+    if (!options.table.empty()) out.text("table", options.table);
+    if (options.force) out.raw("force", "true");
+  });
 }
 
 /// The members of an object in one line: `table: products, state: drain`.
@@ -72,11 +66,10 @@ std::string side_text(const rapidjson::Value& of) {
 void print_result(const rapidjson::Document& result) {
   const auto* changed = member_of(&result, "changed");
   if (changed == nullptr || !changed->IsArray()) return;
-  const auto* fixed = member_of(&result, "at_next_start");
-  const bool waits = fixed != nullptr && fixed->IsArray() && !fixed->Empty();
-  if (changed->Empty() && !waits) std::cout << "nothing changed\n";
+  const auto waiting = list_member(result, "at_next_start");
+  if (changed->Empty() && waiting.empty()) std::cout << "nothing changed\n";
   for (const auto& change : changed->GetArray()) {
-    const auto setting = text_of(member_of(&change, "setting"));
+    const auto setting = text_member(change, "setting");
     const auto* before = member_of(&change, "before");
     const auto* after = member_of(&change, "after");
     if (before == nullptr || after == nullptr) continue;
@@ -84,22 +77,17 @@ void print_result(const rapidjson::Document& result) {
                                   side_text(*before), side_text(*after));
     std::cout << without_controls(line) << '\n';
   }
-  if (waits)
-    for (const auto& name : fixed->GetArray())
-      std::cout << without_controls(std::string(text_of(&name)))
-                << " takes effect at the next start\n";
-  if (const auto why = text_of(member_of(&result, "not_saved")); !why.empty())
-    std::cout << "not saved: " << without_controls(std::string(why)) << '\n';
+  for (const auto& name : waiting)
+    std::cout << without_controls(text_of(&name)) << " takes effect at the next start\n";
+  if (const auto why = text_member(result, "not_saved"); !why.empty())
+    std::cout << "not saved: " << without_controls(why) << '\n';
 }
 
 void print_refusal(const rapidjson::Document& result, unsigned status) {
-  const auto why = text_of(member_of(&result, "error"));
   std::cerr << fmt::format("karmad ctl: status {}: {}\n", status,
-                           without_controls(std::string(why)));
-  const auto* problems = member_of(&result, "problems");
-  if (problems == nullptr || !problems->IsArray()) return;
-  for (const auto& problem : problems->GetArray())
-    std::cerr << without_controls(std::string(text_of(&problem))) << '\n';
+                           without_controls(text_member(result, "error")));
+  for (const auto& problem : list_member(result, "problems"))
+    std::cerr << without_controls(text_of(&problem)) << '\n';
 }
 
 /// `show`, or the call of that name.
@@ -136,9 +124,7 @@ int run_ctl(const CtlOptions& options) {
   if (!request) return failed_ctl(request.error(), 2);
   const auto answer = ask_admin(options, *request);
   if (!answer) return failed_ctl(answer.error(), 1);
-  rapidjson::Document result;
-  result.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
-      answer->body.data(), answer->body.size());
+  const auto result = tree_of(answer->body);
   if (result.HasParseError())
     return failed_ctl(fmt::format("status {}: the answer is not JSON", answer->status), 1);
   if (answer->status != 200) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include <iostream>
 #include <map>
@@ -32,28 +31,26 @@ std::optional<Side> side_of_file(const std::string& path) {
   return Side{effective_settings(*loaded.settings), expected_shares(*loaded.settings)};
 }
 
-std::string text_member(const rapidjson::Value& item, std::string_view name) {
-  return without_controls(std::string(text_of(member_of(&item, name))));
+std::string plain_member(const rapidjson::Value& item, std::string_view name) {
+  return without_controls(text_member(item, name));
 }
 
 std::optional<Side> side_of_answer(const std::string& body) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
-      body.data(), body.size());
-  const auto* settings = document.HasParseError() ? nullptr : member_of(&document, "settings");
-  const auto* shares = document.HasParseError() ? nullptr : member_of(&document, "shares");
+  const auto document = tree_of(body);
+  const auto* settings = member_of(&document, "settings");
+  const auto* shares = member_of(&document, "shares");
   if (settings == nullptr || shares == nullptr || !settings->IsArray() || !shares->IsArray())
     return std::nullopt;
   Side side;
   for (const auto& item : settings->GetArray())
     side.settings.push_back(
-        {text_member(item, "name"), text_member(item, "value"), text_member(item, "source")});
+        {plain_member(item, "name"), plain_member(item, "value"), plain_member(item, "source")});
   for (const auto& item : shares->GetArray()) {
     const auto* shard = member_of(&item, "shard");
     const auto* share = member_of(&item, "share");
     if (shard == nullptr || share == nullptr || !shard->IsUint() || !share->IsNumber()) continue;
-    side.shares.push_back({text_member(item, "table"), shard->GetUint(),
-                           text_member(item, "mirror"), share->GetDouble()});
+    side.shares.push_back({plain_member(item, "table"), shard->GetUint(),
+                           plain_member(item, "mirror"), share->GetDouble()});
   }
   return side;
 }

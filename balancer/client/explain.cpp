@@ -1,14 +1,11 @@
 #include "balancer/client/commands.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <iostream>
-#include <vector>
 
+#include "agent/json/json_tree.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/client/http_get.hpp"
 #include "balancer/trace/plain_text.hpp"
@@ -19,40 +16,24 @@ namespace {
 using Json = rapidjson::Value;
 
 /// A member as text; empty: there is none.
-std::string shown(const Json& of, const char* key) {
-  if (!of.IsObject()) return {};
-  const auto found = of.FindMember(key);
-  if (found == of.MemberEnd() || found->value.IsNull()) return {};
-  const auto& value = found->value;
-  if (value.IsString()) return without_controls({value.GetString(), value.GetStringLength()});
-  if (value.IsDouble()) return fmt::format("{:.3f}", value.GetDouble());
-  rapidjson::StringBuffer out;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(out);
-  value.Accept(writer);
-  return without_controls({out.GetString(), out.GetSize()});
-}
-
-template <class Each>
-void each_in(const Json& of, const char* key, Each each) {
-  if (!of.IsObject()) return;
-  const auto found = of.FindMember(key);
-  if (found == of.MemberEnd() || !found->value.IsArray()) return;
-  for (const auto& element : found->value.GetArray()) each(element);
+std::string shown(const Json& of, std::string_view key) {
+  const auto* value = member_of(&of, key);
+  if (value == nullptr || value->IsNull()) return {};
+  if (value->IsDouble()) return fmt::format("{:.3f}", value->GetDouble());
+  return without_controls(value->IsString() ? text_of(*value) : json_of(*value));
 }
 
 /// ` name VALUE unit` for a member that is there.
-std::string named(const Json& of, const char* key, std::string_view name, std::string_view unit) {
+std::string named(const Json& of, std::string_view key, std::string_view name,
+                  std::string_view unit) {
   const auto value = shown(of, key);
   return value.empty() ? std::string() : fmt::format(", {} {}{}", name, value, unit);
 }
 
 std::string mirror_line(const Json& mirror, std::size_t width) {
   const auto removed = shown(mirror, "removed_by");
-  double probability = 0;
-  if (mirror.IsObject())
-    if (const auto found = mirror.FindMember("probability");
-        found != mirror.MemberEnd() && found->value.IsNumber())
-      probability = found->value.GetDouble();
+  const auto* found = member_of(&mirror, "probability");
+  const auto probability = found != nullptr && found->IsNumber() ? found->GetDouble() : 0;
   auto line = fmt::format("    {} {}  {}", fitted(shown(mirror, "mirror"), 3, true),
                           fitted(shown(mirror, "address"), width),
                           removed.empty() ? fmt::format("candidate, {:.1f} %", probability * 100)
@@ -83,18 +64,17 @@ std::string choice_text(const Json& choice, std::size_t number) {
   std::string text = fmt::format("  choice {} by {}, set {}\n", number, shown(choice, "chosen_by"),
                                  shown(choice, "set"));
   std::size_t width = 0;
-  each_in(choice, "mirrors", [&](const Json& mirror) {
+  const auto mirrors = list_member(choice, "mirrors");
+  for (const auto& mirror : mirrors)
     width = std::max(width, std::min<std::size_t>(width_of(shown(mirror, "address")), 60));
-  });
-  each_in(choice, "mirrors", [&](const Json& mirror) { text += mirror_line(mirror, width); });
-  each_in(choice, "draws", [&](const Json& draw) {
+  for (const auto& mirror : mirrors) text += mirror_line(mirror, width);
+  for (const auto& draw : list_member(choice, "draws"))
     text += fmt::format("    drawn: {} below {}\n", shown(draw, "drawn"), shown(draw, "below"));
-  });
   if (const auto chosen = shown(choice, "chosen"); !chosen.empty())
     text += fmt::format("    chosen: {} {}\n", chosen, shown(choice, "address"));
   if (const auto refused = shown(choice, "refused"); !refused.empty())
     text += fmt::format("    no mirror: {}\n", refused);
-  if (choice.IsObject() && choice.HasMember("attempt")) text += attempt_line(choice["attempt"]);
+  if (const auto* attempt = member_of(&choice, "attempt")) text += attempt_line(*attempt);
   return text;
 }
 
@@ -117,22 +97,14 @@ int failed_explain(std::string_view why, int code) {
 
 /// The message of an error answer.
 std::string reason_in(const std::string& body) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseValidateEncodingFlag>(body.c_str());
-  if (document.HasParseError() || !document.IsObject() || !document.HasMember("error") ||
-      !document["error"].IsString())
-    return {};
-  return without_controls(document["error"].GetString());
+  return without_controls(text_member(tree_of(body), "error"));
 }
 
 }  // namespace
 
 std::expected<std::string, std::string> explanation_text(std::string_view json) {
-  rapidjson::Document document;
-  constexpr unsigned kFlags =
-      rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag;
-  document.Parse<kFlags>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject() || !document.HasMember("shards"))
+  const auto document = tree_of(json);
+  if (member_of(&document, "shards") == nullptr)
     return std::unexpected("the answer is not an explanation of karmad");
   std::string text;
   if (const auto id = shown(document, "id"); !id.empty())
@@ -146,11 +118,11 @@ std::expected<std::string, std::string> explanation_text(std::string_view json) 
   text += fmt::format("criteria: {}\n", shown(document, "criteria"));
   if (const auto plan = shown(document, "plan"); !plan.empty())
     text += fmt::format("plan: {}\n", plan);
-  each_in(document, "shards", [&](const Json& shard) {
+  for (const auto& shard : list_member(document, "shards")) {
     text += fmt::format("shard {}, strategy {}\n", shown(shard, "shard"), shown(shard, "strategy"));
     std::size_t number = 0;
-    each_in(shard, "choices", [&](const Json& choice) { text += choice_text(choice, ++number); });
-  });
+    for (const auto& choice : list_member(shard, "choices")) text += choice_text(choice, ++number);
+  }
   if (const auto left_out = shown(document, "left_out"); left_out != "0" && !left_out.empty())
     text += fmt::format("{} more choices had no room\n", left_out);
   return text;

@@ -19,6 +19,7 @@
 
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/operate/state_file.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -132,8 +133,8 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
   if (server.host.starts_with('[') && server.host.ends_with(']'))
     server.host = server.host.substr(1, server.host.size() - 2);
   if (server.host.empty()) server.host = "127.0.0.1";
-  const bool digits = !server.port.empty() && server.port.size() < 6 &&
-                      std::ranges::all_of(server.port, [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      !server.port.empty() && server.port.size() < 6 && std::ranges::all_of(server.port, is_digit);
   if (!digits || std::stoul(server.port) > 65535)
     return std::unexpected(fmt::format(
         "'{}' is not an address; write host:port, http://host:port or the path of a socket", text));

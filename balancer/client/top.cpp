@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
-#include <optional>
 
 #include "balancer/client/http_get.hpp"
 #include "balancer/client/top_view.hpp"

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/trace/plain_text.hpp"
@@ -16,42 +17,18 @@ namespace {
 
 using Value = rapidjson::Value;
 
-const Value* member(const Value& of, const char* key) {
-  if (!of.IsObject()) return nullptr;
-  const auto found = of.FindMember(key);
-  return found == of.MemberEnd() ? nullptr : &found->value;
+std::string text_at(const Value& of, std::string_view key) {
+  return without_controls(text_member(of, key));
 }
 
-std::string text_at(const Value& of, const char* key) {
-  const auto* value = member(of, key);
-  return value != nullptr && value->IsString()
-             ? without_controls({value->GetString(), value->GetStringLength()})
-             : std::string();
-}
-
-std::optional<double> number_at(const Value& of, const char* key) {
-  const auto* value = member(of, key);
+std::optional<double> number_at(const Value& of, std::string_view key) {
+  const auto* value = member_of(&of, key);
   return value != nullptr && value->IsNumber() ? std::optional(value->GetDouble()) : std::nullopt;
 }
 
-std::uint64_t count_at(const Value& of, const char* key) {
-  const auto* value = member(of, key);
+std::uint64_t count_at(const Value& of, std::string_view key) {
+  const auto* value = member_of(&of, key);
   return value != nullptr && value->IsUint64() ? value->GetUint64() : 0;
-}
-
-/// Calls `each` for the elements of an array; for none if it is none.
-template <class Each>
-void for_each_in(const Value& of, const char* key, Each each) {
-  const auto* value = member(of, key);
-  if (value == nullptr || !value->IsArray()) return;
-  for (const auto& element : value->GetArray()) each(element);
-}
-
-bool parse(rapidjson::Document& into, std::string_view text) {
-  constexpr unsigned kFlags =
-      rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag;
-  into.Parse<kFlags>(text.data(), text.size());
-  return !into.HasParseError() && into.IsObject();
 }
 
 TopMirror read_mirror(const Value& mirror, const Value& shard, const std::string& table) {
@@ -66,14 +43,15 @@ TopMirror read_mirror(const Value& mirror, const Value& shard, const std::string
   read.reason = text_at(mirror, "reason");
   read.diagnosis = text_at(mirror, "diagnosis");
   read.weight = number_at(mirror, "weight");
-  if (const auto* latency = member(mirror, "latency_ms")) {
+  if (const auto* latency = member_of(&mirror, "latency_ms")) {
     read.p50 = number_at(*latency, "p50");
     read.p95 = number_at(*latency, "p95");
     read.p99 = number_at(*latency, "p99");
   }
   read.in_flight = count_at(mirror, "in_flight");
   read.errors_in_a_row = count_at(mirror, "errors_in_a_row");
-  if (const auto* all = member(mirror, "since_start")) read.attempts = count_at(*all, "attempts");
+  if (const auto* all = member_of(&mirror, "since_start"))
+    read.attempts = count_at(*all, "attempts");
   return read;
 }
 
@@ -286,43 +264,44 @@ const std::vector<TopRate>& top_rates() {
 
 std::expected<TopView, std::string> read_top(std::string_view agents, std::string_view status,
                                              std::string_view events, std::string_view table) {
-  rapidjson::Document document;
   TopView view;
-  if (!parse(document, agents) || member(document, "verdict") == nullptr)
+  const auto document = tree_of(agents);
+  if (member_of(&document, "verdict") == nullptr)
     return std::unexpected("the answer to GET /agents is not that of karmad");
   view.version = text_at(document, "version");
   view.verdict = text_at(document, "verdict");
   view.uptime = number_at(document, "uptime_s").value_or(0);
   bool found = table.empty();
   std::string tables;
-  for_each_in(document, "tables", [&](const Value& of) {
+  for (const auto& of : list_member(document, "tables")) {
     const auto name = text_at(of, "name");
     const bool wanted = table.empty() || wire::same_word(name, table);
     found = found || wanted;
     tables += (tables.empty() ? "" : ", ") + name;
-    for_each_in(of, "shards", [&](const Value& shard) {
+    for (const auto& shard : list_member(of, "shards")) {
       const auto before = view.mirrors.size();
-      for_each_in(shard, "mirrors", [&](const Value& mirror) {
+      for (const auto& mirror : list_member(shard, "mirrors")) {
         auto read = read_mirror(mirror, shard, name);
         view.worst = std::max(view.worst, trouble_of(read.state));
         if (wanted) view.mirrors.push_back(std::move(read));
-      });
+      }
       add_diagnoses(view, shard, std::span(view.mirrors).subspan(before));
-    });
-  });
+    }
+  }
   if (!found)
     return std::unexpected(
         fmt::format("no table '{}'; the tables are: {}", without_controls(table), tables));
-  if (!parse(document, status))
+  const auto counters = tree_of(status);
+  if (!counters.IsObject())
     return std::unexpected("the answer to GET /status is not that of karmad");
-  for (const auto& [key, value] : document.GetObject())
+  for (const auto& [key, value] : counters.GetObject())
     if (value.IsNumber()) view.sums[key.GetString()] = value.GetDouble();
-  if (!parse(document, events))
+  const auto happened = tree_of(events);
+  if (!happened.IsObject())
     return std::unexpected("the answer to GET /events is not that of karmad");
-  for_each_in(document, "events", [&](const Value& event) {
+  for (const auto& event : list_member(happened, "events"))
     view.events.push_back(
         {count_at(event, "id"), text_at(event, "time"), text_at(event, "message")});
-  });
   std::vector<std::uint64_t> attempts;
   for (const auto& mirror : view.mirrors) attempts.push_back(mirror.attempts);
   set_shares(view, attempts);
@@ -431,31 +410,26 @@ std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
 }
 
 std::string top_json(const TopView& view) {
-  std::string text;
-  {
-    Document out(text);
-    out.object([&] {
-      out.text("version", view.version);
-      out.text("verdict", view.verdict);
-      out.object("rates", [&] {
-        for (const auto& rate : top_rates()) {
-          const auto found = view.rates.find(rate.name);
-          out.value(rate.name, found == view.rates.end() ? 0.0 : found->second);
-        }
-      });
-      out.array("mirrors", view.mirrors, [&](const TopMirror& mirror) { add_mirror(out, mirror); });
-      out.array("diagnoses", view.diagnoses,
-                [&](const auto& diagnosis) { out.text(diagnosis.text); });
-      out.array("events", view.events, [&](const auto& event) {
-        out.object([&] {
-          out.value("id", event.id);
-          out.text("time", event.time);
-          out.text("message", event.message);
-        });
+  return json_object([&](Document& out) {
+    out.text("version", view.version);
+    out.text("verdict", view.verdict);
+    out.object("rates", [&] {
+      for (const auto& rate : top_rates()) {
+        const auto found = view.rates.find(rate.name);
+        out.value(rate.name, found == view.rates.end() ? 0.0 : found->second);
+      }
+    });
+    out.array("mirrors", view.mirrors, [&](const TopMirror& mirror) { add_mirror(out, mirror); });
+    out.array("diagnoses", view.diagnoses,
+              [&](const auto& diagnosis) { out.text(diagnosis.text); });
+    out.array("events", view.events, [&](const auto& event) {
+      out.object([&] {
+        out.value("id", event.id);
+        out.text("time", event.time);
+        out.text("message", event.message);
       });
     });
-  }
-  return text;
+  });
 }
 
 }  // namespace karmad

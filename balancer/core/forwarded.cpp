@@ -1,6 +1,5 @@
 #include "balancer/core/forwarded.hpp"
 
-#include <algorithm>
 #include <ranges>
 #include <vector>
 

@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <span>
 #include <string_view>
+
+#include "config/text/number_in.hpp"
 
 /// A function of jemalloc; null in programs without it.
 extern "C" int mallctl(const char* name, void* old, std::size_t* old_size, void* value,
@@ -27,9 +28,7 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t limit_in(const std::filesystem::path& file) {
   std::string text;
   std::ifstream(file) >> text;
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : kNoLimit;
+  return number_in<std::uint64_t>(text).value_or(kNoLimit);
 }
 
 /// The lowest limit of a group and the groups around it. In a container the path may be that of the

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
@@ -42,11 +40,17 @@ Query::Query(Worker& on, const Topology& with, const RequestLine& line, const He
       topology(&with),
       waited(body.size() > kQuicklyRead) {}
 
-Answer refusal(int status, std::string_view reason) {
+Answer json_answer(int status, std::string body) {
   Answer answer;
   answer.status = status;
-  add_error(JsonLine(answer.body), reason);
+  answer.body = std::move(body);
   return answer;
+}
+
+Answer refusal(int status, std::string_view reason) {
+  std::string body;
+  add_error(JsonLine(body), reason);
+  return json_answer(status, std::move(body));
 }
 
 Answer bad_request(Query& query, int status, std::string_view reason) {

@@ -285,6 +285,7 @@ constexpr bool has_no_body(int status) {
   return status == 204 || status == 304;
 }
 
+Answer json_answer(int status, std::string body);
 /// An error of karmad in the search server's format.
 Answer refusal(int status, std::string_view reason);
 /// The same for a request that cannot become a query; counted.

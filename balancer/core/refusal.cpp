@@ -67,11 +67,10 @@ std::string reason_in_answer(std::string_view body) {
   if (cursor.done() || *cursor.at != '[') {
     reason = reason_in_object(body);
   } else {
-    for (JsonElements sets(cursor); reason.empty() && sets.next();) {
-      const auto set = take_value(cursor);
-      if (!set) break;
-      reason = reason_in_object(*set);
-    }
+    visit_elements(cursor, [&](std::string_view set) {
+      reason = reason_in_object(set);
+      return reason.empty();
+    });
   }
   return reason.empty() ? std::string(kNone) : reason;
 }

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
+#include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "config/settings/words.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -66,29 +68,27 @@ std::optional<FieldMistake> read_hops(const Head& fields, unsigned& hops) {
   bool found = false;
   for (const auto& field : fields.all()) {
     if (!wire::same_word(field.name, kHops)) continue;
-    std::uint16_t passed = 0;
-    const auto* end = field.value.data() + field.value.size();
-    const auto [stop, error] = std::from_chars(field.value.data(), end, passed);
     if (std::exchange(found, true))
       return FieldMistake{{}, fmt::format("{} is given twice", kHops)};
-    if (error != std::errc{} || stop != end)
+    const auto passed = number_in<std::uint16_t>(field.value);
+    if (!passed)
       return FieldMistake{
           {}, fmt::format("{} is one number up to 65535, not '{}'", kHops, field.value)};
-    hops = passed;
+    hops = *passed;
   }
   return std::nullopt;
 }
 
 /// False: the text is neither a number nor a list `SHARD=NUMBER,…`.
 bool read_generations(std::string_view text, SeenGenerations& into) {
-  into.of_all = wire::whole_number(text);
+  into.of_all = number_in<std::uint64_t>(text);
   if (into.of_all) return true;
   bool valid = true;
   wire::for_each_element(text, [&](std::string_view element) {
     const auto equals = std::min(element.find('='), element.size());
-    const auto shard = wire::whole_number(element.substr(0, equals));
+    const auto shard = number_in<std::uint64_t>(element.substr(0, equals));
     const auto generation =
-        wire::whole_number(element.substr(std::min(equals + 1, element.size())));
+        number_in<std::uint64_t>(element.substr(std::min(equals + 1, element.size())));
     if (shard > 0u && generation)
       into.of_shards.emplace_back(*shard, *generation);
     else
@@ -113,10 +113,8 @@ std::optional<FieldMistake> read_preference(const Head& fields, std::string_view
   const bool maybe_there = parameters.find(kPreferenceParameter) != parameters.npos ||
                            parameters.find('%') != parameters.npos;
   bool taken = false;
-  for (std::size_t at = 0; maybe_there && at < parameters.size();) {
-    const auto end = std::min(parameters.find('&', at), parameters.size());
-    const auto parameter = parameters.substr(at, end - at);
-    at = end + 1;
+  for (auto left = maybe_there ? parameters : std::string_view(); !left.empty();) {
+    const auto parameter = take_until(left, '&');
     const auto name = parameter.substr(0, parameter.find('='));
     if (url_decoded(name) != kPreferenceParameter || name.size() == parameter.size()) {
       others.append(parameter).push_back('&');
@@ -187,13 +185,9 @@ std::optional<FieldMistake> read_request_fields(const Head& fields, std::string_
 }
 
 Micros time_allowed(const Head& fields, Micros longest) {
-  const auto text = fields.find(kTimeoutMs);
-  std::uint64_t ms = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, ms);
-  if (text.empty() || error != std::errc{} || stop != end) return longest;
-  if (ms >= static_cast<std::uint64_t>(longest.count()) / 1000) return longest;
-  return std::chrono::milliseconds(ms);
+  const auto ms = number_in<std::uint64_t>(fields.find(kTimeoutMs));
+  if (!ms || *ms >= static_cast<std::uint64_t>(longest.count()) / 1000) return longest;
+  return std::chrono::milliseconds(*ms);
 }
 
 bool has_low_priority(const Head& fields) {
@@ -206,6 +200,23 @@ bool asks_for_trace(const Head& fields) {
 
 bool asks_for_explanation(const Head& fields) {
   return fields.find(kExplainField) == "1";
+}
+
+CorsRequest cors_request(std::string_view method, const Head& fields, const Origins& allowed) {
+  constexpr std::size_t kMostHeaders = 4096;  // bytes of names that a page may ask for
+  CorsRequest request;
+  const auto origin = fields.find("Origin");
+  if (allowed.any)
+    request.origin = "*";
+  else if (!origin.empty() && std::ranges::find(allowed.list, origin) != allowed.list.end())
+    request.origin = origin;
+  request.is_preflight = equals_literal(method, "OPTIONS") && !origin.empty() &&
+                         fields.framing == Framing::none &&
+                         !fields.find("Access-Control-Request-Method").empty();
+  if (!request.is_preflight || request.origin.empty()) return request;
+  const auto headers = fields.find("Access-Control-Request-Headers");
+  if (headers.size() <= kMostHeaders) request.headers = headers;
+  return request;
 }
 
 }  // namespace karmad

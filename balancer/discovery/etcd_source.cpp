@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <optional>
 
+#include "agent/json/json_tree.hpp"
 #include "balancer/discovery/following.hpp"
 #include "balancer/discovery/mirror_json.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 namespace {
@@ -25,19 +25,15 @@ std::string range_end(std::string_view prefix) {
 }
 
 /// etcd writes numbers as texts; also takes a number.
-std::optional<std::uint64_t> number_member(const JsonValue& value, const char* name) {
-  if (const auto* found = member(value, name); found != nullptr && found->IsUint64())
-    return found->GetUint64();
-  const auto text = text_member(value, name);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+std::optional<std::uint64_t> number_member(const JsonValue* of, std::string_view name) {
+  const auto* found = member_of(of, name);
+  if (found != nullptr && found->IsUint64()) return found->GetUint64();
+  return number_in<std::uint64_t>(text_of(found));
 }
 
 /// The error that etcd answers instead.
 std::string etcd_error(const JsonValue& value) {
-  const auto* error = member(value, "error");
+  const auto* error = member_of(&value, "error");
   if (error == nullptr) return {};
   if (const auto text = text_member(*error, "message"); !text.empty())
     return fmt::format("etcd says: {}", text.substr(0, 200));
@@ -142,21 +138,19 @@ std::expected<EtcdRange, std::string> read_range(std::string_view json) {
   if (!document) return std::unexpected(document.error());
   if (auto error = etcd_error(*document); !error.empty()) return std::unexpected(error);
   EtcdRange range;
-  const auto* header = member(*document, "header");
-  const auto revision = header == nullptr ? std::nullopt : number_member(*header, "revision");
+  const auto revision = number_member(member_of(&*document, "header"), "revision");
   if (!revision) return std::unexpected("not an answer of etcd: it has no header.revision");
   range.revision = *revision;
-  if (const auto* pairs = member(*document, "kvs"); pairs != nullptr && pairs->IsArray())
-    for (const auto& pair : pairs->GetArray()) {
-      const auto key = from_base64(text_member(pair, "key"));
-      const auto value = from_base64(text_member(pair, "value"));
-      if (!key || !value) return std::unexpected("a key or value is not in base64");
-      const auto content = parse_source(*value);
-      auto entry = content ? read_entry(*content) : std::unexpected(content.error());
-      if (!entry)
-        return std::unexpected(fmt::format("key {}: {}", key->substr(0, 200), entry.error()));
-      range.entries.push_back(*std::move(entry));
-    }
+  for (const auto& pair : list_member(*document, "kvs")) {
+    const auto key = from_base64(text_member(pair, "key"));
+    const auto value = from_base64(text_member(pair, "value"));
+    if (!key || !value) return std::unexpected("a key or value is not in base64");
+    const auto content = parse_source(*value);
+    auto entry = content ? read_entry(*content) : std::unexpected(content.error());
+    if (!entry)
+      return std::unexpected(fmt::format("key {}: {}", key->substr(0, 200), entry.error()));
+    range.entries.push_back(*std::move(entry));
+  }
   if (auto sound = check_entries(range.entries); !sound) return std::unexpected(sound.error());
   return range;
 }
@@ -165,13 +159,11 @@ std::expected<EtcdNote, std::string> read_watch_line(std::string_view line) {
   const auto document = parse_source(line);
   if (!document) return std::unexpected(document.error());
   if (auto error = etcd_error(*document); !error.empty()) return std::unexpected(error);
-  const auto* result = member(*document, "result");
+  const auto* result = member_of(&*document, "result");
   if (result == nullptr) return std::unexpected("not an answer of etcd: it has no result");
-  const auto* cancelled = member(*result, "canceled");
+  const auto* cancelled = member_of(result, "canceled");
   if (cancelled != nullptr && cancelled->IsTrue()) return EtcdNote::lost;  // also: compacted
-  const auto* events = member(*result, "events");
-  return events != nullptr && events->IsArray() && !events->Empty() ? EtcdNote::changed
-                                                                    : EtcdNote::nothing;
+  return list_member(*result, "events").empty() ? EtcdNote::nothing : EtcdNote::changed;
 }
 
 std::unique_ptr<MirrorSource> follow_etcd(const DiscoverySource& source, SourceRun run) {

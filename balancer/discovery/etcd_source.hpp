@@ -4,8 +4,6 @@
 #include <expected>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "balancer/discovery/found.hpp"
 

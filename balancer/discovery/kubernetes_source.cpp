@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/json/json_tree.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/following.hpp"
 #include "balancer/discovery/mirror_json.hpp"
 #include "config/settings/discovery_source.hpp"
@@ -16,17 +18,9 @@ constexpr std::size_t kMostSlices = 1000;
 constexpr std::size_t kListedAtOnce = 100;
 constexpr std::size_t kWatchSeconds = 300;  // then the API server ends it, and a new one begins
 
-/// A list may be left out or null.
-template <class Visit>
-void for_each(const JsonValue* list, Visit visit) {
-  if (list == nullptr || !list->IsArray()) return;
-  for (const auto& item : list->GetArray()) visit(item);
-}
-
 /// Consumers must take a missing condition as ready.
 bool is_ready(const JsonValue& endpoint) {
-  const auto* conditions = member(endpoint, "conditions");
-  const auto* ready = conditions == nullptr ? nullptr : member(*conditions, "ready");
+  const auto* ready = member_of(member_of(&endpoint, "conditions"), "ready");
   return ready == nullptr || !ready->IsFalse();
 }
 
@@ -34,55 +28,37 @@ std::expected<EndpointSlice, std::string> read_slice(const JsonValue& object) {
   EndpointSlice slice;
   const auto type = text_member(object, "addressType");
   if (type != "IPv4" && type != "IPv6") return slice;  // names: not promised to be resolvable
-  for_each(member(object, "ports"), [&](const JsonValue& port) {
-    const auto* number = member(port, "port");
+  for (const auto& port : list_member(object, "ports")) {
+    const auto* number = member_of(&port, "port");
     if (number != nullptr && number->IsUint() && number->GetUint() - 1 < 65535)
       slice.ports.push_back(
           {std::string(text_member(port, "name")), static_cast<std::uint16_t>(number->GetUint())});
-  });
+  }
   std::string wrong;
-  for_each(member(object, "endpoints"), [&](const JsonValue& endpoint) {
-    if (!is_ready(endpoint)) return;
+  for (const auto& endpoint : list_member(object, "endpoints")) {
     // Only the first address is defined to be used.
-    const auto* addresses = member(endpoint, "addresses");
-    if (addresses == nullptr || !addresses->IsArray() || addresses->Empty()) return;
-    const auto& first = (*addresses)[0];
+    const auto addresses = list_member(endpoint, "addresses");
+    if (!is_ready(endpoint) || addresses.empty()) continue;
+    const auto& first = addresses[0];
     std::string host = first.IsString() ? first.GetString() : "";
     if (!is_ip_address(host)) {
       wrong = fmt::format("{} is not an IP address", shown(first));
     } else if (slice.endpoints.size() < kMostEntries) {
       slice.endpoints.push_back({std::move(host), std::string(text_member(endpoint, "zone"))});
     }
-  });
+  }
   if (!wrong.empty()) return std::unexpected(wrong);
   return slice;
 }
 
-std::string name_in(const JsonValue& object) {
-  const auto* metadata = member(object, "metadata");
-  return std::string(metadata == nullptr ? "" : text_member(*metadata, "name"));
-}
-
-std::string version_in(const JsonValue& object) {
-  const auto* metadata = member(object, "metadata");
-  return std::string(metadata == nullptr ? "" : text_member(*metadata, "resourceVersion"));
+std::string metadata(const JsonValue& object, std::string_view name) {
+  return std::string(text_of(member_of(member_of(&object, "metadata"), name)));
 }
 
 /// The error that the API server answers instead (`Status`).
 std::string status_error(const JsonValue& value) {
   if (text_member(value, "kind") != "Status") return {};
   return fmt::format("the API server says: {}", text_member(value, "message").substr(0, 200));
-}
-
-/// Percent-encodes what has a meaning in a query.
-std::string in_query(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_';
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
 }
 
 std::string slices_path(std::string_view service) {
@@ -155,18 +131,17 @@ std::expected<SliceList, std::string> read_slice_list(std::string_view json) {
   if (auto error = status_error(*document); !error.empty()) return std::unexpected(error);
   if (text_member(*document, "kind") != "EndpointSliceList")
     return std::unexpected("not an answer of the API server: its kind is not EndpointSliceList");
-  SliceList list{.version = version_in(*document)};
-  if (const auto* metadata = member(*document, "metadata"))
-    list.more = text_member(*metadata, "continue");
+  SliceList list{.version = metadata(*document, "resourceVersion"),
+                 .more = metadata(*document, "continue")};
   std::string wrong;
-  for_each(member(*document, "items"), [&](const JsonValue& item) {
+  for (const auto& item : list_member(*document, "items")) {
     auto slice = read_slice(item);
-    const auto name = name_in(item);
+    const auto name = metadata(item, "name");
     if (!slice)
       wrong = fmt::format("slice {}: {}", name, slice.error());
     else if (list.slices.size() < kMostSlices)
       list.slices[name] = *std::move(slice);
-  });
+  }
   if (!wrong.empty()) return std::unexpected(wrong);
   return list;
 }
@@ -175,11 +150,12 @@ std::expected<SliceEvent, std::string> read_slice_event(std::string_view line) {
   const auto document = parse_source(line);
   if (!document) return std::unexpected(document.error());
   const auto type = text_member(*document, "type");
-  const auto* object = member(*document, "object");
+  const auto* object = member_of(&*document, "object");
   if (object == nullptr) return std::unexpected("not an event of a watch: it has no object");
-  SliceEvent event{.version = version_in(*object), .name = name_in(*object)};
+  SliceEvent event{.version = metadata(*object, "resourceVersion"),
+                   .name = metadata(*object, "name")};
   if (type == "ERROR") {
-    const auto* code = member(*object, "code");
+    const auto* code = member_of(object, "code");
     if (code == nullptr || !code->IsInt() || code->GetInt() != kGone) {
       auto error = status_error(*object);
       if (error.empty()) error = "the watch has ended with an error that is not told";
@@ -236,13 +212,17 @@ std::expected<FoundEntries, std::string> merged(const EndpointSlices& slices,
 }
 
 std::string slices_target(std::string_view service, const std::string& more) {
-  return fmt::format("{}&limit={}{}{}", slices_path(service), kListedAtOnce,
-                     more.empty() ? "" : "&continue=", in_query(more));
+  auto target = fmt::format("{}&limit={}", slices_path(service), kListedAtOnce);
+  if (!more.empty()) append_url_encoded(target += "&continue=", more);
+  return target;
 }
 
 std::string slices_watch_target(std::string_view service, const std::string& version) {
-  return fmt::format("{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
-                     slices_path(service), kWatchSeconds, in_query(version));
+  auto target =
+      fmt::format("{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion=",
+                  slices_path(service), kWatchSeconds);
+  append_url_encoded(target, version);
+  return target;
 }
 
 std::unique_ptr<MirrorSource> follow_kubernetes(const DiscoverySource& source, SourceRun run) {

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rapidjson/error/en.h>
-#include <rapidjson/memorystream.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +12,7 @@
 #include <tuple>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 #include "config/agent_options.hpp"
@@ -137,9 +135,7 @@ std::optional<std::string> read_member(std::string_view name, const JsonValue& v
 std::expected<rapidjson::Document, std::string> parse_source(std::string_view text) {
   if (text.size() > kLongestSource)
     return std::unexpected(fmt::format("it is longer than {} bytes", kLongestSource));
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
-      text.data(), text.size());
+  auto document = tree_of(text);
   if (!document.HasParseError()) return document;
   const auto before = text.substr(0, document.GetErrorOffset());
   const auto line = std::ranges::count(before, '\n') + 1;
@@ -149,23 +145,9 @@ std::expected<rapidjson::Document, std::string> parse_source(std::string_view te
                                      rapidjson::GetParseError_En(document.GetParseError())));
 }
 
-const JsonValue* member(const JsonValue& value, const char* name) {
-  if (!value.IsObject()) return nullptr;
-  const auto found = value.FindMember(name);
-  return found == value.MemberEnd() ? nullptr : &found->value;
-}
-
-std::string_view text_member(const JsonValue& value, const char* name) {
-  const auto* found = member(value, name);
-  if (found == nullptr || !found->IsString()) return {};
-  return {found->GetString(), found->GetStringLength()};
-}
-
 std::string shown(const JsonValue& value) {
   constexpr std::size_t kMost = 60;
-  if (value.IsString())
-    return fmt::format(
-        "'{}'", std::string_view(value.GetString(), value.GetStringLength()).substr(0, kMost));
+  if (value.IsString()) return fmt::format("'{}'", text_of(value).substr(0, kMost));
   if (value.IsInt64()) return fmt::format("{}", value.GetInt64());
   if (value.IsNumber()) return fmt::format("{}", value.GetDouble());
   if (value.IsBool()) return value.GetBool() ? "true" : "false";
@@ -220,108 +202,73 @@ std::expected<FoundEntries, std::string> read_entries(std::string_view json) {
 
 namespace {
 
-using SourceWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void put(SourceWriter& out, const char* name, std::string_view text) {
-  out.Key(name);
-  out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
-void put(SourceWriter& out, const char* name, unsigned number) {
-  out.Key(name);
-  out.Uint(number);
-}
-
-/// An array of what `put_one` writes for each item.
-template <class Items, class PutOne>
-void put_list(SourceWriter& out, const char* name, const Items& items, PutOne put_one) {
-  out.Key(name);
-  out.StartArray();
-  for (const auto& item : items) put_one(item);
-  out.EndArray();
-}
-
-void put_found_mirror(SourceWriter& out, unsigned shard, const FoundMirror& mirror) {
-  out.StartObject();
-  put(out, "address", text(mirror.address));
-  put(out, "shard", shard);
-  if (mirror.remote) put(out, "remote", *mirror.remote);
-  if (mirror.role) put(out, "role", *mirror.role);
-  if (mirror.tags) put(out, "tags", *mirror.tags);
-  put(out, "weight", mirror.weight);
-  put(out, "state", word(mirror.state));
-  out.EndObject();
-}
-
-void put_found_name(SourceWriter& out, const NameQuestion& question, const FoundName& name) {
-  out.StartObject();
-  put(out, "host", question.host);
-  out.Key("srv");
-  out.Bool(question.srv);
-  put_list(out, "addresses", name.addresses,
-           [&](const HostAddress& address) { out.String(address.to_string()); });
-  put_list(out, "mirrors", name.mirrors, [&](const NamedMirror& mirror) {
-    out.StartObject();
-    put(out, "address", mirror.address.host);
-    put(out, "port", unsigned{mirror.address.port});
-    if (mirror.weight) put(out, "weight", *mirror.weight);
-    out.EndObject();
+void put_found_mirror(Document& out, unsigned shard, const FoundMirror& mirror) {
+  out.object([&] {
+    out.text("address", text(mirror.address));
+    out.value("shard", shard);
+    if (mirror.remote) out.text("remote", *mirror.remote);
+    if (mirror.role) out.text("role", *mirror.role);
+    if (mirror.tags) out.text("tags", *mirror.tags);
+    out.value("weight", mirror.weight);
+    out.text("state", word(mirror.state));
   });
-  out.EndObject();
 }
 
-/// Calls `take` for each element of a member that is an array.
-template <class Take>
-void each_of(const JsonValue& value, const char* name, Take take) {
-  const auto* list = member(value, name);
-  if (list == nullptr || !list->IsArray()) return;
-  for (const auto& element : list->GetArray()) take(element);
+void put_found_name(Document& out, const NameQuestion& question, const FoundName& name) {
+  out.object([&] {
+    out.text("host", question.host);
+    out.value("srv", question.srv);
+    out.array("addresses", name.addresses,
+              [&](const HostAddress& address) { out.text(address.to_string()); });
+    out.array("mirrors", name.mirrors, [&](const NamedMirror& mirror) {
+      out.object([&] {
+        out.text("address", mirror.address.host);
+        out.value("port", mirror.address.port);
+        if (mirror.weight) out.value("weight", *mirror.weight);
+      });
+    });
+  });
 }
 
-std::optional<unsigned> whole_in(const JsonValue& value, const char* name, unsigned most) {
-  const auto* found = member(value, name);
+std::optional<unsigned> whole_in(const JsonValue& value, std::string_view name, unsigned most) {
+  const auto* found = member_of(&value, name);
   if (found == nullptr || !found->IsUint() || found->GetUint() > most) return std::nullopt;
   return found->GetUint();
 }
 
 FoundName found_name_in(const JsonValue& value) {
   FoundName name;
-  each_of(value, "addresses", [&](const JsonValue& one) {
-    boost::system::error_code error;
-    const auto address =
-        boost::asio::ip::make_address(one.IsString() ? one.GetString() : "", error);
+  boost::system::error_code error;
+  for (const auto& one : list_member(value, "addresses")) {
+    const auto address = boost::asio::ip::make_address(text_of(&one), error);
     if (!error) name.addresses.push_back(address);
-  });
-  each_of(value, "mirrors", [&](const JsonValue& one) {
+  }
+  for (const auto& one : list_member(value, "mirrors")) {
     NamedMirror mirror;
     mirror.address.host = text_member(one, "address");
     mirror.address.port = static_cast<std::uint16_t>(whole_in(one, "port", 65535).value_or(0));
     mirror.weight = whole_in(one, "weight", kMostWeight);
-    boost::system::error_code error;
     boost::asio::ip::make_address(mirror.address.host, error);
     if (!error) name.mirrors.push_back(std::move(mirror));
-  });
+  }
   return name;
 }
 
 }  // namespace
 
 std::string last_found_json(const LastFound& found) {
-  rapidjson::StringBuffer buffer;
-  SourceWriter out(buffer);
-  out.StartObject();
-  put_list(out, "tables", found.pictures, [&](const auto& entry) {
-    out.StartObject();
-    put(out, "name", entry.first);
-    put_list(out, "mirrors", entry.second, [&](const auto& shard) {
-      for (const auto& mirror : shard.second) put_found_mirror(out, shard.first, mirror);
+  return json_object([&](Document& out) {
+    out.array("tables", found.pictures, [&](const auto& entry) {
+      out.object([&] {
+        out.text("name", entry.first);
+        out.array("mirrors", entry.second, [&](const auto& shard) {
+          for (const auto& mirror : shard.second) put_found_mirror(out, shard.first, mirror);
+        });
+      });
     });
-    out.EndObject();
+    out.array("names", found.names,
+              [&](const auto& entry) { put_found_name(out, entry.first, entry.second); });
   });
-  put_list(out, "names", found.names,
-           [&](const auto& entry) { put_found_name(out, entry.first, entry.second); });
-  out.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
 }
 
 LastFound last_found_in(std::string_view json) {
@@ -329,23 +276,22 @@ LastFound last_found_in(std::string_view json) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError()) return last;
-  const auto* found = member(document, "found");
+  const auto* found = member_of(&document, "found");
   if (found == nullptr) return last;
-  each_of(*found, "tables", [&](const JsonValue& table) {
+  for (const auto& table : list_member(*found, "tables")) {
     Picture picture;
-    each_of(table, "mirrors", [&](const JsonValue& mirror) {
+    for (const auto& mirror : list_member(table, "mirrors"))
       if (auto entry = read_entry(mirror))
         picture[entry->shard].push_back(std::move(entry->mirror));
-    });
     if (!picture.empty()) last.pictures[std::string(text_member(table, "name"))] = picture;
-  });
-  each_of(*found, "names", [&](const JsonValue& value) {
-    const auto* srv = member(value, "srv");
+  }
+  for (const auto& value : list_member(*found, "names")) {
+    const auto* srv = member_of(&value, "srv");
     auto name = found_name_in(value);
-    if (name.addresses.empty() && name.mirrors.empty()) return;
-    last.names[{std::string(text_member(value, "host")),
-                srv != nullptr && srv->IsBool() && srv->GetBool()}] = std::move(name);
-  });
+    if (name.addresses.empty() && name.mirrors.empty()) continue;
+    last.names[{std::string(text_member(value, "host")), srv != nullptr && srv->IsTrue()}] =
+        std::move(name);
+  }
   return last;
 }
 

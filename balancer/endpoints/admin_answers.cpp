@@ -17,10 +17,7 @@ constexpr std::string_view kConfigPath = "/admin/config";
 constexpr std::size_t kLongestCall = 64 << 10;
 
 Answer answer_of(AdminResult result) {
-  Answer answer;
-  answer.status = result.status;
-  answer.body = std::move(result.body);
-  return answer;
+  return json_answer(result.status, std::move(result.body));
 }
 
 /// Waits for the answer of the desk. `ask` gets the function that delivers it.

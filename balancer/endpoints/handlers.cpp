@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -26,6 +25,7 @@
 #include "balancer/status/explanation_json.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/watch/event_log.hpp"
+#include "config/text/number_in.hpp"
 #include "dashboard_hashes.hpp"
 
 // The page, in the assembler file that embed.cmake makes: Chart.js lies between its two pieces, so
@@ -109,39 +109,24 @@ Answer describe_balancer(Query& query) {
       description.why = mirror.why;
       // This is the address of the mirror; the other karmad must use the address of this one.
       description.me.reset();
-      if (description.role == Role::unknown) {
-        Answer answer =
-            refusal(503, fmt::format("the only mirror is not reachable: {}", mirror.why));
-        return answer;
-      }
+      if (description.role == Role::unknown)
+        return refusal(503, fmt::format("the only mirror is not reachable: {}", mirror.why));
     }
   }
   if (query.worker.monitoring.draining.load(std::memory_order_relaxed)) {
     description.role = Role::other;
     description.why = "draining";
   }
-  Answer answer;
-  answer.body = text(description);
-  return answer;
-}
-
-std::optional<std::uint64_t> event_id(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, id);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return id;
+  return json_answer(200, text(description));
 }
 
 /// The newest id that the client has seen: from the URL, or from the field that a client sends when
 /// it reconnects.
 std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
   auto parameters = query.request.query;
-  std::uint64_t seen = 0;
-  if (const auto last_event = event_id(query.request.fields.find("Last-Event-ID")))
-    seen = *last_event;
+  auto seen = number_in<std::uint64_t>(query.request.fields.find("Last-Event-ID")).value_or(0);
   while (const auto parameter = take_parameter(parameters)) {
-    const auto id = event_id(parameter->value);
+    const auto id = number_in<std::uint64_t>(parameter->value);
     if (!id)
       return std::unexpected(
           fmt::format("'{}={}' is not allowed: `since` is the id of an event, a whole number",
@@ -167,30 +152,20 @@ std::string all_events(const EventLog& log, std::uint64_t after) {
 Answer events_answer(Query& query) {
   auto& monitoring = query.worker.monitoring;
   const auto after = last_seen(query);
-  if (!after) {
-    query.worker.counters.add(Count::bad_requests);
-    return refusal(400, after.error());
-  }
+  if (!after) return bad_request(query, 400, after.error());
   if (monitoring.events == nullptr) return refusal(404, "this process keeps no events");
   // The id is older than the last restart: all events are new to the client.
   const auto seen = *after > monitoring.events->newest() ? 0 : *after;
-  Answer answer;
-  if (!query.request.fields.find("Accept").contains("text/event-stream")) {
-    answer.body = all_events(*monitoring.events, seen);
-    return answer;
-  }
+  if (!query.request.fields.find("Accept").contains("text/event-stream"))
+    return json_answer(200, all_events(*monitoring.events, seen));
   const auto most = query.topology->settings.max_event_streams.value;
   if (monitoring.event_streams.load(std::memory_order_relaxed) >= most)
     return refusal(
         503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
+  Answer answer;
   answer.content_type = "text/event-stream";
   answer.source = std::make_unique<EventStream>(query.worker, *monitoring.events, seen);
   return answer;
-}
-
-Answer wrong_request(Query& query, int status, std::string_view reason) {
-  query.worker.counters.add(Count::bad_requests);
-  return refusal(status, reason);
 }
 
 /// The parameters of `/explain`.
@@ -240,18 +215,17 @@ struct RecordSearch {
 Answer explain_table(Query& query) {
   if (auto wrong = read_request_fields(query.request.fields, query.request.query,
                                        query.request.without_preference, query.request))
-    return wrong_request(query, 400, wrong->reason);
+    return bad_request(query, 400, wrong->reason);
   const auto parameters = explain_parameters(query.request.query);
-  if (!parameters) return wrong_request(query, 400, parameters.error());
+  if (!parameters) return bad_request(query, 400, parameters.error());
   if (parameters->table.empty())
-    return wrong_request(
+    return bad_request(
         query, 400,
         fmt::format("{0}?table=NAME explains the current choice of mirrors, {0}/ID the choice for "
                     "the request with this X-Request-Id",
                     kExplainPath));
   const auto* const table = query.topology->find(parameters->table);
-  if (table == nullptr)
-    return wrong_request(query, 404, query.topology->unknown(parameters->table));
+  if (table == nullptr) return bad_request(query, 404, query.topology->unknown(parameters->table));
   const auto shards = table->shards.size();
   ExplainRecord record(shards, shards * Candidates::kMost);
   explain_now(query, *table, parameters->operation, record);
@@ -274,14 +248,12 @@ Task<Answer> explain_request(Query& query) {
     if (!searched) co_return refusal(504, "the search for the request took too long");
   }
   if (search->found.empty())
-    co_return wrong_request(
+    co_return bad_request(
         query, 404,
         fmt::format("no request '{}' among the last {} of each worker (explain_requests) and the "
                     "last ones with X-Karmad-Explain: 1",
                     id, query.topology->settings.explain_requests.value));
-  Answer answer;
-  answer.body = std::move(search->found);
-  co_return answer;
+  co_return json_answer(200, std::move(search->found));
 }
 
 /// Answers a request that holds several (Dialect::parts), one after the other. Each has an answer
@@ -326,13 +298,6 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   co_return whole;
 }
 
-Answer text_json(int status, std::string body) {
-  Answer answer;
-  answer.status = status;
-  answer.body = std::move(body);
-  return answer;
-}
-
 /// The table that a health check asks for; none: for all. Its other parameters are ignored.
 std::optional<std::string> table_parameter(std::string_view parameters) {
   while (auto parameter = take_parameter(parameters))
@@ -344,13 +309,13 @@ std::optional<std::string> table_parameter(std::string_view parameters) {
 
 Task<Answer> answer_banner(Query&) {
   return completed_task(
-      text_json(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
-                                 R"("tagline":"one mirror of every shard"}})",
-                                 KARMAD_VERSION)));
+      json_answer(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
+                                   R"("tagline":"one mirror of every shard"}})",
+                                   KARMAD_VERSION)));
 }
 
 Task<Answer> answer_healthy(Query&) {
-  return completed_task(text_json(200, R"({"status":"ok"})"));
+  return completed_task(json_answer(200, R"({"status":"ok"})"));
 }
 
 Task<Answer> answer_ready(Query& query) {
@@ -364,7 +329,7 @@ Task<Answer> answer_ready(Query& query) {
   auto [ready, body] =
       readiness(*query.topology, worker.monitoring.draining.load(std::memory_order_relaxed),
                 worker.loop.index, table);
-  return completed_task(text_json(ready ? 200 : 503, std::move(body)));
+  return completed_task(json_answer(ready ? 200 : 503, std::move(body)));
 }
 
 Task<Answer> answer_agents(Query& query) {

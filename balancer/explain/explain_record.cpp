@@ -1,16 +1,12 @@
 #include "balancer/explain/explain_record.hpp"
 
-#include <algorithm>
-#include <charconv>
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 namespace {
 
 std::uint64_t query_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end ? number : ExplainRecord::kNone;
+  return number_in<std::uint64_t>(text).value_or(ExplainRecord::kNone);
 }
 
 }  // namespace

@@ -5,126 +5,91 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <ranges>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 
 // The text in which a process hands over what it has learned.
 
 namespace karmad {
 namespace {
 
-using LearnedWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void put_text(LearnedWriter& out, const char* name, std::string_view text) {
-  out.Key(name);
-  out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
-void put_number(LearnedWriter& out, const char* name, double value) {
-  out.Key(name);
-  out.Double(std::isfinite(value) ? value : 0);
-}
-
-void put_whole(LearnedWriter& out, const char* name, std::int64_t value) {
-  out.Key(name);
-  out.Int64(value);
-}
-
-void put_flag(LearnedWriter& out, const char* name, bool value) {
-  out.Key(name);
-  out.Bool(value);
-}
-
 /// Only buckets with samples: `[bucket, count, bucket, count …]`.
-void put_latencies(LearnedWriter& out, const LatencyCounts& counts) {
-  out.Key("latencies");
-  out.StartArray();
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;
-    out.Uint64(i);
-    out.Uint64(counts[i]);
-  }
-  out.EndArray();
+void put_latencies(Document& out, const LatencyCounts& counts) {
+  out.array("latencies", std::views::iota(std::size_t{0}, counts.size()), [&](std::size_t bucket) {
+    if (counts[bucket] == 0) return;
+    out.value(bucket);
+    out.value(counts[bucket]);
+  });
 }
 
-void put_memory(LearnedWriter& out, const MirrorLearnedState& memory) {
-  put_number(out, "karma", memory.karma);
+void put_memory(Document& out, const MirrorLearnedState& memory) {
+  out.value("karma", memory.karma);
   if (memory.description) {
-    put_text(out, "description", text(*memory.description));
-    put_whole(out, "trip_us", memory.trip.count());
+    out.text("description", text(*memory.description));
+    out.value("trip_us", memory.trip.count());
   }
   const auto& signals = memory.signals;
-  put_number(out, "latency", signals.latency);
-  put_number(out, "penalty", signals.penalty);
-  put_number(out, "load", signals.load);
-  put_whole(out, "failures_in_a_row", signals.failures_in_a_row);
-  put_whole(out, "answers_since_start", signals.answers_since_start);
-  if (signals.starting_for) put_whole(out, "starting_for_us", signals.starting_for->count());
+  out.value("latency", signals.latency);
+  out.value("penalty", signals.penalty);
+  out.value("load", signals.load);
+  out.value("failures_in_a_row", signals.failures_in_a_row);
+  out.value("answers_since_start", signals.answers_since_start);
+  if (signals.starting_for) out.value("starting_for_us", signals.starting_for->count());
   put_latencies(out, memory.latencies);
 }
 
-void put_protection(LearnedWriter& out, const LearnedMirror& mirror) {
-  put_whole(out, "unavailable_us", mirror.rest.unavailable.count());
-  put_whole(out, "paused_us", mirror.rest.paused.count());
-  out.Key("failures");
-  out.StartArray();
-  for (const auto& failures : mirror.failures) {
-    out.Uint(failures.count);
-    out.Int64(failures.since_last.count());
-  }
-  out.EndArray();
+void put_protection(Document& out, const LearnedMirror& mirror) {
+  out.value("unavailable_us", mirror.rest.unavailable.count());
+  out.value("paused_us", mirror.rest.paused.count());
+  out.array("failures", mirror.failures, [&](const auto& failures) {
+    out.value(failures.count);
+    out.value(failures.since_last.count());
+  });
   const auto& ejection = mirror.ejection;
-  put_flag(out, "ejected", ejection.ejected);
-  put_whole(out, "ejections", ejection.times);
-  put_whole(out, "ejected_us", ejection.rest.count());
-  put_text(out, "ejected_for", ejection.reason);
+  out.value("ejected", ejection.ejected);
+  out.value("ejections", ejection.times);
+  out.value("ejected_us", ejection.rest.count());
+  out.text("ejected_for", ejection.reason);
   const auto& standing = mirror.standing;
-  put_flag(out, "asked", standing.known);
-  put_flag(out, "unreachable", standing.unreachable);
-  put_whole(out, "answers_in_a_row", standing.answers);
-  put_whole(out, "answers_needed", standing.needed);
+  out.value("asked", standing.known);
+  out.value("unreachable", standing.unreachable);
+  out.value("answers_in_a_row", standing.answers);
+  out.value("answers_needed", standing.needed);
 }
 
-void put_mirror(LearnedWriter& out, const LearnedMirror& mirror) {
-  out.StartObject();
-  put_text(out, "address", mirror.address);
-  out.Key("tables");
-  out.StartArray();
-  for (const auto& table : mirror.tables) out.String(table);
-  out.EndArray();
-  put_memory(out, mirror.memory);
-  put_protection(out, mirror);
-  out.EndObject();
+void put_mirror(Document& out, const LearnedMirror& mirror) {
+  out.object([&] {
+    out.text("address", mirror.address);
+    out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
+    put_memory(out, mirror.memory);
+    put_protection(out, mirror);
+  });
 }
 
-void put_table(LearnedWriter& out, const LearnedTable& table) {
-  out.StartObject();
-  put_text(out, "name", table.name);
-  out.Key("shards");
-  out.StartArray();
-  for (const auto& shard : table.shards) {
-    out.StartArray();
-    for (const auto& mirror : shard) put_mirror(out, mirror);
-    out.EndArray();
-  }
-  out.EndArray();
-  out.EndObject();
+void put_table(Document& out, const LearnedTable& table) {
+  out.object([&] {
+    out.text("name", table.name);
+    out.array("shards", table.shards, [&](const auto& shard) {
+      out.array(shard, [&](const auto& mirror) { put_mirror(out, mirror); });
+    });
+  });
 }
 
-void put_agent(LearnedWriter& out, const LearnedAgent& agent) {
-  out.StartObject();
-  put_text(out, "address", agent.address);
-  put_whole(out, "errors_in_a_row", agent.errors_in_a_row);
-  put_flag(out, "answered", agent.answered);
-  put_whole(out, "ping_trip_us", agent.ping_trip.count());
-  if (agent.limit) {
-    put_number(out, "limit", agent.limit->limit);
-    put_whole(out, "baseline_us", agent.limit->baseline.count());
-  }
-  put_text(out, "last_error", agent.last_error);
-  put_whole(out, "last_error_at_us", agent.last_error_at.count());
-  out.EndObject();
+void put_agent(Document& out, const LearnedAgent& agent) {
+  out.object([&] {
+    out.text("address", agent.address);
+    out.value("errors_in_a_row", agent.errors_in_a_row);
+    out.value("answered", agent.answered);
+    out.value("ping_trip_us", agent.ping_trip.count());
+    if (agent.limit) {
+      out.value("limit", agent.limit->limit);
+      out.value("baseline_us", agent.limit->baseline.count());
+    }
+    out.text("last_error", agent.last_error);
+    out.value("last_error_at_us", agent.last_error_at.count());
+  });
 }
 
 constexpr Micros kYear = std::chrono::hours(24 * 365);
@@ -134,12 +99,10 @@ class LearnedMembers {
  public:
   explicit LearnedMembers(const rapidjson::Value& object) : object_(&object) {}
 
-  std::string text(std::string_view name) const {
-    return std::string(text_of(member_of(object_, name)));
-  }
+  std::string text(std::string_view name) const { return std::string(text_member(*object_, name)); }
   bool flag(std::string_view name) const {
     const auto* found = member_of(object_, name);
-    return found != nullptr && found->IsBool() && found->GetBool();
+    return found != nullptr && found->IsTrue();
   }
   /// Finite and not negative; else 0.
   double number(std::string_view name) const {
@@ -158,17 +121,13 @@ class LearnedMembers {
     return Micros{static_cast<Micros::rep>(std::min(number(name), most))};
   }
   bool has(std::string_view name) const { return member_of(object_, name) != nullptr; }
-  /// Calls `take` for each element of an array; for none if it is something else.
-  template <class Take>
-  void each(std::string_view name, Take take) const {
-    const auto* found = member_of(object_, name);
-    if (found == nullptr || !found->IsArray()) return;
-    for (const auto& element : found->GetArray()) take(element);
+  std::span<const rapidjson::Value> list(std::string_view name) const {
+    return list_member(*object_, name);
   }
   /// The whole numbers of an array; others are 0.
   std::vector<std::uint64_t> numbers(std::string_view name) const {
     std::vector<std::uint64_t> numbers;
-    each(name, [&](const auto& one) { numbers.push_back(one.IsUint64() ? one.GetUint64() : 0); });
+    for (const auto& one : list(name)) numbers.push_back(one.IsUint64() ? one.GetUint64() : 0);
     return numbers;
   }
 
@@ -201,7 +160,7 @@ MirrorLearnedState memory_in(const LearnedMembers& members) {
 LearnedMirror mirror_in(const rapidjson::Value& value) {
   const LearnedMembers members(value);
   LearnedMirror mirror{.address = members.text("address"), .memory = memory_in(members)};
-  members.each("tables", [&](const auto& name) { mirror.tables.emplace_back(text_of(&name)); });
+  for (const auto& name : members.list("tables")) mirror.tables.emplace_back(text_of(&name));
   mirror.rest = {members.time("unavailable_us"), members.time("paused_us")};
   const auto failures = members.numbers("failures");
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -221,11 +180,10 @@ LearnedMirror mirror_in(const rapidjson::Value& value) {
 LearnedTable table_in(const rapidjson::Value& value) {
   const LearnedMembers members(value);
   LearnedTable table{.name = members.text("name")};
-  members.each("shards", [&](const auto& shard) {
+  for (const auto& shard : members.list("shards")) {
     auto& mirrors = table.shards.emplace_back();
-    if (!shard.IsArray()) return;
-    for (const auto& mirror : shard.GetArray()) mirrors.push_back(mirror_in(mirror));
-  });
+    for (const auto& mirror : elements_of(&shard)) mirrors.push_back(mirror_in(mirror));
+  }
   return table;
 }
 
@@ -245,29 +203,18 @@ LearnedAgent agent_in(const rapidjson::Value& value) {
 }  // namespace
 
 std::string to_json(const Learned& learned) {
-  rapidjson::StringBuffer buffer;
-  LearnedWriter out(buffer);
-  out.StartObject();
-  put_whole(out, "version", kLearnedVersion);
-  put_text(out, "karmad", KARMAD_VERSION);
-  out.Key("tables");
-  out.StartArray();
-  for (const auto& table : learned.tables) put_table(out, table);
-  out.EndArray();
-  out.Key("agents");
-  out.StartArray();
-  for (const auto& agent : learned.agents) put_agent(out, agent);
-  out.EndArray();
-  if (learned.tickets) {
-    out.Key("tickets");
-    out.StartObject();
-    put_number(out, "concurrency", learned.tickets->concurrency);
-    put_number(out, "throughput", learned.tickets->throughput);
-    out.EndObject();
-  }
-  if (!learned.overrides.empty()) put_text(out, "overrides", learned.overrides);
-  out.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
+  return json_object([&](Document& out) {
+    out.value("version", kLearnedVersion);
+    out.text("karmad", KARMAD_VERSION);
+    out.array("tables", learned.tables, [&](const auto& table) { put_table(out, table); });
+    out.array("agents", learned.agents, [&](const auto& agent) { put_agent(out, agent); });
+    if (learned.tickets)
+      out.object("tickets", [&] {
+        out.value("concurrency", learned.tickets->concurrency);
+        out.value("throughput", learned.tickets->throughput);
+      });
+    if (!learned.overrides.empty()) out.text("overrides", learned.overrides);
+  });
 }
 
 std::expected<Learned, std::string> parse_learned(std::string_view json) {
@@ -279,8 +226,8 @@ std::expected<Learned, std::string> parse_learned(std::string_view json) {
     return std::unexpected(fmt::format("it has version {}, karmad {} reads version {}", version,
                                        KARMAD_VERSION, kLearnedVersion));
   Learned learned{.overrides = members.text("overrides")};
-  members.each("tables", [&](const auto& table) { learned.tables.push_back(table_in(table)); });
-  members.each("agents", [&](const auto& agent) { learned.agents.push_back(agent_in(agent)); });
+  for (const auto& table : members.list("tables")) learned.tables.push_back(table_in(table));
+  for (const auto& agent : members.list("agents")) learned.agents.push_back(agent_in(agent));
   if (const auto* tickets = member_of(&parsed, "tickets")) {
     const LearnedMembers numbers(*tickets);
     learned.tickets = LearnedTickets{numbers.number("concurrency"), numbers.number("throughput")};

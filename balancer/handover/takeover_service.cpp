@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "balancer/core/listening_socket.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -61,9 +62,7 @@ std::uint64_t inode_at(const std::string& path) {
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    lines.emplace_back(line);
+    lines.emplace_back(take_until(text, '\n'));
   }
   return lines;
 }

@@ -3,7 +3,6 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <expected>
 #include <list>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
 #include "agent/transport/http/wire_protocol.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -32,21 +33,9 @@ std::unexpected<std::string> other_protocol(std::string_view bytes) {
   return wrong(fmt::format("it began with '{}'", printable(bytes)));
 }
 
-/// Takes a word and the space behind it; the last one has none.
-std::string_view next_word(std::string_view& line) {
-  const auto space = std::min(line.find(' '), line.size());
-  const auto word = line.substr(0, space);
-  line.remove_prefix(std::min(space + 1, line.size()));
-  return word;
-}
-
 std::optional<std::uint16_t> port_in(std::string_view word) {
-  std::uint16_t port = 0;
-  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), port);
   const bool is_padded = word.size() > 1 && word[0] == '0';
-  if (word.empty() || error != std::errc{} || stop != word.data() + word.size() || is_padded)
-    return std::nullopt;
-  return port;
+  return is_padded ? std::nullopt : number_in<std::uint16_t>(word);
 }
 
 /// `PROXY TCP4 192.0.2.1 192.0.2.2 5000 80`, and the end of the line.
@@ -59,21 +48,21 @@ HeaderRead version1(std::string_view bytes) {
   if (bytes[end - 1] != '\r') return wrong("the line of version 1 does not end in CR LF");
   ProxyHeader header{.size = end + 1};
   auto line = bytes.substr(kVersion1.size(), end - 1 - kVersion1.size());
-  const auto family = next_word(line);
+  const auto family = take_until(line, ' ');
   if (family == "UNKNOWN") return header;
   if (family != "TCP4" && family != "TCP6")
     return wrong(fmt::format("'{}' is none of TCP4, TCP6 and UNKNOWN", printable(family)));
   for (const bool of_client : {true, false}) {
-    const auto word = next_word(line);
+    const auto word = take_until(line, ' ');
     const auto address = parse_address(word);
     const bool has_colon = word.find(':') != word.npos;
     if (!address || has_colon != (family == "TCP6"))
       return wrong(fmt::format("'{}' is no address of {}", printable(word), family));
     if (of_client) header.client = address;
   }
-  const auto from = next_word(line);
+  const auto from = take_until(line, ' ');
   const bool has_second = !line.empty();
-  const auto to = next_word(line);
+  const auto to = take_until(line, ' ');
   const auto port = port_in(from);
   if (!port || !has_second || !port_in(to) || !line.empty())
     return wrong(fmt::format("'{} {}' are not two ports", printable(from), printable(to)));

@@ -1,6 +1,5 @@
 #include "balancer/ingress/session.hpp"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>

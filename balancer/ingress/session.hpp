@@ -8,8 +8,8 @@
 #include "agent/transport/body_rest.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "balancer/core/client_connection.hpp"
-#include "balancer/core/cors.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/core/request_fields.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 

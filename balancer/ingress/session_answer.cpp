@@ -2,7 +2,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"

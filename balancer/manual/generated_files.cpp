@@ -11,6 +11,16 @@
 #include <vector>
 
 #include "config/manual_page.hpp"
+#include "config/text/paragraphs.hpp"
+#include "config/text/source_text.hpp"
+
+// The bytes of manual_page.roff and completion.bash.
+// NOLINTBEGIN(readability-identifier-naming): symbols
+extern "C" const char karmad_program_manual[];
+extern "C" const char karmad_program_manual_end[];
+extern "C" const char karmad_bash_completion[];
+extern "C" const char karmad_bash_completion_end[];
+// NOLINTEND(readability-identifier-naming)
 
 namespace karmad {
 namespace {
@@ -152,14 +162,11 @@ std::string zsh_function(const std::string& program, const CommandText& command,
 
 /// When a command of fish is the one that was typed: its words are there, and none of a command
 /// below it.
-std::string fish_condition(const CommandText& command, const std::string& path) {
+std::string fish_condition(const CommandText& command, std::string_view path) {
   std::string out;
-  for (std::size_t begin = 0; begin < path.size();) {
-    const auto end = std::min(path.find(' ', begin), path.size());
+  while (!path.empty())
     out += fmt::format("{}__fish_seen_subcommand_from {}", out.empty() ? "" : "; and ",
-                       path.substr(begin, end - begin));
-    begin = end + 1;
-  }
+                       take_until(path, ' '));
   std::string below;
   for (const auto& each : command.commands) below += ' ' + each.name;
   if (below.empty()) return out;
@@ -200,28 +207,8 @@ std::string bash_completion(const CommandText& program) {
       }
     list += fmt::format("{} ;;\n", shell_word(known));
   });
-  return fmt::format(
-      R"(# bash completion for {0}, {1}
-_karmad_files() {{
-  compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}")
-}}
-_karmad() {{
-  local command='' word words=''
-  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    case "$command $word" in
-{2}    esac
-  done
-  COMPREPLY=()
-  case "$command ${{COMP_WORDS[COMP_CWORD-1]}}" in
-{3}  esac
-  case $command in
-{4}  esac
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}")
-}}
-complete -F _karmad {0}
-)",
-      program.name, kGenerated, commands, values, words);
+  return filled(karmad_bash_completion, karmad_bash_completion_end,
+                {{"commands", commands}, {"values", values}, {"words", words}});
 }
 
 std::string zsh_completion(const CommandText& program) {
@@ -243,19 +230,6 @@ std::string fish_completion(const CommandText& program) {
   });
   return out;
 }
-
-constexpr auto kFilesAndMore = R"(.SH FILES
-.TP
-.I /etc/karmad/karmad.conf
-the configuration that the service of the Debian package uses.
-.TP
-.I /var/log/karmad
-where the service may write an access log.
-.SH SEE ALSO
-.BR karmad.conf (5),
-.BR systemctl (1),
-.I /usr/share/doc/karmad
-)";
 
 /// Line breaks of help texts are for terminals of one width.
 std::string as_one_line(std::string_view text) {
@@ -304,18 +278,15 @@ std::string command_section(const CommandText& command, const std::string& befor
 
 /// The manual page karmad(8), in roff. The same text always gives the same bytes.
 std::string program_manual_page(const CommandText& program) {
-  auto out = fmt::format(
-      ".TH KARMAD 8 \"\" \"karmad {}\" \"karmad\"\n"
-      ".SH NAME\nkarmad \\- balances searches over the mirrors of search servers\n"
-      ".SH SYNOPSIS\n\\fB{} \\-\\-config\\fR \\fIFILE\\fR [\\fB\\-\\-check\\fR | "
-      "\\fB\\-\\-dump\\-config\\fR]\n.br\n\\fB{}\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR ...]\n"
-      ".SH DESCRIPTION\n{}\n",
-      KARMAD_VERSION, program.name, program.name, as_one_line(program.description));
-  out += ".SH OPTIONS\n" + option_entries(program);
-  out += ".SH COMMANDS\n";
-  for (const auto& command : program.commands) out += command_section(command, program.name + ' ');
-  out += ".SH SIGNALS AND EXIT CODES\n" + verbatim_block(program.footer);
-  return out + kFilesAndMore;
+  std::string commands;
+  for (const auto& command : program.commands)
+    commands += command_section(command, program.name + ' ');
+  return filled(karmad_program_manual, karmad_program_manual_end,
+                {{"version", KARMAD_VERSION},
+                 {"description", as_one_line(program.description)},
+                 {"options", option_entries(program)},
+                 {"commands", commands},
+                 {"signals", verbatim_block(program.footer)}});
 }
 
 struct GeneratedFile {

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/rows/result_set.hpp"

@@ -1,8 +1,5 @@
 #include "balancer/mysql/messages.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"

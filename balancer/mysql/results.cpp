@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <utility>
 
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -40,15 +40,6 @@ MysqlColumnType type_of_column(std::string_view name, MysqlForm form) {
   if (form == MysqlForm::binary && found->sent.type == MysqlType::long32)
     return {MysqlType::long64};
   return found->sent;
-}
-
-template <class Number>
-std::optional<Number> parsed_number(std::string_view text) {
-  Number number{};
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
 }
 
 /// The value as a text, without the quotes of a string; its escapes are not resolved.
@@ -104,11 +95,11 @@ std::size_t binary_size(MysqlType type) {
 /// 2^63 on wrap, as those of the search server do.
 std::optional<std::uint64_t> binary_number(std::string_view text, MysqlType type) {
   if (type == MysqlType::long64) {
-    if (const auto number = parsed_number<std::int64_t>(text))
+    if (const auto number = number_in<std::int64_t>(text))
       return static_cast<std::uint64_t>(*number);
-    return parsed_number<std::uint64_t>(text);
+    return number_in<std::uint64_t>(text);
   }
-  const auto number = parsed_number<double>(text);
+  const auto number = number_in<double>(text);
   if (!number) return std::nullopt;
   return type == MysqlType::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(*number))
                                    : std::bit_cast<std::uint64_t>(*number);

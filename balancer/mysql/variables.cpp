@@ -8,8 +8,8 @@
 #include "agent/dialect/request/sql_tokens.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/schema/select.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -188,7 +188,7 @@ std::optional<MysqlError> refused_value(std::string_view name, std::string& valu
     if (!truth) return wrong_value(name, value);
     value = *std::move(truth);
   } else if (is_number_variable(name)) {
-    const auto number = whole_number<std::uint64_t>(value);
+    const auto number = number_in<std::uint64_t>(value);
     if (!number) return wrong_value(name, value);
     if (name == "wait_timeout" && *number == 0) value.assign(1, '1');  // as MySQL
   }
@@ -199,8 +199,7 @@ std::optional<MysqlError> refused_value(std::string_view name, std::string& valu
 std::string without_empty_items(std::string_view list) {
   std::string out;
   while (!list.empty()) {
-    const auto item = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(item.size() + 1, list.size()));
+    const auto item = take_until(list, ',');
     if (!item.empty()) out.append(out.empty() ? "" : ",").append(item);
   }
   return out;
@@ -338,7 +337,7 @@ bool MysqlVariables::read_only() const {
 
 std::optional<std::uint64_t> MysqlVariables::number(std::string_view name) const {
   const auto* const value = find(name);
-  return value == nullptr ? std::nullopt : whole_number<std::uint64_t>(*value);
+  return value == nullptr ? std::nullopt : number_in<std::uint64_t>(*value);
 }
 
 std::optional<std::string> value_of_variable(std::string_view name,
@@ -356,7 +355,7 @@ std::optional<std::string> value_of_variable(std::string_view name,
       of_session && facts.variables != nullptr ? facts.variables->find(name) : nullptr;
   if (set == nullptr) return name.starts_with('@') ? std::nullopt : initial_value(name, facts);
   // The connection ends after client_timeout in any case.
-  if (name == "wait_timeout" && whole_number<std::uint64_t>(*set).value_or(0) > facts.idle_seconds)
+  if (name == "wait_timeout" && number_in<std::uint64_t>(*set).value_or(0) > facts.idle_seconds)
     return fmt::format("{}", facts.idle_seconds);
   return *set;
 }

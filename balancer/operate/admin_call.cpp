@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
@@ -61,19 +60,9 @@ std::string expected_members(AdminVerb verb) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-template <class Members>
-std::string subject_of(Members members) {
-  std::string json;
-  {
-    Document out(json);
-    out.object([&] { members(out); });
-  }
-  return json;
-}
-
 std::string subject_of(const TableSettings& table, std::size_t shard,
                        const MirrorSettings& mirror) {
-  return subject_of([&](Document& out) {
+  return json_object([&](Document& out) {
     out.text("table", table.name);
     out.value("shard", shard);
     out.text("mirror", text(mirror.address));
@@ -89,7 +78,7 @@ std::string subject_of(const TableSettings& table) {
     if (strategies.empty()) strategies = strategy;
     if (strategies != strategy) strategies = "differs between shards";
   }
-  return subject_of([&](Document& out) {
+  return json_object([&](Document& out) {
     out.text("table", table.name);
     out.text("strategy", strategies);
     out.text("hedge", table.hedge.value);
@@ -97,7 +86,7 @@ std::string subject_of(const TableSettings& table) {
 }
 
 std::string subject_of(const InstanceSettings& searchd) {
-  return subject_of([&](Document& out) {
+  return json_object([&](Document& out) {
     out.raw("hedging", searchd.hedge_disabled.value ? "false" : "true");
     out.text("log_level", word(searchd.log_level.value));
   });
@@ -138,10 +127,7 @@ AdminMembers members_of(AdminVerb verb) {
 
 std::expected<AdminCall, std::string> parse_admin_call(AdminVerb verb, std::string_view body) {
   AdminCall call{.verb = verb};
-  rapidjson::Document document;
-  if (body.empty()) body = "{}";
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
-      body.data(), body.size());
+  const auto document = tree_of(body.empty() ? "{}" : body);
   if (document.HasParseError())
     return std::unexpected(fmt::format("the body is not JSON; at byte {}: {}",
                                        document.GetErrorOffset(),

@@ -9,12 +9,7 @@ namespace {
 
 template <class Members>
 AdminResult document_of(int status, Members members) {
-  AdminResult result{.status = status};
-  {
-    Document out(result.body);
-    out.object([&] { members(out); });
-  }
-  return result;
+  return {.status = status, .body = json_object(members)};
 }
 
 void write_side(Document& out, std::string_view key,

@@ -81,9 +81,7 @@ class OverridesReader {
  public:
   std::expected<Overrides, std::string> run(std::string_view json) {
     if (json.size() > kLongestState) return std::unexpected("it is larger than 16 MB");
-    rapidjson::Document document;
-    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
-        json.data(), json.size());
+    const auto document = tree_of(json);
     if (document.HasParseError())
       return std::unexpected(fmt::format("not JSON at byte {}: {}", document.GetErrorOffset(),
                                          rapidjson::GetParseError_En(document.GetParseError())));
@@ -99,7 +97,7 @@ class OverridesReader {
     each(document, "tables", [&](const Json& item) {
       auto& by = overrides.tables[required(item, "table")];
       std::optional<std::string> strategy;
-      if (const auto name = text_of(member_of(&item, "strategy")); !name.empty()) strategy = name;
+      if (const auto name = text_member(item, "strategy"); !name.empty()) strategy = name;
       by.strategy = with_configured(std::move(strategy), item, "configured_strategy");
       by.hedging = with_configured(truth_of(item, "hedging"), item, "configured_hedge");
     });
@@ -126,8 +124,7 @@ class OverridesReader {
                                                     std::string_view configured) {
     if (!value) return std::nullopt;
     Override<T> by{.value = *std::move(value)};
-    if (const auto text = text_of(member_of(&item, configured)); !text.empty())
-      by.configured = text;
+    if (const auto text = text_member(item, configured); !text.empty()) by.configured = text;
     return by;
   }
 
@@ -136,7 +133,7 @@ class OverridesReader {
   }
 
   std::string required(const Json& item, std::string_view name) {
-    const auto text = text_of(member_of(&item, name));
+    const auto text = text_member(item, name);
     if (text.empty()) mistake(name);
     return std::string(text);
   }
@@ -245,52 +242,47 @@ std::vector<std::string> forget_reconfigured(Overrides& overrides, const Setting
 }
 
 std::string overrides_json(const Overrides& overrides, std::string_view found) {
-  std::string json;
-  {
-    Document out(json);
-    out.object([&] {
-      out.value("version", kVersion);
-      out.array("mirrors", overrides.mirrors, [&](const auto& entry) {
-        const auto& [name, by] = entry;
-        out.object([&] {
-          out.text("table", name.table);
-          out.text("address", name.address);
-          if (by.state) {
-            out.text("state", word(by.state->value));
-            put_configured(out, "configured_state", *by.state);
-          }
-          if (by.weight) {
-            out.value("weight", by.weight->value);
-            put_configured(out, "configured_weight", *by.weight);
-          }
-        });
+  return json_object([&](Document& out) {
+    out.value("version", kVersion);
+    out.array("mirrors", overrides.mirrors, [&](const auto& entry) {
+      const auto& [name, by] = entry;
+      out.object([&] {
+        out.text("table", name.table);
+        out.text("address", name.address);
+        if (by.state) {
+          out.text("state", word(by.state->value));
+          put_configured(out, "configured_state", *by.state);
+        }
+        if (by.weight) {
+          out.value("weight", by.weight->value);
+          put_configured(out, "configured_weight", *by.weight);
+        }
       });
-      out.array("tables", overrides.tables, [&](const auto& entry) {
-        const auto& [name, by] = entry;
-        out.object([&] {
-          out.text("table", name);
-          if (by.strategy) {
-            out.text("strategy", by.strategy->value);
-            put_configured(out, "configured_strategy", *by.strategy);
-          }
-          if (by.hedging) {
-            out.raw("hedging", truth(by.hedging->value));
-            put_configured(out, "configured_hedge", *by.hedging);
-          }
-        });
-      });
-      if (overrides.hedging) {
-        out.raw("hedging", truth(overrides.hedging->value));
-        put_configured(out, "configured_hedging", *overrides.hedging);
-      }
-      if (overrides.log_level) {
-        out.text("log_level", word(overrides.log_level->value));
-        put_configured(out, "configured_log_level", *overrides.log_level);
-      }
-      if (!found.empty()) out.raw("found", found);
     });
-  }
-  return json;
+    out.array("tables", overrides.tables, [&](const auto& entry) {
+      const auto& [name, by] = entry;
+      out.object([&] {
+        out.text("table", name);
+        if (by.strategy) {
+          out.text("strategy", by.strategy->value);
+          put_configured(out, "configured_strategy", *by.strategy);
+        }
+        if (by.hedging) {
+          out.raw("hedging", truth(by.hedging->value));
+          put_configured(out, "configured_hedge", *by.hedging);
+        }
+      });
+    });
+    if (overrides.hedging) {
+      out.raw("hedging", truth(overrides.hedging->value));
+      put_configured(out, "configured_hedging", *overrides.hedging);
+    }
+    if (overrides.log_level) {
+      out.text("log_level", word(overrides.log_level->value));
+      put_configured(out, "configured_log_level", *overrides.log_level);
+    }
+    if (!found.empty()) out.raw("found", found);
+  });
 }
 
 std::expected<Overrides, std::string> parse_overrides(std::string_view json) {

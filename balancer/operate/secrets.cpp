@@ -58,9 +58,7 @@ bool is_of_password(char c) {
 
 /// Takes the next line and its end off `text`.
 std::string_view take_line(std::string_view& text) {
-  const auto end = std::min(text.find('\n'), text.size());
-  auto line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
+  auto line = take_until(text, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

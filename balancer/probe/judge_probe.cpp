@@ -75,9 +75,7 @@ std::vector<std::pair<std::string, std::string>> rows_of(const Value& answer,
                                                          std::string_view second) {
   std::vector<std::pair<std::string, std::string>> rows;
   if (!answer.IsArray() || answer.Empty()) return rows;
-  const auto* data = member(answer[0], "data");
-  if (data == nullptr || !data->IsArray()) return rows;
-  for (const auto& row : data->GetArray()) {
+  for (const auto& row : list_member(answer[0], "data")) {
     if (rows.size() == kMostRows) break;
     if (const auto name = text_member(row, first); !name.empty())
       rows.emplace_back(name, text_member(row, second));

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "agent/mirrors/mirror_set.hpp"

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "agent/health/error_hint.hpp"
 #include "agent/stats/outcome.hpp"

@@ -14,8 +14,8 @@
 #include "balancer/schema/functions.hpp"
 #include "balancer/schema/translate.hpp"
 #include "balancer/status/rows/like.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -49,7 +49,7 @@ int connect(sqlite3* database, void* run, int, const char* const* arguments, sql
             char**) {
   auto made = std::make_unique<VirtualTable>();
   made->run = static_cast<Run*>(run);
-  made->table = &made->run->tables[whole_number<std::size_t>(arguments[3]).value_or(0)];
+  made->table = &made->run->tables[number_in<std::size_t>(arguments[3]).value_or(0)];
   std::string columns;
   for (const auto& column : made->table->columns) {
     // The value of a variable is compared as a number with a number.
@@ -161,7 +161,7 @@ int give_value(sqlite3_vtab_cursor* in, sqlite3_context* out, int column) {
   if (value.is_null()) return SQLITE_OK;
   const bool may_be_number = columns[c].is_number || columns[c].name == "VARIABLE_VALUE";
   const auto number =
-      may_be_number ? whole_number<std::int64_t>(value.text) : std::optional<std::int64_t>();
+      may_be_number ? number_in<std::int64_t>(value.text) : std::optional<std::int64_t>();
   if (number && std::to_string(*number) == value.text)
     sqlite3_result_int64(out, *number);
   else
@@ -370,7 +370,7 @@ ResultSet result_set_of(const SchemaTable& table) {
   ResultSet set;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const bool whole = std::ranges::all_of(table.rows, [&](const auto& row) {
-      return row[c].is_null() || whole_number<std::int64_t>(row[c].text);
+      return row[c].is_null() || number_in<std::int64_t>(row[c].text);
     });
     set.add_column(table.columns[c].name, !table.columns[c].is_number ? "string"
                                           : whole                     ? "long long"

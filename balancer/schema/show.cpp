@@ -8,7 +8,12 @@
 
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/paragraphs.hpp"
 #include "config/text/source_text.hpp"
+
+// The bytes of views.txt.
+extern "C" const char karmad_schema_views[];      // NOLINT(readability-identifier-naming): a symbol
+extern "C" const char karmad_schema_views_end[];  // NOLINT(readability-identifier-naming)
 
 namespace karmad {
 namespace {
@@ -20,116 +25,27 @@ struct ShowParts {
   std::optional<std::string> from;  ///< FROM schema
 };
 
-/// A SHOW as a SELECT: its words, and the text of the SELECT. {schema} and {table} stand for texts
-/// in quotes.
+/// A SHOW as a SELECT: its words, and the text of the SELECT (views.txt).
 struct View {
-  std::string_view words;
-  std::string_view select;
+  std::string words;
+  std::string select;
 };
 
-constexpr std::string_view kVariables =
-    "SELECT VARIABLE_NAME AS Variable_name, VARIABLE_VALUE AS Value FROM "
-    "information_schema.session_variables";
-constexpr std::string_view kStatus =
-    "SELECT VARIABLE_NAME AS Variable_name, VARIABLE_VALUE AS Value FROM "
-    "information_schema.session_status";
-constexpr std::string_view kDatabases =
-    "SELECT SCHEMA_NAME AS `Database` FROM information_schema.schemata";
-constexpr std::string_view kCharsets =
-    "SELECT CHARACTER_SET_NAME AS Charset, DESCRIPTION AS Description, DEFAULT_COLLATE_NAME AS "
-    "`Default collation`, CAST(MAXLEN AS CHAR) AS Maxlen FROM information_schema.character_sets";
-constexpr std::string_view kEngines =
-    "SELECT ENGINE AS Engine, SUPPORT AS Support, COMMENT AS Comment, TRANSACTIONS AS "
-    "Transactions, XA, SAVEPOINTS AS Savepoints FROM information_schema.engines";
-constexpr std::string_view kMessages = "!Level Code Message";
-constexpr std::string_view kRoutines =
-    "!Db Name Type Definer Modified Created Security_type Comment character_set_client "
-    "collation_connection Database_Collation";
+const std::vector<View>& views() {
+  static const auto all = [] {
+    std::vector<View> read;
+    for (const auto& [heads, select] :
+         read_paragraphs(karmad_schema_views, karmad_schema_views_end))
+      for (std::size_t at = 0, end = 0; end < heads.size(); at = end + 2) {
+        end = std::min(heads.find(", ", at), heads.size());
+        read.push_back({heads.substr(at, end - at), select});
+      }
+    return read;
+  }();
+  return all;
+}
 
-/// `!`: without rows, with these columns (kWithBlank: `_` stands for a blank).
-constexpr std::array kViews{
-    View{"variables", kVariables},
-    View{"status", kStatus},
-    View{"databases", kDatabases},
-    View{"schemas", kDatabases},
-    View{"collation",
-         "SELECT COLLATION_NAME AS Collation, CHARACTER_SET_NAME AS Charset, ID AS Id, IS_DEFAULT "
-         "AS `Default`, IS_COMPILED AS Compiled, CAST(SORTLEN AS CHAR) AS Sortlen FROM "
-         "information_schema.collations"},
-    View{"charset", kCharsets},
-    View{"character set", kCharsets},
-    View{"engines", kEngines},
-    View{"storage engines", kEngines},
-    View{"tables",
-         "SELECT TABLE_NAME AS `Tables_in_{name}` FROM information_schema.tables WHERE "
-         "TABLE_SCHEMA = {schema} ORDER BY 1"},
-    View{"full tables",
-         "SELECT TABLE_NAME AS `Tables_in_{name}`, TABLE_TYPE AS Table_type FROM "
-         "information_schema.tables WHERE TABLE_SCHEMA = {schema} ORDER BY 1"},
-    View{"table status",
-         "SELECT TABLE_NAME AS Name, ENGINE AS Engine, VERSION AS Version, ROW_FORMAT AS "
-         "Row_format, TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS Avg_row_length, DATA_LENGTH AS "
-         "Data_length, MAX_DATA_LENGTH AS Max_data_length, INDEX_LENGTH AS Index_length, DATA_FREE "
-         "AS Data_free, AUTO_INCREMENT AS Auto_increment, CREATE_TIME AS Create_time, UPDATE_TIME "
-         "AS Update_time, CHECK_TIME AS Check_time, TABLE_COLLATION AS Collation, CHECKSUM AS "
-         "Checksum, CREATE_OPTIONS AS Create_options, TABLE_COMMENT AS Comment FROM "
-         "information_schema.tables WHERE TABLE_SCHEMA = {schema} ORDER BY 1"},
-    View{"columns",
-         "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type, IS_NULLABLE AS `Null`, COLUMN_KEY AS "
-         "`Key`, COLUMN_DEFAULT AS `Default`, EXTRA AS Extra FROM information_schema.columns WHERE "
-         "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} ORDER BY ORDINAL_POSITION"},
-    View{"full columns",
-         "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type, COLLATION_NAME AS Collation, "
-         "IS_NULLABLE AS `Null`, COLUMN_KEY AS `Key`, COLUMN_DEFAULT AS `Default`, EXTRA AS Extra, "
-         "PRIVILEGES AS Privileges, COLUMN_COMMENT AS Comment FROM information_schema.columns "
-         "WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} ORDER BY ORDINAL_POSITION"},
-    View{"index",
-         "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS Non_unique, INDEX_NAME AS Key_name, "
-         "SEQ_IN_INDEX AS Seq_in_index, COLUMN_NAME AS Column_name, COLLATION AS Collation, "
-         "CARDINALITY AS Cardinality, SUB_PART AS Sub_part, PACKED AS Packed, NULLABLE AS `Null`, "
-         "INDEX_TYPE AS Index_type, COMMENT AS Comment, INDEX_COMMENT AS Index_comment, IS_VISIBLE "
-         "AS Visible, EXPRESSION AS Expression FROM information_schema.statistics WHERE "
-         "TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"},
-    View{"processlist",
-         "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
-         "STATE AS State, LEFT(INFO, 100) AS Info FROM information_schema.processlist ORDER BY 1"},
-    View{"full processlist",
-         "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, TIME AS Time, "
-         "STATE AS State, INFO AS Info FROM information_schema.processlist ORDER BY 1"},
-    View{"plugins", "!Type Name Library Users Extra"},
-    View{"grants", "SELECT 'GRANT {rights} ON *.* TO {user}' AS `Grants for {user}`"},
-    View{"count warnings", "SELECT @@warning_count AS `@@session.warning_count`"},
-    View{"count errors", "SELECT 0 AS `@@session.error_count`"},
-    View{"errors", kMessages},
-    View{"engine innodb status", "!Type Name Status"},
-    View{"create database",
-         "SELECT '{name}' AS `Database`, CONCAT('CREATE DATABASE `', '{name}', '` /*!40100 DEFAULT "
-         "CHARACTER SET utf8mb4 */') AS `Create Database`"},
-    View{"procedure status", kRoutines},
-    View{"function status", kRoutines},
-    View{"package status", kRoutines},
-    View{"package body status", kRoutines},
-    View{"triggers",
-         "!Trigger Event Table Statement Timing Created sql_mode Definer character_set_client "
-         "collation_connection Database_Collation"},
-    View{"events",
-         "!Db Name Definer Time_zone Type Execute_at Interval_value Interval_field Starts Ends "
-         "Status Originator character_set_client collation_connection Database_Collation"},
-    View{"open tables", "!Database Table In_use Name_locked"},
-    View{"privileges", "!Privilege Context Comment"},
-    View{"profiles", "!Query_ID Duration Query"},
-    View{"master status", "!File Position Binlog_Do_DB Binlog_Ignore_DB Executed_Gtid_Set"},
-    View{"binary log status", "!File Position Binlog_Do_DB Binlog_Ignore_DB Executed_Gtid_Set"},
-    View{"slave status", "!Slave_IO_State Master_Host Master_User Master_Port"},
-    View{"all slaves status", "!Connection_name Slave_SQL_State Slave_IO_State Master_Host"},
-    View{"replica status", "!Replica_IO_State Source_Host Source_User Source_Port"},
-    View{"binary logs", "!Log_name File_size Encrypted"},
-    View{"master logs", "!Log_name File_size Encrypted"},
-    View{"slave hosts", "!Server_id Host Port Master_id"},
-    View{"replicas", "!Server_Id Host Port Source_Id Replica_UUID"},
-};
-
-/// Those of the columns above whose names have blanks.
+/// Those of the columns of views.txt whose names have blanks.
 constexpr std::array<std::string_view, 5> kWithBlank{
     "Database_Collation", "Time_zone", "Execute_at", "Interval_value", "Interval_field"};
 
@@ -150,8 +66,7 @@ std::string replaced(std::string_view text, std::string_view mark, std::string_v
 std::string empty_select(std::string_view columns) {
   std::string out = "SELECT ";
   for (; !columns.empty();) {
-    const auto name = columns.substr(0, columns.find(' '));
-    columns.remove_prefix(std::min(name.size() + 1, columns.size()));
+    const auto name = take_until(columns, ' ');
     const bool blank = std::ranges::find(kWithBlank, name) != kWithBlank.end();
     out += fmt::format("'' AS `{}`{}", blank ? replaced(name, "_", " ") : name,
                        columns.empty() ? "" : ", ");
@@ -191,10 +106,9 @@ class ShowReader {
     }
     if (words == "grants" && tokens_.take_word("for"))
       while (!tokens_.at_end()) tokens_.step();
-    const auto* view =
-        std::ranges::find(kViews, parts_.full ? "full " + words : words, &View::words);
-    if (view == kViews.end()) view = std::ranges::find(kViews, words, &View::words);
-    if (view == kViews.end())
+    auto view = std::ranges::find(views(), parts_.full ? "full " + words : words, &View::words);
+    if (view == views().end()) view = std::ranges::find(views(), words, &View::words);
+    if (view == views().end())
       return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(given)));
     if (take_from()) parts_.from = tokens_.take_path().back();
     return made_of(*view);
@@ -203,7 +117,7 @@ class ShowReader {
  private:
   bool take_from() { return tokens_.take_word("from") || tokens_.take_word("in"); }
 
-  /// The words that name the object, in the form of kViews.
+  /// The words that name the object, in the form of views.txt.
   std::string object() {
     for (bool more = true; more;) {
       parts_.full |= tokens_.now().is_word("full");
@@ -223,7 +137,7 @@ class ShowReader {
     if (words == "indexes" || words == "keys") words = "index";
     // Of the views that have several words, the next ones belong to them.
     const auto begins = [](std::string_view begin) {
-      return std::ranges::any_of(kViews, [&](const View& view) {
+      return std::ranges::any_of(views(), [&](const View& view) {
         return view.words.starts_with(begin) &&
                (view.words.size() == begin.size() || view.words[begin.size()] == ' ');
       });
@@ -252,8 +166,8 @@ class ShowReader {
     if (!is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
     SchemaStatement out;
     if (!parts_.of.empty() && schema == facts_.schema) out.table = parts_.of.back();
-    std::string text(view.select);
-    if (text.starts_with('!')) text = empty_select(view.select.substr(1));
+    auto text = view.select;
+    if (text.starts_with('!')) text = empty_select(std::string_view(view.select).substr(1));
     if (!facts_.variable) text = replaced(text, "@@warning_count", "0");  // no connection has any
     const auto plain = [](std::string_view name_of) {
       std::string text_of(name_of);

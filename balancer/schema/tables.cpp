@@ -8,123 +8,21 @@
 #include <span>
 
 #include "balancer/schema/tokens.hpp"
+#include "config/text/paragraphs.hpp"
+#include "config/text/source_text.hpp"
+
+// The bytes of tables.txt.
+extern "C" const char karmad_schema_tables[];  // NOLINT(readability-identifier-naming): a symbol
+extern "C" const char karmad_schema_tables_end[];  // NOLINT(readability-identifier-naming)
 
 namespace karmad {
 namespace {
 
-/// A table and its columns in their order; those with `#` are numbers.
-struct Definition {
-  std::string_view name;
-  std::string_view columns;
-};
-
-constexpr std::array kDefinitions{
-    Definition{"APPLICABLE_ROLES",
-               "USER HOST GRANTEE GRANTEE_HOST ROLE_NAME ROLE_HOST IS_GRANTABLE IS_DEFAULT "
-               "IS_MANDATORY"},
-    Definition{"CHARACTER_SETS", "CHARACTER_SET_NAME DEFAULT_COLLATE_NAME DESCRIPTION MAXLEN#"},
-    Definition{"CHECK_CONSTRAINTS",
-               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA TABLE_NAME CONSTRAINT_NAME LEVEL "
-               "CHECK_CLAUSE"},
-    Definition{"COLLATIONS",
-               "COLLATION_NAME CHARACTER_SET_NAME ID# IS_DEFAULT IS_COMPILED SORTLEN# "
-               "PAD_ATTRIBUTE"},
-    Definition{"COLLATION_CHARACTER_SET_APPLICABILITY", "COLLATION_NAME CHARACTER_SET_NAME"},
-    Definition{"COLUMNS",
-               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION# "
-               "COLUMN_DEFAULT IS_NULLABLE DATA_TYPE CHARACTER_MAXIMUM_LENGTH# "
-               "CHARACTER_OCTET_LENGTH# NUMERIC_PRECISION# NUMERIC_SCALE# DATETIME_PRECISION# "
-               "CHARACTER_SET_NAME COLLATION_NAME COLUMN_TYPE COLUMN_KEY EXTRA PRIVILEGES "
-               "COLUMN_COMMENT GENERATION_EXPRESSION SRS_ID#"},
-    Definition{"COLUMN_PRIVILEGES",
-               "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME PRIVILEGE_TYPE "
-               "IS_GRANTABLE"},
-    Definition{"COLUMN_STATISTICS", "SCHEMA_NAME TABLE_NAME COLUMN_NAME HISTOGRAM"},
-    Definition{"ENABLED_ROLES", "ROLE_NAME ROLE_HOST IS_DEFAULT IS_MANDATORY"},
-    Definition{"ENGINES", "ENGINE SUPPORT COMMENT TRANSACTIONS XA SAVEPOINTS"},
-    Definition{"EVENTS",
-               "EVENT_CATALOG EVENT_SCHEMA EVENT_NAME DEFINER TIME_ZONE EVENT_BODY "
-               "EVENT_DEFINITION EVENT_TYPE EXECUTE_AT INTERVAL_VALUE INTERVAL_FIELD SQL_MODE "
-               "STARTS ENDS STATUS ON_COMPLETION CREATED LAST_ALTERED LAST_EXECUTED EVENT_COMMENT "
-               "ORIGINATOR# CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"},
-    Definition{"FILES",
-               "FILE_ID# FILE_NAME FILE_TYPE TABLESPACE_NAME TABLE_CATALOG TABLE_SCHEMA "
-               "TABLE_NAME LOGFILE_GROUP_NAME LOGFILE_GROUP_NUMBER# ENGINE EXTENT_SIZE# "
-               "INITIAL_SIZE# MAXIMUM_SIZE# TOTAL_EXTENTS# STATUS EXTRA"},
-    Definition{"GLOBAL_STATUS", "VARIABLE_NAME VARIABLE_VALUE"},
-    Definition{"GLOBAL_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
-    Definition{"INNODB_TABLESPACES", "SPACE# NAME FLAG# ROW_FORMAT PAGE_SIZE# FILE_SIZE#"},
-    Definition{"KEYWORDS", "WORD RESERVED#"},
-    Definition{"KEY_COLUMN_USAGE",
-               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_CATALOG TABLE_SCHEMA "
-               "TABLE_NAME COLUMN_NAME ORDINAL_POSITION# POSITION_IN_UNIQUE_CONSTRAINT# "
-               "REFERENCED_TABLE_SCHEMA REFERENCED_TABLE_NAME REFERENCED_COLUMN_NAME"},
-    Definition{"PARAMETERS",
-               "SPECIFIC_CATALOG SPECIFIC_SCHEMA SPECIFIC_NAME ORDINAL_POSITION# PARAMETER_MODE "
-               "PARAMETER_NAME DATA_TYPE CHARACTER_MAXIMUM_LENGTH# CHARACTER_OCTET_LENGTH# "
-               "NUMERIC_PRECISION# NUMERIC_SCALE# DATETIME_PRECISION# CHARACTER_SET_NAME "
-               "COLLATION_NAME DTD_IDENTIFIER ROUTINE_TYPE"},
-    Definition{"PARTITIONS",
-               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PARTITION_NAME SUBPARTITION_NAME "
-               "PARTITION_ORDINAL_POSITION# SUBPARTITION_ORDINAL_POSITION# PARTITION_METHOD "
-               "SUBPARTITION_METHOD PARTITION_EXPRESSION SUBPARTITION_EXPRESSION "
-               "PARTITION_DESCRIPTION TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# "
-               "INDEX_LENGTH# DATA_FREE# CREATE_TIME UPDATE_TIME CHECK_TIME CHECKSUM# "
-               "PARTITION_COMMENT NODEGROUP TABLESPACE_NAME"},
-    Definition{"PLUGINS",
-               "PLUGIN_NAME PLUGIN_VERSION PLUGIN_STATUS PLUGIN_TYPE PLUGIN_TYPE_VERSION "
-               "PLUGIN_LIBRARY PLUGIN_LIBRARY_VERSION PLUGIN_AUTHOR PLUGIN_DESCRIPTION "
-               "PLUGIN_LICENSE LOAD_OPTION"},
-    Definition{"PROCESSLIST", "ID# USER HOST DB COMMAND TIME# STATE INFO"},
-    Definition{"PROFILING", "QUERY_ID# SEQ# STATE DURATION#"},
-    Definition{"REFERENTIAL_CONSTRAINTS",
-               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME UNIQUE_CONSTRAINT_CATALOG "
-               "UNIQUE_CONSTRAINT_SCHEMA UNIQUE_CONSTRAINT_NAME MATCH_OPTION UPDATE_RULE "
-               "DELETE_RULE TABLE_NAME REFERENCED_TABLE_NAME"},
-    Definition{"ROUTINES",
-               "SPECIFIC_NAME ROUTINE_CATALOG ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DATA_TYPE "
-               "CHARACTER_MAXIMUM_LENGTH# CHARACTER_OCTET_LENGTH# NUMERIC_PRECISION# "
-               "NUMERIC_SCALE# DATETIME_PRECISION# CHARACTER_SET_NAME COLLATION_NAME "
-               "DTD_IDENTIFIER ROUTINE_BODY ROUTINE_DEFINITION EXTERNAL_NAME EXTERNAL_LANGUAGE "
-               "PARAMETER_STYLE IS_DETERMINISTIC SQL_DATA_ACCESS SQL_PATH SECURITY_TYPE CREATED "
-               "LAST_ALTERED SQL_MODE ROUTINE_COMMENT DEFINER CHARACTER_SET_CLIENT "
-               "COLLATION_CONNECTION DATABASE_COLLATION"},
-    Definition{"SCHEMATA",
-               "CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME "
-               "SQL_PATH DEFAULT_ENCRYPTION"},
-    Definition{"SCHEMA_PRIVILEGES",
-               "GRANTEE TABLE_CATALOG TABLE_SCHEMA PRIVILEGE_TYPE IS_GRANTABLE"},
-    Definition{"SESSION_STATUS", "VARIABLE_NAME VARIABLE_VALUE"},
-    Definition{"SESSION_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
-    Definition{"STATISTICS",
-               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE# INDEX_SCHEMA INDEX_NAME "
-               "SEQ_IN_INDEX# COLUMN_NAME COLLATION CARDINALITY# SUB_PART# PACKED NULLABLE "
-               "INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION"},
-    Definition{"TABLES",
-               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT "
-               "TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# "
-               "DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION "
-               "CHECKSUM# CREATE_OPTIONS TABLE_COMMENT"},
-    Definition{"TABLESPACES",
-               "TABLESPACE_NAME ENGINE TABLESPACE_TYPE LOGFILE_GROUP_NAME EXTENT_SIZE# "
-               "AUTOEXTEND_SIZE# MAXIMUM_SIZE# NODEGROUP_ID# TABLESPACE_COMMENT"},
-    Definition{"TABLE_CONSTRAINTS",
-               "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_SCHEMA TABLE_NAME "
-               "CONSTRAINT_TYPE ENFORCED"},
-    Definition{"TABLE_PRIVILEGES",
-               "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PRIVILEGE_TYPE IS_GRANTABLE"},
-    Definition{"TRIGGERS",
-               "TRIGGER_CATALOG TRIGGER_SCHEMA TRIGGER_NAME EVENT_MANIPULATION "
-               "EVENT_OBJECT_CATALOG EVENT_OBJECT_SCHEMA EVENT_OBJECT_TABLE ACTION_ORDER# "
-               "ACTION_CONDITION ACTION_STATEMENT ACTION_ORIENTATION ACTION_TIMING "
-               "ACTION_REFERENCE_OLD_TABLE ACTION_REFERENCE_NEW_TABLE ACTION_REFERENCE_OLD_ROW "
-               "ACTION_REFERENCE_NEW_ROW CREATED SQL_MODE DEFINER CHARACTER_SET_CLIENT "
-               "COLLATION_CONNECTION DATABASE_COLLATION"},
-    Definition{"USER_PRIVILEGES", "GRANTEE TABLE_CATALOG PRIVILEGE_TYPE IS_GRANTABLE"},
-    Definition{"VIEWS",
-               "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME VIEW_DEFINITION CHECK_OPTION IS_UPDATABLE "
-               "DEFINER SECURITY_TYPE CHARACTER_SET_CLIENT COLLATION_CONNECTION"},
-};
+/// Names of tables with the names of their columns, those of numbers with `#`.
+const Paragraphs& definitions() {
+  static const auto all = read_paragraphs(karmad_schema_tables, karmad_schema_tables_end);
+  return all;
+}
 
 std::string upper(std::string_view text) {
   std::string out(text);
@@ -133,11 +31,10 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-std::vector<SchemaColumn> columns_of(const Definition& definition) {
+std::vector<SchemaColumn> columns_of(const Paragraph& definition) {
   std::vector<SchemaColumn> columns;
-  for (auto rest = definition.columns; !rest.empty();) {
-    auto name = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  for (std::string_view rest = definition.text; !rest.empty();) {
+    auto name = take_until(rest, ' ');
     const bool is_number = name.ends_with('#');
     if (is_number) name.remove_suffix(1);
     columns.push_back({std::string(name), is_number});
@@ -201,11 +98,10 @@ class TableMaker {
   TableMaker(const SchemaContents& contents, const SchemaFacts& facts)
       : contents_(contents), facts_(facts) {}
 
-  SchemaTable made(std::string_view schema, const Definition& definition) const {
-    SchemaTable table{.schema = std::string(schema),
-                      .name = std::string(definition.name),
-                      .columns = columns_of(definition)};
-    add_rows(definition.name, table);
+  SchemaTable made(std::string_view schema, const Paragraph& definition) const {
+    SchemaTable table{
+        .schema = std::string(schema), .name = definition.head, .columns = columns_of(definition)};
+    add_rows(definition.head, table);
     return table;
   }
 
@@ -222,10 +118,10 @@ class TableMaker {
                   {"TABLE_COLLATION", kCollation},
                   {"CREATE_OPTIONS", ""},
                   {"TABLE_COMMENT", ""}});
-    for (const auto& view : kDefinitions)
+    for (const auto& view : definitions())
       add(table, {{"TABLE_CATALOG", "def"},
                   {"TABLE_SCHEMA", kSchema},
-                  {"TABLE_NAME", view.name},
+                  {"TABLE_NAME", view.head},
                   {"TABLE_TYPE", "SYSTEM VIEW"},
                   {"TABLE_COMMENT", ""}});
   }
@@ -275,11 +171,11 @@ class TableMaker {
         add_columns_of(facts_.schema, name, found->second, table);
       else
         table.unknown.push_back(name);
-    for (const auto& view : kDefinitions) {
+    for (const auto& view : definitions()) {
       std::vector<DescribedColumn> columns;
       for (const auto& column : columns_of(view))
         columns.push_back({column.name, column.is_number ? "bigint" : "string"});
-      add_columns_of(kSchema, std::string(view.name), columns, table);
+      add_columns_of(kSchema, view.head, columns, table);
     }
   }
 
@@ -405,11 +301,11 @@ std::vector<SchemaTable> tables_named(std::string_view select, const SchemaConte
   }
   std::vector<SchemaTable> tables{{.schema = "main", .name = "DUAL", .rows = {{}}}};
   const TableMaker maker(contents, facts);
-  for (const auto& definition : kDefinitions) {
-    if (!words.contains(std::string(definition.name))) continue;
+  for (const auto& definition : definitions()) {
+    if (!words.contains(definition.head)) continue;
     tables.push_back(maker.made(kSchema, definition));
-    if (definition.name.ends_with("_VARIABLES") || definition.name.ends_with("_STATUS") ||
-        definition.name == "PROCESSLIST")
+    if (definition.head.ends_with("_VARIABLES") || definition.head.ends_with("_STATUS") ||
+        definition.head == "PROCESSLIST")
       tables.push_back(maker.made("performance_schema", definition));
   }
   return tables;

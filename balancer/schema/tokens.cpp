@@ -1,5 +1,7 @@
 #include "balancer/schema/tokens.hpp"
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 
 std::string sql_literal(std::string_view text) {
@@ -55,10 +57,8 @@ std::vector<std::string> SchemaTokens::take_path() {
     if (text.starts_with('.')) text.remove_prefix(1);
     joined = false;
     while (!text.empty()) {
-      const auto part = text.substr(0, text.find('.'));
-      parts.emplace_back(part);
-      joined = part.size() + 1 == text.size();  // ends with a point
-      text.remove_prefix(std::min(part.size() + 1, text.size()));
+      joined = text.find('.') + 1 == text.size();  // ends with a point
+      parts.emplace_back(take_until(text, '.'));
     }
     joined = joined || token.text == ".";
   }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "agent/json/json_text.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -271,7 +271,7 @@ class SelectTranslator {
     if (!value && of_server)
       reason_ = fmt::format("Unknown system variable '{}'", shortened_utf8(name.substr(2)));
     if (!value) return put("NULL");
-    const bool is_number = of_server && whole_number<std::int64_t>(*value);
+    const bool is_number = of_server && number_in<std::int64_t>(*value);
     put(is_number ? fmt::format("CAST({} AS INTEGER)", *value) : literal(*value));
   }
 

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <utility>
-#include <variant>
 
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_text.hpp"

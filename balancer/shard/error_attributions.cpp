@@ -7,6 +7,7 @@
 
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/selection/shard_query.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::size_t kShown = 200;
 
 bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return is_digit(c) || is_letter(c) || c == '_';
 }
 
 void replace_word(std::string& text, std::string_view word, std::string_view by) {

@@ -1,6 +1,5 @@
 #include "balancer/shard/shard_request.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "balancer/shard/quorum_read.hpp"

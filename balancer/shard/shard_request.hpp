@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "balancer/shard/attempt_chains.hpp"
 

@@ -1,8 +1,5 @@
 #include "balancer/status/admission_json.hpp"
 
-#include <array>
-#include <utility>
-
 #include "agent/stats/document.hpp"
 #include "balancer/admission/admission.hpp"
 #include "config/settings/words.hpp"
@@ -60,12 +57,7 @@ std::uint64_t read(const std::atomic<std::uint64_t>& count) {
 
 template <class Body>
 GateText gate(std::string_view name, Body body) {
-  GateText text{name, {}};
-  {
-    Document out(text.json);
-    out.object([&] { body(out); });
-  }
-  return text;
+  return {name, json_object(body)};
 }
 
 }  // namespace

@@ -74,7 +74,6 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
                                        const Table* only) {
   bool ready = !draining;
   const bool hides = topology.settings.status_on_query_port.value != StatusOnQueryPort::yes;
-  std::string body;
   const auto shards = [&](Document& out, const Table& table) {
     const bool counts = table.required || only != nullptr;
     for (std::size_t s = 0; s < table.shards.size(); ++s) {
@@ -83,22 +82,19 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
       write_missing(out, table, s, counts, hides);
     }
   };
-  {
-    Document out(body);
-    out.object([&] {
-      out.value("draining", draining);
-      if (only != nullptr) out.text("table", only->name);
-      out.array("missing", topology.tables, [&](const auto& table) {
-        if (only == nullptr || table.get() == only) shards(out, *table);
-      });
-      if (topology.client_tls) {
-        const auto warning =
-            certificate_warning(*topology.client_tls, std::chrono::system_clock::now());
-        if (!warning.empty()) out.text("warning", warning);
-      }
-      out.value("ready", ready);
+  auto body = json_object([&](Document& out) {
+    out.value("draining", draining);
+    if (only != nullptr) out.text("table", only->name);
+    out.array("missing", topology.tables, [&](const auto& table) {
+      if (only == nullptr || table.get() == only) shards(out, *table);
     });
-  }
+    if (topology.client_tls) {
+      const auto warning =
+          certificate_warning(*topology.client_tls, std::chrono::system_clock::now());
+      if (!warning.empty()) out.text("warning", warning);
+    }
+    out.value("ready", ready);
+  });
   return {ready, std::move(body)};
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -49,8 +50,7 @@ bool fits(std::string_view piece, std::string_view name) {
 
 /// Takes the next piece off a list, without white space around it.
 std::string_view take_piece(std::string_view& list) {
-  auto piece = list.substr(0, list.find(','));
-  list.remove_prefix(std::min(piece.size() + 1, list.size()));
+  auto piece = take_until(list, ',');
   const auto begin = std::min(piece.find_first_not_of(kJsonSpace), piece.size());
   piece.remove_prefix(begin);
   return piece.substr(0, piece.find_last_not_of(kJsonSpace) + 1);

@@ -12,12 +12,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <utility>
+
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -366,11 +367,9 @@ bool LineOutput::send_messages(std::string_view lines) {
   auto message = syslog_head(std::time(nullptr), ::getpid());
   const auto head = message.size();
   while (!lines.empty()) {
-    const auto end = std::min(lines.find('\n'), lines.size());
     message.resize(head);
-    message.append(lines.substr(0, end));
+    message.append(take_until(lines, '\n'));
     if (!send_message(message)) return false;
-    lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return true;
 }

@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestUnixPath = 107;  // sun_path has 108 bytes, including the final zero
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 bool is_host_letter(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -51,26 +52,30 @@ inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>   ? 
                                                                               : Level::instance;
 
 /// One key of the configuration: the row from which it is read, inherited, checked, dumped and
-/// documented. If two rows set the same field, the later one wins.
+/// documented (keys.txt). If two rows set the same field, the later one wins.
 template <class Owner>
 struct Key {
   std::string_view name;
   KeyField<Owner> field;
-  std::string_view meaning;
   Bounds bounds{};
-  std::string_view unset{};     ///< documentation of an optional field or list that is not set
   std::string_view alias_of{};  ///< the key that is dumped instead
   /// Values from the search server's files that are accepted and ignored.
   std::span<const std::string_view> foreign{};
   Level level = Level::instance;
   /// If a level sets that key, it does not inherit this one.
   std::string_view beside{};
-  /// Documentation for a table, if it differs from `as in searchd`.
-  std::string_view meaning_in_table{};
-  std::string_view unset_in_table{};
   /// The owner inherits it: if not set there, the value of the level above is used.
   bool inherited = false;
 };
+
+/// What the documentation says of a key, from keys.txt. Texts are Markdown: only `code` is used.
+struct KeyDoc {
+  std::string meaning;
+  std::string unset;  ///< of an optional field or list: what counts if it is not set
+};
+
+KeyDoc doc_of(const Key<InstanceSettings>& key);
+KeyDoc doc_of(const Key<TableSettings>& key);
 
 /// The keys of `searchd`, in the order of the documentation.
 std::span<const Key<InstanceSettings>> searchd_keys();

@@ -5,11 +5,11 @@
 #include <pwd.h>
 
 #include <array>
-#include <charconv>
 #include <limits>
 #include <string>
 
 #include "config/settings/address.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -42,9 +42,8 @@ std::expected<unsigned, Unfit> read_id(std::string_view text, std::size_t at, st
                                        std::optional<unsigned> (*find)(const std::string&)) {
   if (text.empty()) return unfit(at, fmt::format("the name of a {} is missing", what));
   if (is_number(text)) {
-    unsigned id = 0;
-    const auto error = std::from_chars(text.data(), text.data() + text.size(), id).ec;
-    if (error == std::errc{} && id != std::numeric_limits<unsigned>::max()) return id;
+    const auto id = number_in<unsigned>(text);
+    if (id && *id != std::numeric_limits<unsigned>::max()) return *id;
     return unfit(at, fmt::format("{} is not the number of a {}", in_quotes(text), what));
   }
   if (const auto id = find(std::string(text))) return *id;

@@ -14,12 +14,9 @@ namespace karmad {
 namespace {
 
 bool is_variable_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
+  const auto letter = [](char c) { return is_letter(c) || c == '_'; };
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || is_digit(c); });
 }
 
 class Expander {

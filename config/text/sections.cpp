@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/text/closest.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -32,8 +33,7 @@ bool is_blank(char c) {
 }
 
 bool is_word_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
+  return is_letter(c) || is_digit(c) || c == '_' || c == '-';
 }
 
 class SectionReader {

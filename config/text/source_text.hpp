@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -56,9 +57,27 @@ class SourceText {
 constexpr bool is_space_or_tab(char c) {
   return c == ' ' || c == '\t';
 }
+// Of ASCII.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
 /// Removes white space at both ends.
 SourceText trimmed(const SourceText& source);
 std::string_view trimmed(std::string_view text);
 std::string lower(std::string_view text);
+
+/// Takes what precedes the next `end` off `rest`, and that byte.
+constexpr std::string_view take_until(std::string_view& rest, char end) {
+  const auto part = rest.substr(0, rest.find(end));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
 
 }  // namespace karmad

@@ -65,7 +65,7 @@ TEST(Reference, HasExamplesThatLoadWithoutANotice) {
 template <class Owner>
 void expect_sound(std::span<const Key<Owner>> keys, SectionKind kind) {
   for (const auto& key : keys) {
-    EXPECT_FALSE(key.meaning.empty()) << key.name;
+    EXPECT_FALSE(doc_of(key).meaning.empty()) << key.name;
     EXPECT_EQ(std::count_if(keys.begin(), keys.end(),
                             [&](const auto& other) { return other.name == key.name; }),
               1)

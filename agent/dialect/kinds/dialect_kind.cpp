@@ -22,8 +22,7 @@ namespace {
 
 bool is_in_name(char c) {
   constexpr std::string_view kOthers = "_-.,*";
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
+  return is_letter(c) || is_digit(c) || kOthers.find(c) != kOthers.npos;
 }
 
 bool covers(std::string_view pattern, std::string_view known) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <span>
 #include <string_view>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"

@@ -22,7 +22,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
 #include "config/text/enum_names.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -79,7 +79,7 @@ std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
     if (name == "status") read_status(value, bucket);
     if (name != "doc_count") return true;
     bucket.doc_count = value;
-    const auto count = whole_number<std::uint64_t>(value);
+    const auto count = number_in<std::uint64_t>(value);
     bucket.count = count.value_or(0);
     return count.has_value();
   });
@@ -104,13 +104,7 @@ bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buc
       buckets.keyed = true;
       return visit_members(value, add);
     }
-    JsonCursor json(value);
-    JsonElements elements(json);
-    while (elements.next()) {
-      const auto bucket = take_value(json);
-      if (!bucket || !add({}, *bucket)) return false;
-    }
-    return elements.complete();
+    return visit_elements(value, [&](std::string_view bucket) { return add({}, bucket); });
   });
 }
 

@@ -14,7 +14,7 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -161,13 +161,9 @@ bool add_places(std::string_view object, Names of, std::vector<std::string_view>
     if (of != Names::error && key == "error" && is_object(value))
       return add_places(value, Names::error, places);
     if (of != Names::answer || key != "items" || !is_array(value)) return true;
-    JsonCursor json(value);
-    JsonElements elements(json);
-    while (elements.next()) {
-      const auto item = take_value(json);
-      if (!item || (is_object(*item) && !visit_members(*item, add_of_result))) return false;
-    }
-    return elements.complete();
+    return visit_elements(value, [&](std::string_view item) {
+      return !is_object(item) || visit_members(item, add_of_result);
+    });
   });
 }
 
@@ -214,7 +210,7 @@ bool is_update_answer(std::string_view body) {
     if (key == "result") has_result = is_string(value);
     if (std::ranges::find(kChangeCounts, key) == kChangeCounts.end())
       return key != "result" || has_result;
-    const bool counted = whole_number<std::uint64_t>(value).has_value();
+    const bool counted = number_in<std::uint64_t>(value).has_value();
     has_result = has_result || counted;
     return counted || value == "true" || value == "false";  // `created` of one document
   });
@@ -237,7 +233,7 @@ std::string merged_update_answer(std::span<const std::string_view> bodies) {
       if (key == "result") rank = result_rank(value);
       if (key == "warning") warned = value;
       for (std::size_t i = 0; i < kChangeCounts.size(); ++i)
-        if (key == kChangeCounts[i]) sums[i] += whole_number<std::uint64_t>(value).value_or(0);
+        if (key == kChangeCounts[i]) sums[i] += number_in<std::uint64_t>(value).value_or(0);
       return true;
     });
     if (warning.empty()) warning = warned;
@@ -252,7 +248,7 @@ std::string merged_update_answer(std::span<const std::string_view> bodies) {
   };
   visit_members(best, [&](std::string_view key, std::string_view value) {
     const auto* const count = std::ranges::find(kChangeCounts, key);
-    if (count != kChangeCounts.end() && whole_number<std::uint64_t>(value))
+    if (count != kChangeCounts.end() && number_in<std::uint64_t>(value))
       add(key, sums[static_cast<std::size_t>(count - kChangeCounts.begin())]);
     else if (key != "warning")
       add(key, value);
@@ -299,7 +295,7 @@ std::optional<std::uint64_t> number_before(std::string_view words, std::string_v
   if (end == text.npos) return std::nullopt;
   const auto before = text.substr(0, end);
   const auto begin = before.find_last_not_of("0123456789") + 1;  // 0 if there is none
-  return whole_number<std::uint64_t>(before.substr(begin));
+  return number_in<std::uint64_t>(before.substr(begin));
 }
 
 /// Reads an answer, `[{"total":1,"error":"","warning":""}]` or the text of /cli,
@@ -318,7 +314,7 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
   bool has_total = false;
   const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
     if (key == "total") {
-      const auto rows = whole_number<std::uint64_t>(value);
+      const auto rows = number_in<std::uint64_t>(value);
       has_total = rows.has_value();
       count.rows = rows.value_or(0);
     }
@@ -428,16 +424,13 @@ std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
   const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
     if (key == "items") {
       has_items = true;
-      JsonCursor json(value);
-      JsonElements elements(json);
-      while (elements.next()) {
-        answer.items.push_back(take_value(json).value_or(""));
-        if (!is_object(answer.items.back())) return false;
-      }
-      return elements.complete();
+      return visit_elements(value, [&](std::string_view item) {
+        answer.items.push_back(item);
+        return is_object(item);
+      });
     }
-    if (key == "current_line") answer.current_line = whole_number<std::size_t>(value).value_or(0);
-    if (key == "skipped_lines") answer.skipped_lines = whole_number<std::size_t>(value).value_or(0);
+    if (key == "current_line") answer.current_line = number_in<std::size_t>(value).value_or(0);
+    if (key == "skipped_lines") answer.skipped_lines = number_in<std::size_t>(value).value_or(0);
     if (key == "errors") answer.errors = value == "true";
     return true;
   });
@@ -468,8 +461,8 @@ class GroupSum {
     std::string_view word;
     visit_members(result, [&](std::string_view key, std::string_view value) {
       for (std::size_t i = 0; i < kNames.size(); ++i)
-        if (key == kNames[i]) sums_[i] += whole_number<std::size_t>(value).value_or(0);
-      if (key == "status") status = whole_number<std::size_t>(value).value_or(0);
+        if (key == kNames[i]) sums_[i] += number_in<std::size_t>(value).value_or(0);
+      if (key == "status") status = number_in<std::size_t>(value).value_or(0);
       if (key == "result") word = value;
       if (key == "_id" && (id_.empty() || value != "0")) id_ = value;  // 0: of a query
       return true;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -12,7 +11,8 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -154,7 +154,7 @@ namespace {
 
 /// A number of documents; 0 if the cell is none.
 std::uint64_t documents_in(std::string_view cell) {
-  return whole_number<std::uint64_t>(cell).value_or(0);
+  return number_in<std::uint64_t>(cell).value_or(0);
 }
 
 }  // namespace
@@ -162,10 +162,7 @@ std::uint64_t documents_in(std::string_view cell) {
 std::optional<JsonNumber> number_of_having(std::string_view text) {
   const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
   if (digits.find_first_of("0123456789.") != 0) return std::nullopt;  // inf and nan
-  double value = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  if (!number_in<double>(text)) return std::nullopt;
   return json_number(text);
 }
 
@@ -529,8 +526,7 @@ struct CellValues {
     value = cells[column];
     if (!several[column] || !is_string(value)) return each(cells, visit, column + 1);
     for (auto rest = without_quotes(value); !rest.empty();) {
-      value = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+      value = take_until(rest, ',');
       if (!each(cells, visit, column + 1)) return false;
     }
     return true;

@@ -20,7 +20,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -52,7 +52,7 @@ struct ShardMeta {
   /// Takes a row about the whole shard; false: it is another one.
   bool take(const MetaRow& row) {
     if (row.name == "total_found") {
-      const auto count = whole_number<std::uint64_t>(row.value);
+      const auto count = number_in<std::uint64_t>(row.value);
       has_total |= count.has_value();
       total_found = count.value_or(0);
     } else if (row.name == "total_relation") {
@@ -213,7 +213,7 @@ class MergedMeta {
       keyword_ = known->second;
     } else if ((documents || row.name.starts_with("hits[")) && !keywords_.empty()) {
       auto& sum = documents ? keywords_[keyword_].documents : keywords_[keyword_].hits;
-      sum += whole_number<std::uint64_t>(row.value).value_or(0);
+      sum += number_in<std::uint64_t>(row.value).value_or(0);
     } else if (first_shard_) {
       others_.push_back(row);
     }

@@ -12,7 +12,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -57,15 +57,11 @@ std::string with_table_name(std::string_view set, std::string_view table) {
 /// The last element of an array; empty: it is malformed.
 std::string_view last_of(std::string_view array) {
   std::string_view last;
-  JsonCursor json(array);
-  skip_space(json);
-  JsonElements elements(json);
-  while (elements.next()) {
-    const auto value = take_value(json);
-    if (!value) return {};
-    last = *value;
-  }
-  return last;
+  const bool whole = visit_elements(array, [&](std::string_view value) {
+    last = value;
+    return true;
+  });
+  return whole ? last : std::string_view();
 }
 
 /// Draws an answer in the form RowForm::raw, any number of result sets, as the tables of `/cli`;
@@ -125,7 +121,7 @@ constexpr std::string_view kCounts[] = {"docs", "hits", "found_docs"};
 /// The integer that a cell says, as a number or in quotes.
 template <class Integer>
 std::optional<Integer> integer_in(std::string_view cell) {
-  return whole_number<Integer>(is_string(cell) ? without_quotes(cell) : cell);
+  return number_in<Integer>(is_string(cell) ? without_quotes(cell) : cell);
 }
 
 /// A row of the answer, while rows are merged.

@@ -7,7 +7,6 @@
 #include <openssl/rand.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
@@ -17,7 +16,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -217,11 +216,7 @@ double vagueness(double value) {
 }
 
 std::optional<double> real_value(const ScrollKey& key) {
-  double value = 0;
-  const auto* const end = key.value.data() + key.value.size();
-  if (key.type != "float") return std::nullopt;
-  const auto read = std::from_chars(key.value.data(), end, value);
-  return read.ec == std::errc{} && read.ptr == end ? std::optional(value) : std::nullopt;
+  return key.type == "float" ? number_in<double>(key.value) : std::nullopt;
 }
 
 /// Whether the values may be equal in the order of the shards: a collation may ignore the case.
@@ -300,7 +295,7 @@ ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_vi
   if (attribute == "id") {
     // Servers order ids as signed numbers, and show them as unsigned ones.
     read.value = is_string(value) ? without_quotes(value) : value;
-    if (const auto id = whole_number<std::uint64_t>(read.value))
+    if (const auto id = number_in<std::uint64_t>(read.value))
       read.value = fmt::to_string(static_cast<std::int64_t>(*id));
     return read;
   }

@@ -9,7 +9,7 @@
 
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/request/document_ids.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -29,7 +29,7 @@ std::expected<std::size_t, ClientError> count_option(const CallStatement& call,
   auto text = statement.substr(option->begin, option->end - option->begin);
   if (text.size() > 2 && (text.front() == '\'' || text.front() == '"'))
     text = text.substr(1, text.size() - 2);
-  const auto value = whole_number<std::uint32_t>(text);
+  const auto value = number_in<std::uint32_t>(text);
   if (!value)
     return std::unexpected(ClientError{
         400, fmt::format("CALL: {} at offset {} must be a number", name, option->begin)});

@@ -29,17 +29,12 @@ std::optional<std::string> vector_numbers(std::string_view value) {
   if (is_string(value)) array = fmt::format("[{}]", json_unescaped(without_quotes(value)));
   std::string numbers;
   JsonCursor json(array);
-  JsonElements elements(json);
-  while (elements.next()) {
-    skip_space(json);
-    const auto number = take_value(json);
-    if (!number || !is_json_number(*number)) return std::nullopt;
-    if (!numbers.empty()) numbers += ',';
-    numbers += *number;
-  }
+  const bool whole = visit_elements(json, [&](std::string_view number) {
+    numbers.append(numbers.empty() ? "" : ",").append(number);
+    return is_json_number(number);
+  });
   skip_space(json);
-  if (!elements.complete() || !json.done()) return std::nullopt;
-  return numbers;
+  return whole && json.done() ? std::optional(std::move(numbers)) : std::nullopt;
 }
 
 /// A scroll token continues at every shard behind the page: the rows of a missing one would be

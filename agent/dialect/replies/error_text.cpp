@@ -8,7 +8,8 @@
 #include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -20,8 +21,8 @@ constexpr std::size_t kLongestSearched = 64 << 10;
 constexpr std::size_t kMostCompared = 256;
 
 bool is_of_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || c == '@' || static_cast<unsigned char>(c) >= 0x80;
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '@' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 std::size_t size_of_first_word(std::string_view text) {
@@ -115,7 +116,7 @@ std::string refusal_for_client(std::string reason, const ClientStatement& statem
   constexpr std::string_view kAt = "at offset ";
   if (!reason.starts_with(kAt)) return with_quotation_of_client(std::move(reason), statement);
   const auto end = reason.find(':');
-  const auto offset = whole_number<std::size_t>(
+  const auto offset = number_in<std::size_t>(
       std::string_view(reason).substr(kAt.size(), end == reason.npos ? end : end - kAt.size()));
   if (!offset || statement.directions.empty()) return reason;
   return fmt::format("{}{}{}", kAt, statement.written_offset(*offset),

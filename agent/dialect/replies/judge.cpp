@@ -12,6 +12,7 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -94,14 +95,6 @@ constexpr std::size_t kLongestError = 16 << 10;
 /// Bytes of a request that are searched, so that many phrases take less than some ms.
 constexpr std::size_t kLongestRequest = 32 << 10;
 
-constexpr char folded(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// The byte encoded at the beginning of `text`, and the length of its escape: of a URL (`%20`, `+`)
 /// or of JSON (a backslash, or `u0020` after one). Non-ASCII becomes 0.
 struct Unescaped {
@@ -157,7 +150,7 @@ std::string parser_number(std::string_view error) {
 }  // namespace
 
 bool contains_folded(std::string_view text, std::string_view lower_case) {
-  const auto same = [](char a, char b) { return folded(a) == b; };
+  const auto same = [](char a, char b) { return lower(a) == b; };
   return !std::ranges::search(text, lower_case, same).empty();
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ constexpr int kMostTailLines = 200;
 
 /// A member of a result set besides columns and rows.
 void read_member(std::string_view key, std::string_view value, RawSet& set) {
-  if (equals_literal(key, "total")) set.total = whole_number<std::uint64_t>(value);
+  if (equals_literal(key, "total")) set.total = number_in<std::uint64_t>(value);
   if (!is_string(value)) return;
   if (equals_literal(key, "warning")) set.warning = without_quotes(value);
   if (equals_literal(key, "error")) set.error = without_quotes(value);

@@ -1,12 +1,8 @@
 #include "agent/dialect/replies/search_reply.hpp"
 
-#include <fmt/format.h>
-#include <optional>
-#include <utility>
-
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -35,7 +31,7 @@ std::expected<bool, std::string> read_hits(JsonCursor& json, ReadTail tail, Repl
     const auto value = take_value(json);
     if (!value) break;
     if (equals_literal(*key, "total")) {
-      const auto total = whole_number<std::uint64_t>(*value);
+      const auto total = number_in<std::uint64_t>(*value);
       if (!total) return bad("hits.total is not a count");
       head.total = *total;
       has_total = true;

@@ -1,7 +1,6 @@
 #include "agent/dialect/request/bulk_lines.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <array>
 
 #include "agent/json/json_line.hpp"

@@ -1,9 +1,9 @@
 #include "agent/dialect/request/document_ids.hpp"
 
 #include <fmt/format.h>
-#include <charconv>
 
 #include "agent/json/json_text.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -29,19 +29,15 @@ std::uint64_t splitmix64(std::uint64_t x) {
 }
 
 std::optional<DocumentId> DocumentId::of_number(std::string_view text) {
-  const auto* const end = text.data() + text.size();
-  std::uint64_t key = 0;
-  std::from_chars_result read{};
   if (text.starts_with('-')) {
-    std::int64_t negative = 0;
-    read = std::from_chars(text.data(), end, negative);
-    key = static_cast<std::uint64_t>(negative);
-  } else {
-    read = std::from_chars(text.data(), end, key);
+    const auto negative = number_in<std::int64_t>(text);
+    if (!negative) return std::nullopt;
+    return DocumentId(static_cast<std::uint64_t>(*negative),
+                      *negative == 0 ? Kind::missing : Kind::other);
   }
-  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  if (key == 0) return DocumentId(key, Kind::missing);
-  return DocumentId(key, text.starts_with('-') ? Kind::other : Kind::whole);
+  const auto key = number_in<std::uint64_t>(text);
+  if (!key) return std::nullopt;
+  return DocumentId(*key, *key == 0 ? Kind::missing : Kind::whole);
 }
 
 DocumentId DocumentId::of_text(std::string_view text) {

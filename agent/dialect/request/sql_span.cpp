@@ -11,10 +11,6 @@ namespace karmad {
 
 namespace {
 
-bool is_digit_byte(char c) {
-  return c >= '0' && c <= '9';
-}
-
 bool opens_bracket(const SqlToken& token) {
   return token.is_sign('(') || token.is_sign('[') || token.is_sign('{');
 }
@@ -91,8 +87,7 @@ bool is_call(SqlSpan tokens) {
 }
 
 bool is_path(SqlSpan tokens) {
-  if (tokens.empty() || !tokens[0].names_table() || is_digit_byte(tokens[0].text.front()))
-    return false;
+  if (tokens.empty() || !tokens[0].names_table() || is_digit(tokens[0].text.front())) return false;
   if (tokens.size() == 1)
     return tokens[0].kind == SqlToken::Kind::word &&
            tokens[0].text.find('.') != std::string_view::npos;
@@ -111,7 +106,7 @@ bool is_path(SqlSpan tokens) {
 }
 
 bool is_plain_key(SqlSpan tokens) {
-  if (tokens.size() == 1) return tokens[0].names_table() && !is_digit_byte(tokens[0].text.front());
+  if (tokens.size() == 1) return tokens[0].names_table() && !is_digit(tokens[0].text.front());
   if (is_path(tokens)) return true;
   const auto text = canonical(tokens);
   return text == "count(*)" || text == "weight()" || text == "groupby()" || text == "knn_dist()";

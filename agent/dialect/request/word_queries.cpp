@@ -27,10 +27,10 @@ std::string equal_value(const PassedMembers::Member& field) {
 bool replace_words(std::string& body, std::string_view query, std::string_view field) {
   bool any = false;
   if (is_array(query)) {
-    JsonCursor json(query);
-    JsonElements elements(json);
-    while (elements.next())
-      if (const auto element = take_value(json)) any |= replace_words(body, *element, field);
+    visit_elements(query, [&](std::string_view element) {
+      any |= replace_words(body, element, field);
+      return true;
+    });
     return any;
   }
   PassedMembers members(query);

@@ -1,10 +1,10 @@
 #include "agent/dialect/rows/json_path.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -29,9 +29,8 @@ std::optional<JsonStep> take_step(std::string_view& rest) {
   }
   const auto end = rest.find(']');
   if (end == rest.npos) return std::nullopt;
-  std::size_t element = 0;
-  const auto [stop, error] = std::from_chars(rest.data() + 1, rest.data() + end, element);
-  if (error != std::errc{} || stop != rest.data() + end) return std::nullopt;
+  const auto element = number_in<std::size_t>(rest.substr(1, end - 1));
+  if (!element) return std::nullopt;
   rest.remove_prefix(end + 1);
   return JsonStep{.member = {}, .element = element};
 }
@@ -46,14 +45,12 @@ std::string_view path_member(std::string_view object, std::string_view wanted) {
 }
 
 std::string_view element_of(std::string_view array, std::size_t wanted) {
-  JsonCursor json(array);
-  JsonElements elements(json);
-  for (std::size_t at = 0; elements.next(); ++at) {
-    const auto value = take_value(json);
-    if (!value) return {};
-    if (at == wanted) return *value;
-  }
-  return {};
+  std::string_view found;
+  visit_elements(array, [&](std::string_view value) {
+    if (wanted-- == 0) found = value;
+    return found.empty();
+  });
+  return found;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -13,7 +12,8 @@
 
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -76,7 +76,7 @@ JsonNumber json_number(std::string_view text) {
   number.negative = begin != end && *begin == '-';
   const auto* const digits = begin + (number.negative ? 1 : 0);
   auto whole = few_digits({digits, end});
-  if (!whole) whole = whole_number<std::uint64_t>({digits, end});
+  if (!whole) whole = number_in<std::uint64_t>({digits, end});
   if (whole) {
     number.magnitude = *whole;
     number.negative &= *whole != 0;
@@ -221,8 +221,7 @@ void RowKeyText::add_number(std::string_view number) {
 
 bool has_exceeding_float(std::string_view numbers) {
   while (!numbers.empty()) {
-    auto number = numbers.substr(0, numbers.find(','));
-    numbers.remove_prefix(std::min(number.size() + 1, numbers.size()));
+    auto number = take_until(numbers, ',');
     number.remove_prefix(std::min(number.find_first_not_of(" \t\r\n"), number.size()));
     if (exceeds_float(static_cast<double>(as_real(json_number(number))))) return true;
   }

@@ -1,6 +1,5 @@
 #include "agent/dialect/write/write_hits.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -187,15 +186,11 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view in
     }
     line.add(scored ? R"("hits":[)" : R"("max_score":null,"hits":[)");
     bool later = false;
-    JsonCursor json(member->value);
-    JsonElements elements(json);
-    while (elements.next()) {
-      const auto hit = take_value(json);
-      if (!hit) break;
-      if (later) line.add(',');
-      later = true;
-      add_elastic_hit(line, *hit, index);
-    }
+    visit_elements(member->value, [&](std::string_view hit) {
+      if (std::exchange(later, true)) line.add(',');
+      add_elastic_hit(line, hit, index);
+      return true;
+    });
     line.add(']');
   }
   line.add('}');

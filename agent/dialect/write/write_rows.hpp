@@ -2,7 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/rows/result_set.hpp"

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <type_traits>
+
+#include "config/text/source_text.hpp"
 
 namespace karmad::wire {
 
@@ -28,9 +29,9 @@ inline constexpr std::array<std::uint8_t, 256> kByteSets = [] {
   std::array<std::uint8_t, 256> sets{};
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto c = static_cast<char>(byte);
-    const bool digit = c >= '0' && c <= '9';
+    const bool digit = is_digit(c);
     const bool hex = digit || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    const bool alnum = digit || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool alnum = digit || is_letter(c);
     const bool visible = byte > 0x20 && byte < 0x7f;
     unsigned set = 0;
     if (alnum || token_marks.find(c) != token_marks.npos) set |= kTokenByte;
@@ -66,9 +67,7 @@ constexpr std::string_view trimmed(std::string_view text) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-}
+using karmad::lower;
 
 /// Lower case of eight bytes at once.
 constexpr std::uint64_t lower(std::uint64_t word) {
@@ -116,20 +115,8 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
 /// Calls `each` for every element of a comma-separated list; skips empty elements.
 template <class Each>
 constexpr void for_each_element(std::string_view list, Each each) {
-  while (!list.empty()) {
-    const auto comma = std::min(list.find(','), list.size());
-    if (const auto element = trimmed(list.substr(0, comma)); !element.empty()) each(element);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-}
-
-/// A decimal number without other characters; nothing if it is none or too large.
-inline std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return number;
+  while (!list.empty())
+    if (const auto element = trimmed(take_until(list, ',')); !element.empty()) each(element);
 }
 
 }  // namespace karmad::wire

@@ -1,10 +1,12 @@
 #include "agent/transport/http/load_report.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "agent/json/json_cursor.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -16,11 +18,8 @@ class Utilization {
   bool add(std::string_view name, std::string_view value) {
     const bool application = name == "application_utilization";
     if (!application && name != "cpu_utilization") return true;
-    double number = 0;
-    const auto* const end = value.data() + value.size();
-    const auto read = std::from_chars(value.data(), end, number);
-    if (read.ec != std::errc() || read.ptr != end) return false;
-    if (!std::isfinite(number) || number < 0 || number > 100) return false;
+    const auto number = number_in<double>(value);
+    if (!number || !std::isfinite(*number) || *number < 0 || *number > 100) return false;
     (application ? application_ : cpu_) = number;
     return true;
   }
@@ -31,12 +30,6 @@ class Utilization {
   std::optional<double> application_;
   std::optional<double> cpu_;
 };
-
-std::string_view without_space(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 std::optional<double> load_in_json(std::string_view text) {
   JsonCursor json(text);
@@ -52,12 +45,10 @@ std::optional<double> load_in_json(std::string_view text) {
 std::optional<double> load_in_text(std::string_view text) {
   Utilization found;
   while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    const auto part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto part = take_until(text, ',');
     const auto equals = part.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
-    if (!found.add(without_space(part.substr(0, equals)), without_space(part.substr(equals + 1))))
+    if (!found.add(wire::trimmed(part.substr(0, equals)), wire::trimmed(part.substr(equals + 1))))
       return std::nullopt;
   }
   return found.load();
@@ -66,9 +57,9 @@ std::optional<double> load_in_text(std::string_view text) {
 }  // namespace
 
 std::optional<double> reported_load(std::string_view field) {
-  field = without_space(field);
+  field = wire::trimmed(field);
   for (const std::string_view format : {"TEXT ", "JSON "})
-    if (field.starts_with(format)) field = without_space(field.substr(format.size()));
+    if (field.starts_with(format)) field = wire::trimmed(field.substr(format.size()));
   return field.starts_with('{') ? load_in_json(field) : load_in_text(field);
 }
 

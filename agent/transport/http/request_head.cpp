@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "agent/transport/http/head_lines.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -15,9 +15,7 @@ constexpr std::size_t kMaxMethod = 32;
 constexpr int kMaxEmptyLines = 4;  // some clients send a CRLF too many after a body
 
 bool valid_port(std::string_view port) {
-  unsigned value = 0;
-  std::from_chars(port.data(), port.data() + port.size(), value);
-  return port.size() <= 5 && all_in(port, kDigitByte) && value <= 65535;
+  return port.empty() || (port.size() <= 5 && number_in<std::uint16_t>(port));
 }
 
 /// `host`, `host:port`, `[v6]` or `[v6]:port`; the port may be empty (RFC 3986 section 3.2.3).

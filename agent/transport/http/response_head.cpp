@@ -29,7 +29,7 @@ Scan status_line(Cursor& cursor, ResponseHead& head) {
   const char* const reason = cursor.at;
   cursor.at = skip_value(reason, cursor.end);
   if (cursor.at == cursor.end) return Scan::more;
-  head.reason = trimmed(view(reason, cursor.at));
+  head.reason = wire::trimmed(view(reason, cursor.at));
   return line_end(cursor);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -53,8 +54,7 @@ std::optional<UrlParameter> take_parameter(std::string_view& query) {
 void append_url_encoded(std::string& out, std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
+    const bool plain = is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       out += c;
     } else {

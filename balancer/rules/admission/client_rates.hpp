@@ -3,10 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "agent/stats/stats_writer.hpp"
 #include "balancer/rules/admission/token_bucket.hpp"

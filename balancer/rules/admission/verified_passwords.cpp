@@ -4,7 +4,6 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-#include <span>
 #include <stdexcept>
 #include <string>
 

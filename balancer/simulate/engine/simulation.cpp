@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <queue>
-#include <tuple>
 
 #include "balancer/simulate/masters/masters.hpp"
 #include "balancer/simulate/replay/replay.hpp"

@@ -182,16 +182,12 @@ std::string simulation_table(const SimulationReport& report, std::uint64_t seed)
 }
 
 std::string simulation_json(const std::vector<SimulationReport>& reports, std::uint64_t seed) {
-  std::string text;
-  {
-    Document out(text);
-    out.object([&] {
-      out.value("seed", seed);
-      out.array("scenarios", reports,
-                [&](const SimulationReport& report) { add_report(out, report); });
-    });
-  }
-  return text + '\n';
+  return json_object([&](Document& out) {
+           out.value("seed", seed);
+           out.array("scenarios", reports,
+                     [&](const SimulationReport& report) { add_report(out, report); });
+         }) +
+         '\n';
 }
 
 std::string simulation_csv(const std::vector<SimulationReport>& reports) {

@@ -8,6 +8,7 @@
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/load.hpp"
+#include "config/text/source_text.hpp"
 
 // Waits of simulated requests: for a time, for news of their mirrors, for a slot.
 
@@ -20,10 +21,7 @@ constexpr unsigned kFirstSettingLine = 4;
 std::string key_of(std::string_view setting) {
   auto key = setting.substr(0, setting.find('='));
   key = key.substr(0, key.find_last_not_of(" \t") + 1);
-  std::string lower(key.substr(std::min(key.find_first_not_of(" \t"), key.size())));
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return lower;
+  return lower(key.substr(std::min(key.find_first_not_of(" \t"), key.size())));
 }
 
 /// The problem of a setting, at the place where the user wrote it.

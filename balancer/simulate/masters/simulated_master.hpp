@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>

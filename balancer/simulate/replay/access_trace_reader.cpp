@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/simulate/replay/access_trace.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -382,10 +382,9 @@ namespace {
 
 template <class Number>
 bool read_line_number(std::string_view text, Number& number) {
-  const auto* const begin = text.data();
-  const auto* const end = begin + text.size();
-  const auto [after, error] = std::from_chars(begin, end, number);
-  return error == std::errc{} && after == end;
+  const auto said = number_in<Number>(text);
+  if (said) number = *said;
+  return said.has_value();
 }
 
 bool read_line_text(std::string_view value, std::string_view& text) {

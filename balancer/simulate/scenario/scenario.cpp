@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "config/text/closest.hpp"
+#include "config/text/number_in.hpp"
 
 // Made from the files of scenarios/ by embed.cmake.
 extern "C" const char karmad_scenarios[];      // NOLINT(readability-identifier-naming): a symbol
@@ -55,11 +55,10 @@ Assigned set_number(double& to, std::string_view value, double least, double mos
 
 template <class Unsigned>
 Assigned set_count(Unsigned& to, std::string_view value, unsigned least, unsigned most) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc{} || end != value.data() + value.size() || number < least || number > most)
+  const auto number = number_in<unsigned>(value);
+  if (!number || *number < least || *number > most)
     return wrong(fmt::format("a whole number from {} to {}", least, most));
-  to = number;
+  to = *number;
   return {};
 }
 
@@ -197,11 +196,8 @@ std::vector<Word> words_of(std::string_view line) {
 }
 
 std::optional<unsigned> parse_count(std::string_view text, unsigned most) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (number < 1 || number > most) return std::nullopt;
-  return number;
+  const auto number = number_in<unsigned>(text);
+  return number && *number >= 1 && *number <= most ? number : std::nullopt;
 }
 
 /// `m2`, `m2-m5` or `all`.
@@ -484,12 +480,8 @@ std::span<const std::string_view> profile_keys() {
 }
 
 std::optional<double> parse_number(std::string_view text, double least, double most) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  // False for nan, too.
-  const bool fits = number >= least && number <= most;
-  return fits ? std::optional(number) : std::nullopt;
+  const auto number = number_in<double>(text);
+  return number && *number >= least && *number <= most ? number : std::nullopt;  // not nan, either
 }
 
 std::expected<Scenario, Problems> parse_scenario(std::string_view text, const std::string& file,

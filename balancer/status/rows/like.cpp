@@ -4,12 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// Number of pattern bytes at `at` that match this byte of text; 0: no match.
 std::size_t match_one(std::string_view pattern, std::size_t at, char c) {

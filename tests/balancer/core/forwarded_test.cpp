@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "balancer/core/cors.hpp"
+#include "balancer/core/request_fields.hpp"
 #include "config/settings/units.hpp"
 
 namespace karmad {

@@ -15,6 +15,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -23,13 +24,6 @@ namespace {
 constexpr std::string_view kDecimals = "0123456789";
 
 using Translated = std::expected<TranslatedRequest, ClientError>;
-
-/// Takes what precedes the next `end` off `rest`, and that byte.
-std::string_view take_until(std::string_view& rest, char end) {
-  const auto part = rest.substr(0, rest.find(end));
-  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-  return part;
-}
 
 std::string json_quoted(std::string_view text) {
   std::string json;
@@ -139,15 +133,11 @@ bool lists_numbers(std::string_view terms) {
   PassedMembers fields(terms);
   const auto field = fields.next();
   if (!field || fields.next() || !is_array(field->value)) return false;
-  JsonCursor json(field->value);
-  JsonElements values(json);
   bool numbers = false;
-  while (values.next()) {
-    const auto value = take_value(json);
-    if (!value || is_string(*value) || is_object(*value) || is_array(*value)) return false;
-    numbers = true;
-  }
-  return numbers && values.complete();
+  const bool whole = visit_elements(field->value, [&](std::string_view value) {
+    return numbers = !is_string(value) && !is_object(value) && !is_array(value);
+  });
+  return whole && numbers;
 }
 
 /// The query with the search server's own names for what has them: `term` and `terms` of numbers
@@ -175,11 +165,10 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
       add(name, fmt::format("  {}", value));
     } else if (is_array(value)) {  // of `bool`
       std::string all;
-      JsonCursor json(value);
-      JsonElements elements(json);
-      while (elements.next())
-        if (const auto element = take_value(json))
-          all.append(all.empty() ? "" : ",").append(own_query(*element, depth + 1));
+      visit_elements(value, [&](std::string_view element) {
+        all.append(all.empty() ? "" : ",").append(own_query(element, depth + 1));
+        return true;
+      });
       add(name, fmt::format("[{}]", all));
     } else if (name == "bool" || name == "must" || name == "should" || name == "must_not" ||
                name == "filter") {
@@ -277,10 +266,8 @@ struct BodyLines {
   /// Takes the next line, without its end; nothing at the end of the body.
   std::optional<std::string_view> next() {
     if (rest.empty()) return std::nullopt;
-    const auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     ++number;
-    return line;
+    return take_until(rest, '\n');
   }
   /// The next line that is not blank; empty at the end of the body.
   std::string_view next_filled() {
@@ -422,17 +409,14 @@ std::unexpected<ClientError> no_multi_search(std::size_t line, std::string_view 
 /// The names in `"index"`: a string, or an array of strings. Nothing: it is neither.
 std::optional<std::string> names_in(std::string_view value) {
   if (is_string(value)) return json_unescaped(without_quotes(value));
-  JsonCursor json(value);
-  if (!is_array(value)) return std::nullopt;
   std::string names;
-  JsonElements elements(json);
-  while (elements.next()) {
-    const auto name = take_value(json);
-    if (!name || !is_string(*name)) return std::nullopt;
-    names.append(names.empty() ? "" : ",").append(json_unescaped(without_quotes(*name)));
-  }
-  if (names.empty()) return std::nullopt;
-  return names;
+  const bool whole =
+      is_array(value) && visit_elements(value, [&](std::string_view name) {
+        if (!is_string(name)) return false;
+        names.append(names.empty() ? "" : ",").append(json_unescaped(without_quotes(name)));
+        return true;
+      });
+  return whole && !names.empty() ? std::optional(std::move(names)) : std::nullopt;
 }
 
 /// The tables of a header; `otherwise` if it names none. Nothing: it is malformed, or a search: the

@@ -13,10 +13,6 @@
 namespace karmad {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Writes over the foreign forms of one statement, token by token.
 class FormsRemover {
  public:
@@ -144,11 +140,8 @@ template <class Statement>
 std::vector<std::string> names_of_table(const Statement& statement) {
   if (!statement.foreign.alias.empty()) return {lower(statement.foreign.alias)};
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= statement.table.size();) {
-    const auto end = std::min(statement.table.find(',', begin), statement.table.size());
-    names.push_back(lower(std::string_view(statement.table).substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (std::string_view tables = statement.table; !tables.empty();)
+    names.push_back(lower(take_until(tables, ',')));
   return names;
 }
 

@@ -5,8 +5,8 @@
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -23,7 +23,7 @@ ClientError bad_select(std::string reason) {
 }
 
 std::optional<std::size_t> row_count(std::string_view text) {
-  const auto count = whole_number<std::size_t>(text);
+  const auto count = number_in<std::size_t>(text);
   return count && *count <= kLargestRowCount ? count : std::nullopt;
 }
 
@@ -90,7 +90,7 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
 
 /// Reads `name = number`; other forms are left to the agent.
 SqlRefusal SelectBuilder::read_option(const SqlToken& number) {
-  const auto value = whole_number<std::uint64_t>(number.text);
+  const auto value = number_in<std::uint64_t>(number.text);
   if (!value) return std::nullopt;
   const auto name = lower(before_[1].text);
   const auto why = set_query_option(out_.options, name, value);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "agent/json/json_text.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -189,12 +189,11 @@ std::expected<SessionStatement, std::string> read_kill(std::span<const SqlToken>
   if (!tokens.take_word("hard")) tokens.take_word("soft");
   statement.statement_only = tokens.take_word("query");
   if (!statement.statement_only) tokens.take_word("connection");
-  const auto number = tokens.now().text;
-  const auto* const end = number.data() + number.size();
-  const auto read = std::from_chars(number.data(), end, statement.connection);
+  const auto number = number_in<decltype(statement.connection)>(tokens.now().text);
   tokens.step();
-  if (number.empty() || read.ec != std::errc() || read.ptr != end || !tokens.at_end())
+  if (!number || !tokens.at_end())
     return std::unexpected("syntax error: expected KILL [CONNECTION | QUERY] and a number");
+  statement.connection = *number;
   return statement;
 }
 

@@ -27,30 +27,13 @@ input ::= session.
 
 // ---- lists of tokens
 
-%type name {SqlPiece}
-%type plain {SqlPiece}
-%type clause {SqlPiece}
-name(N) ::= WORD(A).    { N = A; }
-name(N) ::= NAME(A).    { N = A; }
-name(N) ::= clause(A).  { N = A; }
-
-clause(N) ::= SELECT(A). { N = A; }
-clause(N) ::= FROM(A).   { N = A; }
-clause(N) ::= WHERE(A).  { N = A; }
-clause(N) ::= GROUP(A).  { N = A; }
-clause(N) ::= WITHIN(A). { N = A; }
-clause(N) ::= HAVING(A). { N = A; }
-clause(N) ::= ORDER(A).  { N = A; }
-clause(N) ::= LIMIT(A).  { N = A; }
-clause(N) ::= OPTION(A). { N = A; }
-clause(N) ::= FACET(A).  { N = A; }
-
-plain(N) ::= WORD(A).   { N = A; }
-plain(N) ::= NAME(A).   { N = A; }
-plain(N) ::= QUOTED(A). { N = A; }
-plain(N) ::= SIGN(A).   { N = A; }
-plain(N) ::= COMMA(A).  { N = A; }
-plain(N) ::= INNER(A).  { N = A; }
+%token_class clause SELECT|FROM|WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET.
+%token_class word WORD|SELECT|FROM|WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET.
+%token_class name WORD|NAME|SELECT|FROM|WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET.
+%token_class single WORD|NAME|QUOTED|SIGN|SELECT|FROM|WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET.
+%token_class plain WORD|NAME|QUOTED|SIGN|COMMA|INNER.
+%token_class any WORD|NAME|QUOTED|SIGN|COMMA|INNER|LP|RP|SELECT|FROM|WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET.
+%token_class misplaced WHERE|GROUP|WITHIN|HAVING|ORDER|LIMIT|OPTION|FACET|BY|DISTINCT.
 
 // The tokens of a clause are kept.
 span(S) ::= .                { S = reader->empty_range(); }
@@ -58,72 +41,57 @@ span(S) ::= span(L) plain(T). { S = reader->kept(L, T); }
 
 // Those of a rest are not.
 rest ::= .
-rest ::= rest plain.
-rest ::= rest clause.
-rest ::= rest LP.
-rest ::= rest RP.
+rest ::= rest any.
 
 // ---- SELECT
 
 select ::= SELECT(K) list(L) from where group having_within order limit options facets. {
-  reader->clause(SqlReader::kItems, K, L);
+  reader->select.set_clause(Clause::items, K.token(), L);
 }
-select ::= SELECT(K) list(L). { reader->clause(SqlReader::kItems, K, L); }
+select ::= SELECT(K) list(L). { reader->select.set_clause(Clause::items, K.token(), L); }
 
-list(S) ::= .                 { S = reader->empty_range(); }
-list(S) ::= list(L) plain(T).  { S = reader->kept(L, T); }
-list(S) ::= list(L) other(T).  { S = reader->kept(L, T); reader->misplaced(T); }
-%type other {SqlPiece}
-other(N) ::= WHERE(A).  { N = A; }
-other(N) ::= GROUP(A).  { N = A; }
-other(N) ::= WITHIN(A). { N = A; }
-other(N) ::= HAVING(A). { N = A; }
-other(N) ::= ORDER(A).  { N = A; }
-other(N) ::= LIMIT(A).  { N = A; }
-other(N) ::= OPTION(A). { N = A; }
-other(N) ::= FACET(A).  { N = A; }
-other(N) ::= BY(A).     { N = A; }
-other(N) ::= DISTINCT(A). { N = A; }
+list(S) ::= .                     { S = reader->empty_range(); }
+list(S) ::= list(L) plain(T).     { S = reader->kept(L, T); }
+list(S) ::= list(L) misplaced(T). { S = reader->kept(L, T); reader->misplaced(T); }
 
 from ::= FROM tables.
 from ::= FROM tables alias.
 tables ::= name(N).              { reader->table_of_select(N); }
 tables ::= tables COMMA name(N). { reader->table_of_select(N); }
 alias ::= AS(A) name(N).  { reader->alias_of_table(A, N); }
-alias ::= WORD(N).        { reader->alias_of_table(N, N); }
-alias ::= NAME(N).        { reader->alias_of_table(N, N); }
+alias ::= WORD|NAME(N).   { reader->alias_of_table(N, N); }
 
 where ::= .
-where ::= WHERE(K) conditions. { reader->where(K); }
+where ::= WHERE(K) conditions. { reader->select.set_where(K.token()); }
 conditions ::= .
-conditions ::= conditions plain(T). { reader->condition(T); }
+conditions ::= conditions plain(T). { reader->select.add_condition(T.token(), T.depth); }
 
 group ::= .
-group ::= GROUP(K) BY span(S).          { reader->clause(SqlReader::kGroup, K, S); }
-group ::= GROUP(K) WORD BY span(S).     { reader->clause(SqlReader::kGroup, K, S); }
+group ::= GROUP(K) BY span(S).          { reader->select.set_clause(Clause::group, K.token(), S); }
+group ::= GROUP(K) WORD BY span(S).     { reader->select.set_clause(Clause::group, K.token(), S); }
 having_within ::= .
 having_within ::= having.
 having_within ::= within.
 having_within ::= having within.
 having_within ::= within having.
-having ::= HAVING(K) span(S).                { reader->clause(SqlReader::kHaving, K, S); }
-within ::= WITHIN(K) GROUP ORDER BY span(S). { reader->clause(SqlReader::kWithin, K, S); }
+having ::= HAVING(K) span(S).                { reader->select.set_clause(Clause::having, K.token(), S); }
+within ::= WITHIN(K) GROUP ORDER BY span(S). { reader->select.set_clause(Clause::within, K.token(), S); }
 order ::= .
-order ::= ORDER(K) BY span(S).    { reader->clause(SqlReader::kOrder, K, S); }
+order ::= ORDER(K) BY span(S).    { reader->select.set_clause(Clause::order, K.token(), S); }
 limit ::= .
-limit ::= LIMIT(K) span(S).       { reader->clause(SqlReader::kLimit, K, S); }
+limit ::= LIMIT(K) span(S).       { reader->select.set_clause(Clause::limit, K.token(), S); }
 options ::= .
-options ::= OPTION(K) span(S).    { reader->clause(SqlReader::kOptions, K, S); }
+options ::= OPTION(K) span(S).    { reader->select.set_clause(Clause::options, K.token(), S); }
 
 facets ::= .
 facets ::= facets facet.
-facet ::= facet_items facet_parts. { reader->end_facet(); }
-facet_items ::= FACET(K) span(S).  { reader->facet(K, S); }
+facet ::= facet_items facet_parts. { reader->select.end_facet(); }
+facet_items ::= FACET(K) span(S).  { reader->select.begin_facet(K.token(), S); }
 facet_parts ::= .
-facet_parts ::= facet_parts BY(K) span(S).       { reader->facet_part(SqlReader::kFacetBy, K, S); }
-facet_parts ::= facet_parts DISTINCT(K) span(S). { reader->facet_part(SqlReader::kFacetDistinct, K, S); }
-facet_parts ::= facet_parts ORDER(K) BY span(S). { reader->facet_part(SqlReader::kFacetOrder, K, S); }
-facet_parts ::= facet_parts LIMIT(K) span(S).    { reader->facet_part(SqlReader::kFacetLimit, K, S); }
+facet_parts ::= facet_parts BY(K) span(S).       { reader->select.set_facet_part(FacetPart::by, K.token(), S); }
+facet_parts ::= facet_parts DISTINCT(K) span(S). { reader->select.set_facet_part(FacetPart::distinct, K.token(), S); }
+facet_parts ::= facet_parts ORDER(K) BY span(S). { reader->select.set_facet_part(FacetPart::order, K.token(), S); }
+facet_parts ::= facet_parts LIMIT(K) span(S).    { reader->select.set_facet_part(FacetPart::limit, K.token(), S); }
 
 // ---- INSERT, REPLACE, UPDATE, DELETE
 
@@ -141,10 +109,8 @@ update ::= UPDATE.         { reader->verb(ChangeStatement::Verb::update, "UPDATE
 delete ::= DELETE FROM.    { reader->verb(ChangeStatement::Verb::remove, "DELETE FROM"); }
 changed ::= name(N).       { reader->changed_table(N); }
 end_of_delete ::= .
-end_of_delete ::= WHERE rest.
-end_of_delete ::= OPTION rest.
+end_of_delete ::= WHERE|OPTION|JOIN rest.
 end_of_delete ::= HINT(H) rest. { reader->delete_with(H); }
-end_of_delete ::= JOIN rest.
 
 columns ::= .
 columns ::= begin_columns column_list RP. { reader->end_columns(); }
@@ -161,15 +127,9 @@ next_row ::= COMMA.                       { reader->next_row(); }
 row ::= begin_row values RP(E).           { reader->end_row(E); }
 begin_row ::= LP(B).                      { reader->begin_row(B); }
 values ::= .
-values ::= values value(V).               { reader->value(V, false); }
+values ::= values single(V).              { reader->value(V, false); }
+values ::= values COMMA(V).               { reader->value(V, false); }
 values ::= values INNER(V).               { reader->value(V, true); }
-%type value {SqlPiece}
-value(N) ::= WORD(A).   { N = A; }
-value(N) ::= NAME(A).   { N = A; }
-value(N) ::= QUOTED(A). { N = A; }
-value(N) ::= SIGN(A).   { N = A; }
-value(N) ::= COMMA(A).  { N = A; }
-value(N) ::= clause(A). { N = A; }
 end_of_rows ::= .
 end_of_rows ::= OPTION rest.
 
@@ -183,30 +143,20 @@ arguments ::= argument_list.
 argument_list ::= argument.
 argument_list ::= argument_list next_argument argument.
 next_argument ::= COMMA.          { reader->begin_argument(); }
-argument ::= begin_argument.                { reader->unnamed_argument(); }
-argument ::= begin_argument option(N).      { reader->argument_name(N, false); }
-argument ::= begin_argument as option(N).   { reader->argument_name(N, true); }
-%type option {SqlPiece}
-option(N) ::= WORD(A).   { N = A; }
-option(N) ::= clause(A). { N = A; }
+argument ::= begin_argument.              { reader->unnamed_argument(); }
+argument ::= begin_argument word(N).      { reader->argument_name(N, false); }
+argument ::= begin_argument as word(N).   { reader->argument_name(N, true); }
 as ::= AS.                        { reader->expect("the name of an option"); }
-begin_argument ::= argument_value(V). { reader->argument(V); }
+begin_argument ::= single(V).         { reader->argument(V); }
 begin_argument ::= minus WORD(V).     { reader->argument(V); }
 begin_argument ::= value_list.        { reader->expect(", or )"); }
 minus ::= MINUS(M).               { reader->negative_argument(M); }
-%type argument_value {SqlPiece}
-argument_value(N) ::= WORD(A).   { N = A; }
-argument_value(N) ::= NAME(A).   { N = A; }
-argument_value(N) ::= QUOTED(A). { N = A; }
-argument_value(N) ::= SIGN(A).   { N = A; }
-argument_value(N) ::= clause(A). { N = A; }
 value_list ::= INNER(A).            { reader->listed_argument(A); }
 value_list ::= value_list INNER(A). { reader->listed_argument(A); }
 
 // ---- SHOW of mirrors, about karmad, and about the connection
 
-show ::= SHOW SERVER(A) rest.                  { reader->show_server(A); }
-show ::= SHOW SETTINGS(A) rest.                { reader->show_server(A); }
+show ::= SHOW SERVER|SETTINGS(A) rest.         { reader->show_server(A); }
 show ::= EXPLAIN WORD(W) name(N) QUOTED rest.  { reader->explain(W, N); }
 show ::= SHOW WORD SERVER(A) rest.             { reader->show_server(A); }
 show ::= SHOW CREATE TABLE(T) name(N).             { reader->show_create(T, N); }
@@ -221,20 +171,11 @@ show ::= SHOW TABLES like.                   { reader->status(Show::tables); }
 show ::= SHOW STATUS like.                   { reader->status(Show::status); }
 show ::= SHOW VERSION.                       { reader->status(Show::version); }
 show ::= DESC described(N) like.             { reader->status(Show::table, N); }
-agent(S) ::= STATUS(T).          { S = reader->kept(reader->empty_range(), T); }
-agent(S) ::= agent_part(T).      { S = reader->kept(reader->empty_range(), T); }
-agent(S) ::= agent(L) agent_part(T). { S = reader->kept(L, T); }
-%type agent_part {SqlPiece}
-agent_part(N) ::= WORD(A).   { N = A; }
-agent_part(N) ::= NAME(A).   { N = A; }
-agent_part(N) ::= QUOTED(A). { N = A; }
-agent_part(N) ::= SIGN(A).   { N = A; }
-described(S) ::= described_part(T).              { S = reader->kept(reader->empty_range(), T); }
-described(S) ::= described(L) described_part(T). { S = reader->kept(L, T); }
-%type described_part {SqlPiece}
-described_part(N) ::= name(A).   { N = A; }
-described_part(N) ::= QUOTED(A). { N = A; }
-described_part(N) ::= SIGN(A).   { N = A; }
+agent(S) ::= STATUS(T).                         { S = reader->kept(reader->empty_range(), T); }
+agent(S) ::= WORD|NAME|QUOTED|SIGN(T).          { S = reader->kept(reader->empty_range(), T); }
+agent(S) ::= agent(L) WORD|NAME|QUOTED|SIGN(T). { S = reader->kept(L, T); }
+described(S) ::= single(T).              { S = reader->kept(reader->empty_range(), T); }
+described(S) ::= described(L) single(T). { S = reader->kept(L, T); }
 like ::= .
 like ::= LIKE pattern(S).        { reader->like(S); }
 pattern(S) ::= QUOTED(T).             { S = reader->kept(reader->empty_range(), T); }
@@ -245,15 +186,9 @@ session ::= SHOW SCROLL like.    { reader->session(SessionStatement::Is::scroll)
 session ::= SHOW WARNINGS like.  { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW WARNINGS LIMIT rest. { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW PLAN(A).        { reader->inspect(A); }
-session ::= BEGIN(V) assigned(S).  { reader->transaction(V, S); }
-session ::= COMMIT(V) assigned(S). { reader->transaction(V, S); }
+session ::= BEGIN|COMMIT(V) assigned(S). { reader->transaction(V, S); }
 session ::= KILL assigned(S).    { reader->kill(S); }
 session ::= USE assigned(S).     { reader->use(S); }
 session ::= SET assigned(S).     { reader->assignments(S); }
 assigned(S) ::= .                      { S = reader->empty_range(); }
-assigned(S) ::= assigned(L) assigned_part(T). { S = reader->kept(L, T); }
-%type assigned_part {SqlPiece}
-assigned_part(N) ::= plain(A).  { N = A; }
-assigned_part(N) ::= clause(A). { N = A; }
-assigned_part(N) ::= LP(A).     { N = A; }
-assigned_part(N) ::= RP(A).     { N = A; }
+assigned(S) ::= assigned(L) any(T).    { S = reader->kept(L, T); }

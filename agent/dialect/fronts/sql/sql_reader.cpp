@@ -11,7 +11,7 @@
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 #include "embedded/sql_grammar.h"
 
 namespace karmad {
@@ -80,39 +80,29 @@ ClientError out_of_order(const SqlToken& keyword) {
 bool has_count_of_ids(std::string_view arguments) {
   SqlTokens tokens(arguments);
   const bool opens = tokens.next().is_sign('(');
-  const auto count = whole_number<std::uint32_t>(tokens.next().text);
+  const auto count = number_in<std::uint32_t>(tokens.next().text);
   return opens && count && *count > 0 && *count <= kMostShortIds && tokens.next().is_sign(')');
 }
 
 struct yyParser;
+using Clause = SelectBuilder::Clause;
+using FacetPart = SelectBuilder::FacetPart;
 
 /// Reads one statement of a known kind. What the grammar finds comes through the functions that its
 /// actions call.
 class SqlReader {
  public:
   SqlReader(std::string_view statement, StatementKind kind)
-      : statement_(statement), tokens_(statement), kind_(kind), select_(statement) {
+      : select(statement), statement_(statement), tokens_(statement), kind_(kind) {
     if (kind == StatementKind::call)
       expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS, AUTOCOMPLETE and UUID_SHORT";
   }
 
   std::expected<SqlStatement, ClientError> run();
 
-  // ---- called by the grammar
+  // ---- for the grammar
 
-  using Clause = SelectBuilder::Clause;
-  static constexpr auto kItems = Clause::items;
-  static constexpr auto kGroup = Clause::group;
-  static constexpr auto kWithin = Clause::within;
-  static constexpr auto kHaving = Clause::having;
-  static constexpr auto kOrder = Clause::order;
-  static constexpr auto kLimit = Clause::limit;
-  static constexpr auto kOptions = Clause::options;
-  using FacetPart = SelectBuilder::FacetPart;
-  static constexpr auto kFacetBy = FacetPart::by;
-  static constexpr auto kFacetDistinct = FacetPart::distinct;
-  static constexpr auto kFacetOrder = FacetPart::order;
-  static constexpr auto kFacetLimit = FacetPart::limit;
+  SelectBuilder select;
 
   void syntax_error(SqlPiece at);
 
@@ -122,19 +112,9 @@ class SqlReader {
     return {range.begin, kept_count_};
   }
 
-  void table_of_select(SqlPiece name) { refuse(select_.add_table(name.token())); }
+  void table_of_select(SqlPiece name) { refuse(select.add_table(name.token())); }
   void alias_of_table(SqlPiece first, SqlPiece name);
-  void clause(Clause clause, SqlPiece keyword, SqlRange range) {
-    select_.set_clause(clause, keyword.token(), range);
-  }
   void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
-  void where(SqlPiece keyword) { select_.set_where(keyword.token()); }
-  void condition(SqlPiece piece) { select_.add_condition(piece.token(), piece.depth); }
-  void facet(SqlPiece keyword, SqlRange items) { select_.begin_facet(keyword.token(), items); }
-  void facet_part(FacetPart part, SqlPiece keyword, SqlRange range) {
-    select_.set_facet_part(part, keyword.token(), range);
-  }
-  void end_facet() { select_.end_facet(); }
 
   void verb(ChangeStatement::Verb verb, std::string_view before_table) {
     change_.begin(verb, before_table);
@@ -321,7 +301,6 @@ class SqlReader {
   std::string_view statement_;
   SqlTokens tokens_;
   StatementKind kind_;
-  SelectBuilder select_;
   ChangeBuilder change_;
   CallBuilder call_;
   std::optional<SqlStatement> read_;  ///< a statement of another kind
@@ -370,8 +349,8 @@ void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
                        (token.kind == SqlToken::Kind::name ||
                         std::string_view("0123456789").find(text[0]) == text.npos);
   const bool touches_table =
-      is_select() ? select_.is_table_end(first.at) : change_.is_table_end(first.at);
-  const bool is_of_several = is_select() && select_.has_several_tables();
+      is_select() ? select.is_table_end(first.at) : change_.is_table_end(first.at);
+  const bool is_of_several = is_select() && select.has_several_tables();
   if (!is_name || touches_table || is_of_several) return refuse(bad_behind_tables(token));
   foreign_.alias = text;
   foreign_.alias_place = {first.at, token.end()};
@@ -379,7 +358,7 @@ void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
 
 void SqlReader::keep(const SqlPiece& piece) {
   if (is_select()) {
-    kept_count_ = select_.keep(piece.token(), piece.depth);
+    kept_count_ = select.keep(piece.token(), piece.depth);
     return;
   }
   if (kept_.size() == kMostKept) return refuse(bad("the statement has too many words"));
@@ -448,7 +427,7 @@ void SqlReader::look_at_token() {
   if (is_select() && token_.keyword == SQL_FROM && !has_from_ && depth_ > parentheses_)
     lost_from_ = true;
   foreign_.may_be_more = foreign_.may_be_more || may_be_foreign();
-  if (is_select() && count_ > 1) refuse(select_.look_at(token_, has_from_ && !expects_table_));
+  if (is_select() && count_ > 1) refuse(select.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
     refuse(bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
@@ -464,7 +443,7 @@ bool SqlReader::ends_here() {
   while (next.is_sign(';') && kind_ == StatementKind::status) next = tokens_.next();
   if (next.kind == SqlToken::Kind::end) return true;
   if (is_select() && !has_from_) {
-    refuse(select_.finish(false, 1, token_.at).error());
+    refuse(select.finish(false, 1, token_.at).error());
   } else if (kind_ == StatementKind::call) {
     refuse(bad(fmt::format("CALL: expected the end of the statement at offset {}", next.at)));
   } else if (kind_ == StatementKind::show) {
@@ -534,7 +513,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   if (is_select() && in_tables_ && !expects_table_) {
     if (code == SQL_HINT || code == SQL_USE) {
       SqlParse(&parser, 0, piece_of(token_, depth_), this);
-      select_.note_unplannable(wrong_at(token_.at, "expected a comma or the end of FROM"));
+      select.note_unplannable(wrong_at(token_.at, "expected a comma or the end of FROM"));
       in_tables_ = false;
       skimming_ = true;
       return;
@@ -545,25 +524,25 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   const bool counts = is_select() && has_from_ && !in_tables_ && depth_ == 0 && code != SQL_BY &&
                       token_.kind == SqlToken::Kind::word && !is_clause(code) &&
                       before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
-  if (counts && !select_.set_per_group(token_)) skimming_ = true;
+  if (counts && !select.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
-  if (std::exchange(closes_nothing_, false) && select_.is_plannable())
-    select_.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
+  if (std::exchange(closes_nothing_, false) && select.is_plannable())
+    select.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
   expects_table_ = begins_tables || (in_tables_ && code == SQL_COMMA);
   if (!begins_tables) return;
   has_from_ = true;
   in_tables_ = true;
-  if (misplaced_) select_.note_unplannable(out_of_order(token_));
+  if (misplaced_) select.note_unplannable(out_of_order(token_));
 }
 
 void SqlReader::unexpected_in_select(const SqlToken& token) {
-  if (expects_table_ && token.is_sign('(')) return refuse(select_.inner_select_at(token.at));
+  if (expects_table_ && token.is_sign('(')) return refuse(select.inner_select_at(token.at));
   if (expects_table_) return refuse(bad("FROM names no table"));
   if (in_tables_) return refuse(bad_behind_tables(token));
   skimming_ = true;
   const auto before = before_.keyword;
   if (in_facet_ && before == SQL_ORDER)
-    return select_.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
+    return select.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
   const bool in_within = before_before_.keyword == SQL_WITHIN;
   const auto* const missing =
       before == SQL_WITHIN  ? "expected group here"
@@ -571,7 +550,7 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
       : before == SQL_GROUP ? in_within ? "expected order here" : "expected GROUP BY or GROUP n BY"
       : before_before_.keyword == SQL_GROUP ? "expected by here"
                                             : nullptr;
-  select_.note_unplannable(missing == nullptr ? out_of_order(token) : wrong_at(token.at, missing));
+  select.note_unplannable(missing == nullptr ? out_of_order(token) : wrong_at(token.at, missing));
 }
 
 void SqlReader::unexpected_in_change(const SqlToken& token) {
@@ -635,9 +614,9 @@ std::expected<SqlStatement, ClientError> SqlReader::run() {
 std::expected<SqlStatement, ClientError> SqlReader::finish() {
   if (refusal_) return std::unexpected(*std::move(refusal_));
   if (is_select()) {
-    auto select = select_.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
-    if (select && has_from_) select->foreign = std::move(foreign_);
-    return select;
+    auto read = select.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
+    if (read && has_from_) read->foreign = std::move(foreign_);
+    return read;
   }
   if (is_change()) {
     auto change = change_.finish();

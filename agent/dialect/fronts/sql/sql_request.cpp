@@ -8,6 +8,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -25,9 +26,7 @@ struct QueryFields {
 QueryFields query_fields(std::string_view form) {
   QueryFields found;
   while (!form.empty()) {
-    const auto end = form.find('&');
-    const auto pair = form.substr(0, end);
-    form = end == form.npos ? std::string_view{} : form.substr(end + 1);
+    const auto pair = take_until(form, '&');
     const auto sign = pair.find('=');
     // Engines written in C end a name at a zero byte.
     const auto name = url_decoded(pair.substr(0, sign));

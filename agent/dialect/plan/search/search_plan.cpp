@@ -19,8 +19,8 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -228,7 +228,7 @@ std::expected<Window, ClientError> window_of(std::string_view body, const Search
   };
   const auto count_at = [&](ByteRange at, std::string_view what) -> std::optional<std::uint64_t> {
     if (!at.found()) return std::nullopt;
-    const auto value = whole_number<std::uint64_t>(at.in(body));
+    const auto value = number_in<std::uint64_t>(at.in(body));
     if (!value || *value > kLargestCount)
       refuse(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
     return value;

@@ -12,6 +12,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -23,8 +24,8 @@ constexpr std::size_t kLongestName = 256;
 /// expression could hold.
 bool is_attribute_name(std::string_view name) {
   const auto may_be_in_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '[' || c == ']' || static_cast<unsigned char>(c) >= 0x80;
+    return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '[' || c == ']' ||
+           static_cast<unsigned char>(c) >= 0x80;
   };
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, may_be_in_name);
 }

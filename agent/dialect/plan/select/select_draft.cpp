@@ -5,7 +5,7 @@
 #include <set>
 
 #include "agent/dialect/request/sql_statement.hpp"
-#include "config/text/whole_number.hpp"
+#include "config/text/number_in.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ namespace {
 /// them.
 std::optional<std::size_t> number_of_option(SqlSpan option) {
   if (option.size() != 3 || !option[1].is_sign('=')) return std::nullopt;
-  return whole_number<std::size_t>(option[2].text);
+  return number_in<std::size_t>(option[2].text);
 }
 
 }  // namespace
