@@ -16,7 +16,7 @@ namespace {
 constexpr int kGzipOnly = 16 + MAX_WBITS;  // for inflateInit2: only the header of RFC 1952
 
 /// A turn of the loop counts moved bytes; unpacking a byte takes this many times longer.
-constexpr std::size_t kCostOfByte = 2;
+constexpr std::size_t kCostOfUnpacking = 2;
 
 /// The Content-Encoding of the request; several fields are one list (RFC 9110 section 5.3).
 std::string encoding_of(const Query& query) {
@@ -157,7 +157,7 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
     const auto before = plain.size() + gunzip.bytes_read();
     if (const auto wrong = gunzip.step(plain))
       co_return refuse(query, wrong->status, wrong->reason);
-    query.worker.loop.turn.spend(kCostOfByte * (plain.size() + gunzip.bytes_read() - before));
+    query.worker.loop.turn.spend(kCostOfUnpacking * (plain.size() + gunzip.bytes_read() - before));
   }
   query.worker.counters.add(Count::bodies_unpacked);
   query.request.body = query.keep(std::move(plain));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPiece = 32 << 10;  // compressed at once: less than a millisecond
 /// A turn of the loop counts moved bytes; compressing a byte takes this many times longer.
-constexpr std::size_t kCostOfByte = 8;
+constexpr std::size_t kCostOfCompressing = 8;
 
 /// Whether the agent lets its answer be coded otherwise.
 bool lets_change(const Head& head) {
@@ -43,7 +43,7 @@ Task<void> put(Worker& worker, Compressor& compressor, std::string_view bytes,
     const auto began = Loop::now();
     compressor.put(piece, bytes.empty() ? then : Compressor::Then::more, out);
     worker.compression.took(Loop::now() - began);
-    turn.spend(kCostOfByte * piece.size());
+    turn.spend(kCostOfCompressing * piece.size());
   } while (!bytes.empty());
   worker.counters.add(Count::compressed_bytes_in, all);
   worker.counters.add(Count::compressed_bytes_out, out.size() - before);
