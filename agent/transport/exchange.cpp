@@ -43,6 +43,12 @@ std::string bytes_before_request(std::string_view bytes) {
   return spoken.empty() ? "sent bytes before any request" : spoken;
 }
 
+/// What is wrong with TLS, or `otherwise`.
+std::string tls_failure(const Connection& connection, std::string otherwise) {
+  const auto* const tls = connection.tls();
+  return tls == nullptr || tls->failure().empty() ? otherwise : "TLS: " + tls->failure();
+}
+
 /// Reads one reply. A failed step stores the reason in `result`.
 class ReplyReader {
  public:
@@ -158,9 +164,7 @@ class ReplyReader {
       return fail(Outcome::closed_early, result_.any_bytes
                                              ? "closed the connection in the middle of its answer"
                                              : "closed the connection without an answer");
-    const auto* tls = connection_.tls();
-    const bool says_why = tls != nullptr && !tls->failure().empty();
-    return fail(Outcome::broken, says_why ? "TLS: " + tls->failure() : error.message());
+    return fail(Outcome::broken, tls_failure(connection_, error.message()));
   }
 
   void begins() {
@@ -450,8 +454,9 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     result.unsent = true;
     result.unasked = came == Stream::Unasked::bytes;
     result.outcome = result.unasked ? Outcome::wrong_reply : Outcome::closed_early;
-    result.why = result.unasked ? bytes_before_request(connection.arrived())
-                                : "closed the connection before any request";
+    result.why = result.unasked
+                     ? bytes_before_request(connection.arrived())
+                     : tls_failure(connection, "closed the connection before any request");
     co_return;
   }
   std::string rest;
