@@ -43,7 +43,7 @@ TEST_P(MirrorWords, SayWhatTheChoiceKnowsUntilSearchesAreGoodAgain) {
           for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(kWordsSearch).status, 200);
           return word("state") == state;
         },
-        60s);
+        120s);  // adaptive tries a sick mirror now and then
   };
   ASSERT_TRUE(becomes("ready"));
   ASSERT_EQ(master.word("/verdict"), "all well");
