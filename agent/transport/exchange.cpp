@@ -44,7 +44,7 @@ std::string bytes_before_request(std::string_view bytes) {
 }
 
 /// What is wrong with TLS, or `otherwise`.
-std::string tls_failure(const Connection& connection, std::string otherwise) {
+std::string tls_failure(const Connection& connection, const std::string& otherwise) {
   const auto* const tls = connection.tls();
   return tls == nullptr || tls->failure().empty() ? otherwise : "TLS: " + tls->failure();
 }

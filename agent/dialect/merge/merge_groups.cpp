@@ -255,6 +255,7 @@ class GroupMerge {
   }
 
   /// Finds the positions of the columns that the plan names.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity)
   bool find_columns() {
     const auto width = rows_.columns.size();
     if (width == 0) return false;  // the shards have no column in common
