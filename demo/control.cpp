@@ -9,7 +9,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -122,7 +122,7 @@ Effects Control::decide(Purpose purpose, const RequestParts& request, Clock::tim
     last_target_ = request.target;
     last_body_ = request.body.substr(0, kKeptBody);
   }
-  const auto effects = karmad::decide(current_locked(now), purpose, now - set_at_, dice_);
+  const auto effects = demo::decide(current_locked(now), purpose, now - set_at_, dice_);
   if (effects.mode != Mode::ok || effects.error || effects.overloaded) ++disturbed_;
   return effects;
 }
@@ -149,4 +149,4 @@ std::string Control::write(Clock::time_point now) const {
       json_string(last_body_));
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

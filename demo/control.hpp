@@ -11,7 +11,7 @@
 #include "demo/engine/membership.hpp"
 #include "demo/switches.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// The parts of a request that the switches depend on.
 struct RequestParts {
@@ -70,4 +70,4 @@ class Control {
   std::string last_target_, last_timeout_, last_body_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace karmad;
+using namespace karmad::demo;
 
 struct Arguments {
   std::string listen = "127.0.0.1:9321";

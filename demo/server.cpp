@@ -12,7 +12,7 @@
 #include <boost/beast/http/read.hpp>
 #include <chrono>
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 namespace beast = boost::beast;
@@ -327,4 +327,4 @@ void Server::apply_switches() {
   });
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -20,7 +20,7 @@
 #include "demo/engine/engine.hpp"
 #include "demo/wire.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace asio = boost::asio;
 
@@ -128,4 +128,4 @@ class Server {
   asio::steady_timer end_of_switches_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -10,7 +10,7 @@
 #include "demo/data/text.hpp"
 #include "demo/engine/membership.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -231,4 +231,4 @@ Effects decide(const Switches& switches, Purpose purpose, Millis since, Dice& di
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

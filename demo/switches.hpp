@@ -10,7 +10,7 @@
 #include "demo/data/dice.hpp"
 #include "demo/engine/engine.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 using Millis = std::chrono::duration<double, std::milli>;
 
@@ -83,4 +83,4 @@ struct Effects {
 /// Decides the effects on a request; `since` is the time since the switches were set.
 Effects decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice);
 
-}  // namespace karmad
+}  // namespace karmad::demo

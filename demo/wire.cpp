@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -125,4 +125,4 @@ Delivery deliver(const HttpAnswer& answer, Mode mode, const WireOptions& options
   return {whole(answer, body.size(), options), usual};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -6,7 +6,7 @@
 #include "demo/engine/engine.hpp"
 #include "demo/switches.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// How an answer is sent.
 struct WireOptions {
@@ -30,4 +30,4 @@ struct Delivery {
 /// are like `ok` (`huge` without its body).
 Delivery deliver(const HttpAnswer& answer, Mode mode, const WireOptions& options);
 
-}  // namespace karmad
+}  // namespace karmad::demo

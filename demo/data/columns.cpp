@@ -10,7 +10,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -284,4 +284,4 @@ void append_json(std::string& out, const Document& document, const Column& colum
   }
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

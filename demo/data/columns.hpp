@@ -11,7 +11,7 @@
 
 #include "demo/data/document.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 enum class Type : std::uint8_t {
   bigint,
@@ -95,4 +95,4 @@ const rapidjson::Value* member_at(const Document& document, const Column& column
 /// Appends all values of a document's column as JSON.
 void append_json(std::string& out, const Document& document, const Column& column);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace karmad {
+namespace karmad::demo {
 
 /// The first error of a request. After an error the readers continue with a harmless value, so that
 /// they need no early returns.
@@ -24,4 +24,4 @@ class Complaint {
   std::string text_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

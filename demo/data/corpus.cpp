@@ -13,7 +13,7 @@
 
 #include "demo/data/dice.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 // The words of the catalogue; earlier words of a list are used more often.
@@ -236,4 +236,4 @@ std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread) {
   return Dice{Dice{spread}.next() ^ id}.next() % of;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

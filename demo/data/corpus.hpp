@@ -5,7 +5,7 @@
 
 #include "demo/data/document.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// Generates the catalogue: always the same `size` documents, ascending by id. About one id in
 /// sixteen is above 2^53 (neighbours that a double cannot tell apart). Prices, ratings, brands and
@@ -18,4 +18,4 @@ std::vector<Document> invent_corpus(std::size_t size);
 /// another distribution. Parts differ in size.
 std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread = 0);
 
-}  // namespace karmad
+}  // namespace karmad::demo

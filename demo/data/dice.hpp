@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace karmad {
+namespace karmad::demo {
 
 /// The splitmix64 generator: a seed gives the same numbers on every machine.
 class Dice {
@@ -25,4 +25,4 @@ class Dice {
   std::uint64_t state_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace karmad {
+namespace karmad::demo {
 
 /// A value of a JSON column, shared by the copies of a document: never changed, only replaced.
 using Meta = std::shared_ptr<const rapidjson::Document>;
@@ -47,4 +47,4 @@ struct Document {
   std::vector<std::int64_t> mtags;  ///< ascending, may be empty
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -6,7 +6,7 @@
 #include "demo/data/corpus.hpp"
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -129,4 +129,4 @@ WordCount count_of(const Index& index, std::string_view word) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -14,7 +14,7 @@
 
 #include "demo/data/document.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// Part `number` (from 0) of `of`, distributed as `part_of` does with `spread`.
 struct Part {
@@ -110,4 +110,4 @@ class Index {
 /// How often a word is in the documents of this part.
 WordCount count_of(const Index& index, std::string_view word);
 
-}  // namespace karmad
+}  // namespace karmad::demo

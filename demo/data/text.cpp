@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -209,4 +209,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-namespace karmad {
+namespace karmad::demo {
 
 struct Token {
   std::string word;       ///< in lower case
@@ -61,4 +61,4 @@ std::optional<std::string> from_base64(std::string_view text);
 /// Decodes `%41` and `+` of a query string.
 std::string url_decoded(std::string_view text);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -11,7 +11,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -294,4 +294,4 @@ std::optional<Index> load_documents(const std::string& path, std::uint64_t shard
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -12,7 +12,7 @@
 #include "demo/language/query.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// A value given for a column.
 struct Given {
@@ -70,4 +70,4 @@ std::vector<Given> read_given(const Json& json);
 std::optional<Index> load_documents(const std::string& path, std::uint64_t shard,
                                     bool whole_frequencies);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -11,7 +11,7 @@
 #include "demo/engine/engine.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -287,4 +287,4 @@ HttpAnswer answer_elastic_update(const ElasticPath& path, const HttpRequest& req
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

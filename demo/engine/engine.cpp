@@ -14,7 +14,7 @@
 #include "demo/language/read_request.hpp"
 #include "demo/sql/show.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -212,4 +212,4 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

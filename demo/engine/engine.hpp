@@ -15,7 +15,7 @@
 #include "demo/engine/stored_query.hpp"
 #include "demo/language/request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct HttpRequest {
   std::string method;
@@ -143,4 +143,4 @@ HttpAnswer answer_elastic_search(const ElasticPath& path, const HttpRequest& req
 HttpAnswer answer_elastic_update(const ElasticPath& path, const HttpRequest& request,
                                  std::span<const std::string> tables, Index* index);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -4,7 +4,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -72,4 +72,4 @@ void append_highlight(std::string& out, const Document& document, const Highligh
   out += '}';
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -6,7 +6,7 @@
 
 #include "demo/language/request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// Appends `,"highlight":{"title":["…"],…}` for a document: each chosen field with the words
 /// marked, a long one is cut to the text around its first marked word.
@@ -17,4 +17,4 @@ void append_highlight(std::string& out, const Document& document, const Highligh
 std::string marked_text(std::string_view text, const Highlight& how,
                         std::span<const std::string> words);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -8,7 +8,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -175,4 +175,4 @@ std::vector<StatusRow> cluster_rows(const Membership& membership) {
           row("last_committed", fmt::to_string(membership.generation))};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -10,7 +10,7 @@
 
 #include "demo/switches.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// Milliseconds since 1970 by the wall clock.
 using WallMs = std::int64_t;
@@ -60,4 +60,4 @@ struct StatusRow {
 /// The rows of a member of a replication cluster; none without a cluster.
 std::vector<StatusRow> cluster_rows(const Membership& membership);
 
-}  // namespace karmad
+}  // namespace karmad::demo

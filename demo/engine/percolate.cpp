@@ -11,7 +11,7 @@
 #include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -174,4 +174,4 @@ HttpAnswer answer_percolation(const HttpRequest& request, std::span<const std::s
           {}};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

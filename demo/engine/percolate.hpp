@@ -9,7 +9,7 @@
 
 #include "demo/engine/engine.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// A stored query that matches, and the places of the documents, from 1.
 struct Percolated {
@@ -34,4 +34,4 @@ HttpAnswer store_query(const HttpRequest& request, std::span<const std::string> 
 HttpAnswer answer_percolation(const HttpRequest& request, std::span<const std::string> tables,
                               const std::map<std::string, StoredQueries>& queries);
 
-}  // namespace karmad
+}  // namespace karmad::demo

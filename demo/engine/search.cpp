@@ -12,7 +12,7 @@
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/run.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -306,4 +306,4 @@ std::string answer_search(const Index& index, const SearchRequest& request,
   return out + '}';
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

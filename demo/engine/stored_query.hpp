@@ -6,7 +6,7 @@
 
 #include "demo/language/query.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// A query that waits for documents.
 struct StoredQuery {
@@ -19,4 +19,4 @@ struct StoredQuery {
 /// The stored queries of a table by id.
 using StoredQueries = std::map<std::uint64_t, StoredQuery>;
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -11,7 +11,7 @@
 #include "demo/engine/engine.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -274,4 +274,4 @@ HttpAnswer not_primary(std::string_view role) {
           {}};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::vector<Hit> nearest_hits(const Index& index, const Select& select, std::vec
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

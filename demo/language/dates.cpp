@@ -8,7 +8,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -125,4 +125,4 @@ std::int64_t start_of(Calendar unit, std::int64_t seconds) {
   return seconds;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

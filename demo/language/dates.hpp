@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace karmad {
+namespace karmad::demo {
 
 enum class Calendar : std::uint8_t { none, minute, hour, day, week, month, quarter, year };
 
@@ -27,4 +27,4 @@ Step read_step(std::string_view text);
 /// The start of the calendar unit that contains `seconds`; weeks start on Monday.
 std::int64_t start_of(Calendar unit, std::int64_t seconds);
 
-}  // namespace karmad
+}  // namespace karmad::demo

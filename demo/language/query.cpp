@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -272,7 +272,7 @@ bool ranks(const Phrase&) {
 bool ranks(const Combination& query) {
   const auto any = [](const std::vector<Query>& parts) {
     return std::any_of(parts.begin(), parts.end(),
-                       [](const Query& part) { return karmad::ranks(part); });
+                       [](const Query& part) { return demo::ranks(part); });
   };
   return any(query.must) || any(query.filter) || any(query.should);
 }
@@ -322,4 +322,4 @@ void collect_words(const Query& query, std::vector<std::string>& out, bool filte
   std::visit([&](const auto& is) { collect(is, out, filters); }, query.is);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

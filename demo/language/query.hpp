@@ -13,7 +13,7 @@
 #include "demo/data/columns.hpp"
 #include "demo/data/index.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct Everything {};
 
@@ -112,4 +112,4 @@ bool ranks(const Query& query);
 /// also outside of `filter`.
 void collect_words(const Query& query, std::vector<std::string>& out, bool filters = true);
 
-}  // namespace karmad
+}  // namespace karmad::demo

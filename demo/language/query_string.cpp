@@ -4,7 +4,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -204,4 +204,4 @@ Fields read_fields(std::string_view names, std::string_view table, Complaint& co
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

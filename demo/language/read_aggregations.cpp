@@ -11,7 +11,7 @@
 #include "demo/language/read_request.hpp"
 #include "demo/sql/read_expression.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -367,4 +367,4 @@ std::vector<Aggregation> read_aggregations(const Json& json, Reading& reading) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

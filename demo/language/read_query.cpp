@@ -11,7 +11,7 @@
 #include "demo/language/query_string.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 /// The only member of `{"name": …}`, or null after a complaint.
@@ -407,4 +407,4 @@ void read_fusion(const Json& options, Fusion& out) {
       out.weights.push_back(weight.IsNumber() ? weight.GetDouble() : 1);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

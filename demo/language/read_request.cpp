@@ -12,7 +12,7 @@
 #include "demo/language/query_string.hpp"
 #include "demo/sql/read_expression.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 constexpr unsigned kParse = rapidjson::kParseFullPrecisionFlag | rapidjson::kParseIterativeFlag |
@@ -558,4 +558,4 @@ OrderKey order_key(Expression by, bool descending, Reading& reading) {
   return {std::move(by), descending};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -11,7 +11,7 @@
 #include "demo/data/complaint.hpp"
 #include "demo/language/request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 using Json = rapidjson::Value;
 
@@ -70,4 +70,4 @@ std::optional<std::vector<Literal>> scroll_values(std::string_view token);
 /// The value as JSON.
 std::string json_text(const Json& json);
 
-}  // namespace karmad
+}  // namespace karmad::demo

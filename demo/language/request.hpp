@@ -10,7 +10,7 @@
 #include "demo/language/query.hpp"
 #include "demo/sql/expression.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct SelectItem {
   Expression expression;
@@ -120,4 +120,4 @@ struct SearchRequest {
   std::vector<std::string> warnings;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

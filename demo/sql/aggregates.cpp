@@ -9,7 +9,7 @@
 #include "demo/language/request.hpp"
 #include "demo/sql/cell_text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -121,4 +121,4 @@ Cell aggregate_of(const Expression& expression, const Row& row) {
                        : *std::ranges::max_element(cells, less);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

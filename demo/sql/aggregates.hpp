@@ -5,7 +5,7 @@
 
 #include "demo/sql/expression.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// The type of count, count distinct, sum, min, max, avg or group_concat of an argument of that
 /// type; nothing for other names.
@@ -17,4 +17,4 @@ double percentile(const std::vector<double>& sorted, double percent);
 /// The aggregate of the row's group.
 Cell aggregate_of(const Expression& expression, const Row& row);
 
-}  // namespace karmad
+}  // namespace karmad::demo

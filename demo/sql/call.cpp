@@ -14,7 +14,7 @@
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/show.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -236,4 +236,4 @@ ResultSet call(const SqlServer& server, const Statement& statement, Complaint& c
   return {};
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -4,7 +4,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 std::string plain_text(const Cell& cell, CellType type) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return fmt::to_string(*whole);
@@ -69,4 +69,4 @@ std::string_view type_name(CellType type) {
   return "string";
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -4,7 +4,7 @@
 
 #include "demo/sql/expression.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// Raw rows have lists and JSON as strings, hits have them as JSON.
 enum class Layout : std::uint8_t { raw, hit };
@@ -18,4 +18,4 @@ std::string plain_text(const Cell& cell, CellType type = CellType::real);
 /// The name of a type in a raw answer.
 std::string_view type_name(CellType type);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -12,7 +12,7 @@
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/functions.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -321,4 +321,4 @@ int cell_order(const Cell& a, const Cell& b, CellType type) {
   return collate(sort_text(to_value(a)), sort_text(to_value(b)));
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -10,7 +10,7 @@
 #include "demo/data/index.hpp"
 #include "demo/language/query.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// The type of a result's column: `exact` is a double, `member` a value in a JSON column, which may
 /// have any type.
@@ -77,4 +77,4 @@ Cell to_cell(const Value& value);
 /// A number, a string or nothing; the text lives as long as the cell.
 Value to_value(const Cell& cell);
 
-}  // namespace karmad
+}  // namespace karmad::demo

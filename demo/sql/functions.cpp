@@ -15,7 +15,7 @@
 #include "demo/language/dates.hpp"
 #include "demo/sql/cell_text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -368,4 +368,4 @@ Cell call_function(std::string_view name, std::span<const Cell> arguments) {
   return function->call(arguments);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::vector<ResultColumn> raw_schema(const Select& select, const Select& main,
   return std::move(schema).columns();
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

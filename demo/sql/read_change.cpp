@@ -5,7 +5,7 @@
 #include "demo/data/text.hpp"
 #include "demo/language/read_request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -163,4 +163,4 @@ Statement read_change(SqlCursor& cursor, std::span<const std::string> tables) {
   return ChangeReader{cursor, tables}.read();
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

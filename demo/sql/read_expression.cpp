@@ -13,7 +13,7 @@
 #include "demo/sql/aggregates.hpp"
 #include "demo/sql/functions.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -492,4 +492,4 @@ Expression read_expression(SqlCursor& cursor, const SqlScope& scope) {
   return ExpressionReader{cursor, scope}.either();
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -7,7 +7,7 @@
 #include "demo/sql/sql_cursor.hpp"
 #include "demo/sql/statement.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// What names in an expression may mean.
 struct SqlScope {
@@ -40,4 +40,4 @@ bool is_change(const SqlCursor& cursor);
 /// WHERE …; DELETE FROM table WHERE ….
 Statement read_change(SqlCursor& cursor, std::span<const std::string> tables);
 
-}  // namespace karmad
+}  // namespace karmad::demo

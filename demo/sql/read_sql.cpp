@@ -9,7 +9,7 @@
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/statement.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -535,4 +535,4 @@ std::vector<Statement> read_sql(std::string_view text, std::span<const std::stri
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -9,7 +9,7 @@
 
 #include "demo/sql/statement.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct ResultColumn {
   std::string name;
@@ -73,4 +73,4 @@ std::string write_sql_hits(const Index& index, std::span<const ResultSet> result
 /// The layout of `/cli`: tables of text.
 std::string write_text(std::span<const ResultSet> results, double seconds);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -5,7 +5,7 @@
 #include "demo/data/text.hpp"
 #include "demo/engine/change.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -104,4 +104,4 @@ std::vector<ResultSet> run_script(const SqlServer& server, std::span<const State
   return run.results();
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

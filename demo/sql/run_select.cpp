@@ -13,7 +13,7 @@
 #include "demo/sql/read_expression.hpp"
 #include "demo/sql/run.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 std::vector<Hit> found_hits(const Index& index, const Select& select, bool& more) {
   const auto matches = evaluate(index, select.match);
@@ -395,4 +395,4 @@ ResultSet text_rows(std::vector<std::string> columns,
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -6,7 +6,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -189,4 +189,4 @@ ResultSet show(const SqlServer& server, const Statement& statement) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

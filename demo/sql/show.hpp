@@ -9,7 +9,7 @@
 #include "demo/engine/stored_query.hpp"
 #include "demo/sql/run.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// What statements may see of the server.
 struct SqlServer {
@@ -43,4 +43,4 @@ ResultSet call(const SqlServer& server, const Statement& statement, Complaint& c
 std::vector<ResultSet> run_script(const SqlServer& server, std::span<const Statement> statements,
                                   Complaint& complaint);
 
-}  // namespace karmad
+}  // namespace karmad::demo

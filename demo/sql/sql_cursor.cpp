@@ -7,7 +7,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 bool is_digit(char c) {
@@ -232,4 +232,4 @@ std::string_view SqlCursor::text_from(std::size_t begin) const {
   return text_.substr(begin, std::max(begin, end) - begin);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

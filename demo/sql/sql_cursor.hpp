@@ -9,7 +9,7 @@
 #include "demo/data/columns.hpp"
 #include "demo/data/complaint.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct SqlToken {
   enum class Kind : std::uint8_t { name, number, text, sign, end };
@@ -54,4 +54,4 @@ class SqlCursor {
   std::size_t at_ = 0;
 };
 
-}  // namespace karmad
+}  // namespace karmad::demo

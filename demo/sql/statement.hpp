@@ -11,7 +11,7 @@
 #include "demo/engine/change.hpp"
 #include "demo/language/request.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 struct Statement {
   enum class Kind : std::uint8_t {
@@ -43,4 +43,4 @@ struct Statement {
 std::vector<Statement> read_sql(std::string_view text, std::span<const std::string> tables,
                                 Complaint& complaint);
 
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -8,7 +8,7 @@
 #include "demo/data/text.hpp"
 #include "demo/sql/cell_text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -174,4 +174,4 @@ std::string write_text(std::span<const ResultSet> results, double seconds) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

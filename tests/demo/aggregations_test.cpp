@@ -7,7 +7,7 @@
 #include "demo/language/dates.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 auto documents() {
@@ -238,4 +238,4 @@ TEST(Dates, StartTheirUnits) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -4,7 +4,7 @@
 #include "demo/data/corpus.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 /// A catalogue of its own, which the test may change.
@@ -131,4 +131,4 @@ TEST_F(Changes, OfFieldsInABulkAreGroupsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

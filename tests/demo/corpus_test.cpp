@@ -8,7 +8,7 @@
 
 #include "demo/data/text.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 TEST(Corpus, IsTheSameEveryTime) {
@@ -102,4 +102,4 @@ TEST(Text, DecodesQueryStrings) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

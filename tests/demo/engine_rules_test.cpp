@@ -10,7 +10,7 @@
 #include "demo/data/corpus.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 auto rule_documents() {
@@ -239,4 +239,4 @@ TEST(EngineRules, AnotherSpreadIsAnotherDistribution) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -11,7 +11,7 @@
 #include "demo/data/corpus.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 using namespace std::chrono_literals;
@@ -242,4 +242,4 @@ TEST(Updates, AreForThePrimaryOrMirrorsWithoutRoles) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -6,7 +6,7 @@
 #include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 class Paths : public testing::Test {
@@ -112,4 +112,4 @@ TEST_F(Paths, InTheFormOfElasticsearchChangeDocuments) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

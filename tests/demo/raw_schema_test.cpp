@@ -6,7 +6,7 @@
 
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 /// The columns of each result set as `name:type`, sets divided by `|`.
@@ -72,4 +72,4 @@ TEST(RawSchema, ShowsInNoHits) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -8,7 +8,7 @@
 #include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 std::string body(std::string_view rest) {
@@ -307,4 +307,4 @@ TEST(Routes, KnowTheirPathsAndMethods) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -8,7 +8,7 @@
 #include "demo/data/corpus.hpp"
 #include "demo/engine/membership.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 namespace {
 
@@ -85,4 +85,4 @@ std::string with_aggregation(std::string_view aggregation, std::string_view quer
                      query.empty() ? "" : R"(,"query":)", query);
 }
 
-}  // namespace karmad
+}  // namespace karmad::demo

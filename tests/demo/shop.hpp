@@ -8,7 +8,7 @@
 
 #include "demo/engine/engine.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 
 /// One agent with the whole catalogue, and part 0 and 1 of 2.
 const Engine& whole_shop();
@@ -38,4 +38,4 @@ std::string aggregation_of(const HttpAnswer& answer, std::string_view name);
 /// A `/search` body over all documents with one aggregation named "a".
 std::string with_aggregation(std::string_view aggregation, std::string_view query = {});
 
-}  // namespace karmad
+}  // namespace karmad::demo

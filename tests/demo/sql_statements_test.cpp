@@ -9,7 +9,7 @@
 #include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 std::string rows_of(const Engine& engine, std::string statements) {
@@ -253,4 +253,4 @@ TEST(SqlStatements, TextTablesAreForPeople) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -3,7 +3,7 @@
 
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 HttpAnswer sql(std::string statement) {
@@ -115,4 +115,4 @@ TEST(Sql, RefusesWhatItDoesNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

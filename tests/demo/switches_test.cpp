@@ -11,7 +11,7 @@
 #include "demo/control.hpp"
 #include "demo/wire.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 using namespace std::chrono_literals;
@@ -199,4 +199,4 @@ TEST(Wire, DisturbsAnswersAsNamed) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo

@@ -7,7 +7,7 @@
 
 #include "tests/demo/shop.hpp"
 
-namespace karmad {
+namespace karmad::demo {
 namespace {
 
 /// The members of the hits of that name.
@@ -112,4 +112,4 @@ TEST(Scrolls, ShowEachDocumentOnceInATotalOrder) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::demo
