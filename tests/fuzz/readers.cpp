@@ -7,8 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -39,15 +37,10 @@
 #include "config/listen_line.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
+#include "fuzz/query_run.hpp"
 
 namespace karmad {
 namespace {
-
-void demand(bool holds, std::string_view what, std::string_view of) {
-  if (holds) return;
-  std::cerr << "BROKEN: " << what << ":\n" << of << '\n';
-  std::abort();
-}
 
 SourceText source(std::string_view text) {
   SourceText made("input");
@@ -59,15 +52,15 @@ void read_request(std::string_view bytes) {
   RequestHead head;
   const auto state = parse_request_head(bytes, {}, head);
   if (!state || *state != HeadState::complete) return;
-  demand(!head.path.empty() && head.size <= bytes.size(), "the head of a request", bytes);
+  require(!head.path.empty() && head.size <= bytes.size(), "the head of a request", bytes);
   // What follows does not change it, and less is less.
   RequestHead same;
   const auto alone = parse_request_head(bytes.substr(0, head.size), {}, same);
-  demand(
+  require(
       alone && *alone == HeadState::complete && same.path == head.path && same.query == head.query,
       "a head means another thing alone", bytes);
   const auto less = parse_request_head(bytes.substr(0, head.size - 1), {}, same);
-  demand(less && *less == HeadState::incomplete, "a part of a head is complete", bytes);
+  require(less && *less == HeadState::incomplete, "a part of a head is complete", bytes);
   url_decoded(head.path);
   trace_context(head);
   AddressRanges trusted;
@@ -76,7 +69,7 @@ void read_request(std::string_view bytes) {
   for (const bool is_trusted : {false, true})
     ForwardedFields{head, {.peer = "10.1.2.3", .trusted = is_trusted}};
   const auto offered = offered_upgrade(head);
-  demand(!accepts_offer(head, {}), "an answer takes what was not offered", bytes);
+  require(!accepts_offer(head, {}), "an answer takes what was not offered", bytes);
   accepts_offer(head, offered);
 }
 
@@ -89,24 +82,24 @@ void read_options(std::string_view bytes) {
   std::string rest;
   RequestFields options;
   const auto mistake = read_request_fields(head, parameters, rest, options);
-  demand(!mistake || !mistake->reason.empty(), "options are refused without a reason", bytes);
+  require(!mistake || !mistake->reason.empty(), "options are refused without a reason", bytes);
   if (mistake) return;
   // Those of karmad are gone, so that reading the rest again finds none.
   RequestFields none;
   std::string same;
   auto remaining = parameters;
-  demand(!read_request_fields(kNoFields, remaining, same, none) && !none.preference &&
-             remaining == parameters,
-         "a parameter of karmad is passed on", bytes);
+  require(!read_request_fields(kNoFields, remaining, same, none) && !none.preference &&
+              remaining == parameters,
+          "a parameter of karmad is passed on", bytes);
 }
 
 void read_response(std::string_view bytes) {
   for (const bool to_head : {false, true}) {
     ResponseHead head;
     const auto state = parse_response_head(bytes, {}, to_head, head);
-    demand(state || state.error().status == 502, "the head of an answer", bytes);
+    require(state || state.error().status == 502, "the head of an answer", bytes);
     if (!state || *state != HeadState::complete) continue;
-    demand(head.size <= bytes.size() && head.status >= 100, "the head of an answer", bytes);
+    require(head.size <= bytes.size() && head.status >= 100, "the head of an answer", bytes);
     reported_load(head.find("endpoint-load-metrics"));
   }
 }
@@ -125,12 +118,12 @@ void read_chunked(std::string_view bytes) {
   std::size_t total = 0;
   for (std::size_t at = 0; at < bytes.size() && !cut.done(); at += step) {
     const auto part = cut.put(bytes.substr(at, step), joined);
-    if (!part) return demand(!read, "pieces of a chunked body are refused", bytes);
+    if (!part) return require(!read, "pieces of a chunked body are refused", bytes);
     total += *part;
   }
-  demand(read && cut.done() == whole.done() && joined == content && total == *read &&
-             content.size() <= kMost,
-         "a chunked body in pieces", bytes);
+  require(read && cut.done() == whole.done() && joined == content && total == *read &&
+              content.size() <= kMost,
+          "a chunked body in pieces", bytes);
 }
 
 /// A configuration without mistakes is written so that it is read as the same.
@@ -149,14 +142,14 @@ void read_config(std::string_view bytes) {
                           .this_host = [] { return ThisHost(); }});
   };
   const auto loaded = load_text(bytes);
-  demand(loaded.settings || !loaded.problems.empty(), "no settings and no problem", bytes);
+  require(loaded.settings || !loaded.problems.empty(), "no settings and no problem", bytes);
   if (!loaded.settings) return;
   const auto written = dump(*loaded.settings);
   const auto again = load_text(written);
-  demand(again.settings.has_value(), "what is dumped cannot be loaded", written);
+  require(again.settings.has_value(), "what is dumped cannot be loaded", written);
   const auto changes =
       difference(effective_settings(*loaded.settings), effective_settings(*again.settings));
-  demand(changes.empty(), changes.empty() ? "" : text(changes.front()), written);
+  require(changes.empty(), changes.empty() ? "" : text(changes.front()), written);
 }
 
 void read_agent_line(std::string_view bytes) {
@@ -166,15 +159,15 @@ void read_agent_line(std::string_view bytes) {
   if (!problems.empty()) return;
   const auto written = text(shard);
   const auto again = parse_agent_line(source(written), "products", problems, notices);
-  demand(problems.empty() && text(again) == written, "an agent line is written as another",
-         written);
+  require(problems.empty() && text(again) == written, "an agent line is written as another",
+          written);
 }
 
 void read_listen_line(std::string_view bytes) {
   Problems problems;
   Problems notices;
   const auto listen = parse_listen(source(bytes), problems, notices);
-  demand(listen || !problems.empty() || !notices.empty(), "a listen line is nothing", bytes);
+  require(listen || !problems.empty() || !notices.empty(), "a listen line is nothing", bytes);
 }
 
 /// Every kind of ping: a byte for the status, then the answers, parted by 0x1e.
@@ -193,74 +186,74 @@ void read_pings(std::string_view bytes) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     const auto said = describe_ping(kind, answers, "127.0.0.1:9200", "products");
-    demand(said || !said.error().empty(), "a ping fails without a reason", bytes);
+    require(said || !said.error().empty(), "a ping fails without a reason", bytes);
   }
   const auto native = parse_description(bytes);
   if (!native) return;
   const auto again = parse_description(text(*native));
-  demand(again && *again == *native, "a description is written as another", text(*native));
+  require(again && *again == *native, "a description is written as another", text(*native));
 }
 
 void read_discovery(std::string_view bytes) {
   const auto found = read_entries(bytes);
-  demand(found || !found.error().empty(), "a source fails without a reason", bytes);
-  demand(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
+  require(found || !found.error().empty(), "a source fails without a reason", bytes);
+  require(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
 }
 
 /// What the API server of Kubernetes sends: a list, then the lines of a watch.
 void read_kubernetes(std::string_view bytes) {
   const auto end = std::min(bytes.find('\n'), bytes.size());
   auto list = read_slice_list(bytes.substr(0, end));
-  demand(list || !list.error().empty(), "a list fails without a reason", bytes);
+  require(list || !list.error().empty(), "a list fails without a reason", bytes);
   auto slices = list ? std::move(list->slices) : EndpointSlices();
   for (auto rest = bytes.substr(std::min(end + 1, bytes.size())); !rest.empty();) {
     const auto line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const auto event = read_slice_event(line);
-    demand(event || !event.error().empty(), "a line fails without a reason", bytes);
+    require(event || !event.error().empty(), "a line fails without a reason", bytes);
     if (event) apply(*event, slices);
   }
   for (const auto* port : {"", "http"}) {
     const auto found = merged(slices, port);
-    demand(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
+    require(!found || found->size() <= kMostEntries, "too many mirrors", bytes);
   }
 }
 
 /// What etcd sends: a range, and the line of a watch. And base64 itself.
 void read_etcd(std::string_view bytes) {
   const auto range = read_range(bytes);
-  demand(range || !range.error().empty(), "a range fails without a reason", bytes);
-  demand(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
+  require(range || !range.error().empty(), "a range fails without a reason", bytes);
+  require(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
   const auto note = read_watch_line(bytes);
-  demand(note || !note.error().empty(), "a line fails without a reason", bytes);
+  require(note || !note.error().empty(), "a line fails without a reason", bytes);
   const auto back = from_base64(base64(bytes));
-  demand(back && *back == bytes, "bytes are another text in base64", bytes);
+  require(back && *back == bytes, "bytes are another text in base64", bytes);
 }
 
 void read_admin(std::string_view bytes) {
   for (const auto name : kAdminVerbs.all()) {
     const auto call = parse_admin_call(*kAdminVerbs.find(name), bytes);
-    demand(call || !call.error().empty(), name, bytes);
+    require(call || !call.error().empty(), name, bytes);
   }
   const auto overrides = parse_overrides(bytes);
   if (!overrides) return;
   const auto written = overrides_json(*overrides);
   const auto again = parse_overrides(written);
-  demand(again && overrides_json(*again) == written, "changes are written as others", written);
+  require(again && overrides_json(*again) == written, "changes are written as others", written);
 }
 
 void read_takeover(std::string_view bytes) {
   if (const auto head = decode_head(bytes.substr(0, kFrameHead))) {
     const auto written = encode(*head);
-    demand(bytes.starts_with(std::string_view(written.data(), written.size())),
-           "the head of a frame", bytes);
+    require(bytes.starts_with(std::string_view(written.data(), written.size())),
+            "the head of a frame", bytes);
     bytes.remove_prefix(kFrameHead);
   }
   const auto learned = parse_learned(bytes);
   if (!learned) return;
   const auto again = parse_learned(to_json(*learned));
-  demand(again && to_json(*again) == to_json(*learned), "what was learned is written as another",
-         bytes);
+  require(again && to_json(*again) == to_json(*learned), "what was learned is written as another",
+          bytes);
 }
 
 /// A packet of a client; as the text and the values of a prepared statement, parted by 0x1e.
@@ -275,7 +268,7 @@ void read_mysql(std::string_view bytes) {
   constexpr std::size_t kMost = 5000;
   for (int i = 0; i < 2; ++i) {  // the second may leave out the types
     const auto bound = bind_mysql(*prepared, bytes.substr(std::min(end + 1, bytes.size())), kMost);
-    demand(!bound || bound->size() <= kMost, "a statement is too long", bytes);
+    require(!bound || bound->size() <= kMost, "a statement is too long", bytes);
   }
 }
 
@@ -283,15 +276,15 @@ void read_proxy(std::string_view bytes) {
   const auto header = read_proxy_header(bytes, 536);
   if (!header || !*header) return;
   const auto size = (*header)->size;
-  demand(size >= kShortestProxyHeader && size <= bytes.size(), "the size of a header", bytes);
+  require(size >= kShortestProxyHeader && size <= bytes.size(), "the size of a header", bytes);
   const auto less = read_proxy_header(bytes.substr(0, size - 1), 536);
-  demand(less && !*less, "a part of a header is complete", bytes);
+  require(less && !*less, "a part of a header is complete", bytes);
 }
 
 void read_secret(std::string_view bytes) {
   const auto credentials = parse_credentials(bytes);
-  demand(!credentials || credentials->find_first_of("\r\n") == std::string::npos,
-         "credentials of several lines", bytes);
+  require(!credentials || credentials->find_first_of("\r\n") == std::string::npos,
+          "credentials of several lines", bytes);
   parse_users(bytes);
   parse_tokens(bytes);
 }
@@ -307,7 +300,7 @@ void read_protocol(std::string_view bytes) {
     constexpr std::string_view kCut = "…";  // karmad's own
     for (auto at = shown.find(kCut); at != shown.npos; at = shown.find(kCut))
       shown.erase(at, kCut.size());
-    for (const char c : shown) demand(c >= ' ' && c < 0x7f, "a message for a terminal", shown);
+    for (const char c : shown) require(c >= ' ' && c < 0x7f, "a message for a terminal", shown);
   }
 }
 

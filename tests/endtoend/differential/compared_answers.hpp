@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -50,8 +51,9 @@ struct PagedGroups {
   std::string trouble;                        ///< a page that is none, a group twice, no end
 };
 
-/// Pages through it on the server at `port`.
-PagedGroups page_through(HttpClient& client, const GeneratedSearch& search, std::string_view table);
+/// Pages through it by the answers to the bodies of its searches; status 0: there is none.
+PagedGroups page_through(const std::function<Response(const std::string& body)>& answer_to,
+                         const GeneratedSearch& search, std::string_view table);
 
 std::string groups_difference(const GeneratedSearch& search, const PagedGroups& whole,
                               const PagedGroups& merged, AllowedDifferences& allowed);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -41,10 +42,11 @@ struct GeneratedSearch {
 /// one.
 std::vector<GeneratedSearch> other_mistakes();
 
-/// Draws searches for the demo agent's catalogue: in one build the same from the same seed.
+/// Draws searches for the demo agent's catalogue: in one build the same from the same numbers.
 class SearchGenerator {
  public:
-  explicit SearchGenerator(std::uint64_t seed) : dice_(seed) {}
+  explicit SearchGenerator(std::function<std::uint64_t()> dice) : dice_(std::move(dice)) {}
+  explicit SearchGenerator(std::uint64_t seed) : SearchGenerator(std::mt19937_64(seed)) {}
   GeneratedSearch next();
 
  private:
@@ -69,7 +71,7 @@ class SearchGenerator {
   GeneratedSearch composite();
   GeneratedSearch refused(GeneratedSearch::Kind kind);
 
-  std::mt19937_64 dice_;
+  std::function<std::uint64_t()> dice_;
 };
 
 }  // namespace karmad::test
