@@ -49,9 +49,12 @@ std::optional<ReplyTail> find_tail(std::string_view body) {
     const auto line = body.substr(begin);
     body = body.substr(0, begin - 1);
     if (tail.last_set == 0 && line == "{") tail.last_set = begin;
-    if (tail.last_set == 0 || line != "],") continue;
-    tail.after_rows = begin + 1;
-    return tail;
+    if (line != "],") continue;
+    if (tail.last_set != 0) {
+      tail.after_rows = begin + 1;
+      return tail;
+    }
+    if (tail.after_last_rows == 0) tail.after_last_rows = begin + 1;
   }
   return std::nullopt;
 }
