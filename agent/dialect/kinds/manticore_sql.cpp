@@ -25,10 +25,9 @@ namespace {
 /// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
-  const auto place = parsed.table_place;
-  std::string out(statement.substr(0, place.begin));
-  if (place.found()) append_table_names(out, tables, place.in(statement));
-  return out += statement.substr(place.end);
+  std::string out;
+  append_edited(out, statement, name_edits(parsed, TableNames::sql), tables);
+  return out;
 }
 
 /// Whether `part` is a view into `whole`.
@@ -96,7 +95,7 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   auto select = plan_select(given, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
   if (select->document && layout.shards == 1)
-    return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+    return refused("one shard has the document: send it the statement");
   auto plan = plan_of_statement({}, form);
   plan.parser_errors_are_400 = form == RowForm::hits;
   take_select(plan, *std::move(select), given, layout);
