@@ -19,11 +19,8 @@ std::optional<std::string_view> take_string(JsonCursor& json) {
 
 std::optional<std::string_view> take_value(JsonCursor& json) {
   skip_space(json);
-  if (json.done()) return std::nullopt;
   const auto* const begin = json.at;
-  const auto* const after = *begin == '"'                    ? after_string(begin + 1, json.end)
-                            : *begin == '{' || *begin == '[' ? after_nested(begin, json.end)
-                                                             : after_scalar(begin, json.end);
+  const auto* const after = after_value(begin, json.end);
   if (after == nullptr) return std::nullopt;
   json.at = after;
   return std::string_view(begin, static_cast<std::size_t>(after - begin));

@@ -28,4 +28,12 @@ const char* after_passed_string(const char* at, const char* end);
 /// space or `end`.
 const char* after_scalar(const char* at, const char* end);
 
+/// Behind the value that begins at `at`, of any type.
+inline const char* after_value(const char* at, const char* end) {
+  if (at == end) return nullptr;
+  return *at == '"'                 ? after_string(at + 1, end)
+         : *at == '{' || *at == '[' ? after_nested(at, end)
+                                    : after_scalar(at, end);
+}
+
 }  // namespace karmad

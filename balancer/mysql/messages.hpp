@@ -124,7 +124,8 @@ struct MysqlOk {
   std::uint16_t warnings = 0;
   std::uint64_t last_insert_id = 0;
 };
-void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {});
+/// `mark` 0xfe: what replaces EOF for newer clients.
+void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {}, std::uint8_t mark = 0);
 /// At most kLongestMysqlErrorText bytes of its text.
 void write_mysql_error(MysqlWriter& out, const MysqlError& error);
 /// Ends a list of rows, or of what else has no number of elements.

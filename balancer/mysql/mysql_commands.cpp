@@ -42,20 +42,14 @@ const MysqlError kKilled{1317, "70100", "Query execution was interrupted"};
 const MysqlError kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"};
 
 constexpr std::size_t kMysqlPiece = 64 << 10;  // packets that are sent at once
-MysqlResultKind result_kind(StatementKind kind) {
-  switch (kind) {
-    case StatementKind::select:
-      return MysqlResultKind::rows;
-    case StatementKind::insert:
-    case StatementKind::change:
-      return MysqlResultKind::count;
-    default:
-      return MysqlResultKind::any;
-  }
+
+bool is_change(const StatementText& statement) {
+  return statement.ticket_class() == TicketClass::update;
 }
 
-bool is_change(StatementKind kind) {
-  return kind == StatementKind::insert || kind == StatementKind::change;
+MysqlResultKind result_kind(const StatementText& statement) {
+  if (statement.kind == StatementKind::select) return MysqlResultKind::rows;
+  return is_change(statement) ? MysqlResultKind::count : MysqlResultKind::any;
 }
 
 /// Whether a listener with `_readonly` takes it.
@@ -489,7 +483,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   RestLog log(query, answer);
   auto outcome = CommandOutcome::answered;
   if (query.client.left || !open()) {
-    if (is_change(statement.sql.kind)) state_.note_change();
+    if (is_change(statement.sql)) state_.note_change();
     co_return co_await end_unanswered();
   }
   if (answer.rest) {
@@ -509,7 +503,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   }
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
-    if (answer.status >= 500 && is_change(statement.sql.kind)) state_.note_change();
+    if (answer.status >= 500 && is_change(statement.sql)) state_.note_change();
     outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
   } else if (answer.rows != nullptr) {
     MysqlResults results(std::move(answer.rows->sets), options_for(statement, query));
@@ -560,7 +554,7 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement) cons
           .status = state_.status(),
           .has_more = statement.has_more,
           .most_rows = statement.most_rows,
-          .kind = result_kind(statement.sql.kind)};
+          .kind = result_kind(statement.sql)};
 }
 
 /// Sends the result sets of an answer to `/sql?mode=raw`.
@@ -572,7 +566,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& s
   auto read = [&] { results.emplace(json, options); };
   auto outcome = co_await run_work(json.size(), read);
   if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);
-  const bool changes = results && is_change(statement.sql.kind);
+  const bool changes = results && is_change(statement.sql);
   if (changes && (results->error() != nullptr || results->affected() > 0)) state_.note_change();
   co_return outcome;
 }

@@ -12,6 +12,7 @@
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -24,10 +25,9 @@ namespace {
 /// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
-  const auto place = parsed.table_place;
-  std::string out(statement.substr(0, place.begin));
-  if (place.found()) append_table_names(out, tables, place.in(statement));
-  return out += statement.substr(place.end);
+  std::string out;
+  append_edited(out, statement, name_edits(parsed, TableNames::sql), tables);
+  return out;
 }
 
 /// Whether `part` is a view into `whole`.
@@ -95,7 +95,7 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   auto select = plan_select(given, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
   if (select->document && layout.shards == 1)
-    return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+    return refused("one shard has the document: send it the statement");
   auto plan = plan_of_statement({}, form);
   plan.parser_errors_are_400 = form == RowForm::hits;
   take_select(plan, *std::move(select), given, layout);
@@ -174,6 +174,13 @@ class ManticoreSql final : public Dialect {
 
   DialectSettings settings_;
 };
+
+/// The position of the first line that is only a brace: where the second of several sets begins.
+std::size_t first_brace_line(std::string_view body) {
+  for (auto feed = body.find('\n'); feed != body.npos; feed = body.find('\n', feed + 1))
+    if (starts_with_literal(body.substr(feed), "\n{\n")) return feed + 1;
+  return body.npos;
+}
 
 const StatementText& statement_of(const Parsed& parsed) {
   return *std::get<ReadStatement>(parsed.what);
@@ -313,11 +320,16 @@ Judgement judge_sets(const AgentReply& reply, bool merged) {
   skip_space(json);
   // Of two sets the merge reads the rows, and refuses what is malformed.
   const auto tail = merged ? find_tail(reply.body) : std::nullopt;
-  if (tail && reply.body.find("\n{\n") + 1 == tail->last_set) {
+  if (tail && first_brace_line(reply.body) == tail->last_set) {
     json.at = reply.body.data() + tail->after_rows;
     visit_further_members(json, std::ref(failure));
-    json.at = reply.body.data() + tail->last_set;
-    visit_members(json, std::ref(failure));
+    if (tail->after_last_rows != 0) {
+      json.at = reply.body.data() + tail->after_last_rows;
+      visit_further_members(json, std::ref(failure));
+    } else {
+      json.at = reply.body.data() + tail->last_set;
+      visit_members(json, std::ref(failure));
+    }
   } else if (!json.done() && *json.at == '[') {
     JsonElements sets(json);
     while (sets.next()) {

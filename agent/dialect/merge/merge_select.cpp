@@ -17,6 +17,7 @@
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/dialect/write/write_rows.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
@@ -42,7 +43,6 @@ struct KeywordSum {
 
 /// What SHOW META says of one shard. The views are into the reply, inside of JSON strings.
 struct ShardMeta {
-  bool answered = false;
   bool has_total = false;
   std::uint64_t total_found = 0;
   bool is_lower_bound = false;
@@ -51,18 +51,18 @@ struct ShardMeta {
 
   /// Takes a row about the whole shard; false: it is another one.
   bool take(const MetaRow& row) {
-    if (row.name == "total_found") {
+    if (equals_literal(row.name, "total_found")) {
       const auto count = number_in<std::uint64_t>(row.value);
       has_total |= count.has_value();
       total_found = count.value_or(0);
-    } else if (row.name == "total_relation") {
+    } else if (equals_literal(row.name, "total_relation")) {
       is_lower_bound = row.value != "eq";
-    } else if (row.name == "time") {
+    } else if (equals_literal(row.name, "time")) {
       time = row.value;
-    } else if (row.name == "warning") {
+    } else if (equals_literal(row.name, "warning")) {
       warning = row.value;
     } else {
-      return row.name == "total";
+      return equals_literal(row.name, "total");
     }
     return true;
   }
@@ -133,8 +133,7 @@ class MergedMeta {
     const bool lists = !listed.empty() && listed.front().name == "Variable_name";
     for (wrong = 0; wrong < shards_.size(); ++wrong) {
       if (!replies_.answered(wrong)) continue;
-      auto& shard = shards_[wrong];
-      shard.answered = true;
+      const auto& shard = shards_[wrong];
       const bool whole = read_rows(wrong);
       first_shard_ = false;
       // Of a SELECT from a percolate table with MATCH() the server finds nothing, and has no
@@ -206,12 +205,12 @@ class MergedMeta {
   }
 
   void take_other(const MetaRow& row) {
-    const bool documents = row.name.starts_with("docs[");
-    if (row.name.starts_with("keyword[")) {
+    const bool documents = starts_with_literal(row.name, "docs[");
+    if (starts_with_literal(row.name, "keyword[")) {
       const auto [known, is_new] = places_.try_emplace(row.value, keywords_.size());
       if (is_new) keywords_.push_back({row.value});
       keyword_ = known->second;
-    } else if ((documents || row.name.starts_with("hits[")) && !keywords_.empty()) {
+    } else if ((documents || starts_with_literal(row.name, "hits[")) && !keywords_.empty()) {
       auto& sum = documents ? keywords_[keyword_].documents : keywords_[keyword_].hits;
       sum += number_in<std::uint64_t>(row.value).value_or(0);
     } else if (first_shard_) {
@@ -254,7 +253,7 @@ class MergedMeta {
       rows.add(keywords_[k].hits);
     }
     for (std::size_t s = 0; s < shards_.size(); ++s) {
-      if (!shards_[s].answered) continue;
+      if (!replies_.answered(s)) continue;
       rows.add("shard[", s + 1, "]_total_found");
       rows.add(shards_[s].total_found);
       rows.add("shard[", s + 1, "]_time");

@@ -18,14 +18,6 @@ namespace karmad {
 
 namespace {
 
-/// The elements of an array, without the brackets; empty: it is no array.
-std::string_view inside_of(std::string_view array) {
-  const auto begin = array.find_first_not_of(kJsonSpace);
-  const auto end = array.find_last_not_of(kJsonSpace);
-  if (begin == array.npos || begin == end || array[begin] != '[' || array[end] != ']') return {};
-  return array.substr(begin + 1, end - begin - 1);
-}
-
 /// The result set of SHOW CREATE TABLE with that name of the table in its row.
 std::string with_table_name(std::string_view set, std::string_view table) {
   constexpr std::string_view kCreate = "\"CREATE TABLE ";
@@ -95,7 +87,7 @@ std::optional<BadReply> merge_replies(const OneShardSets& how, std::span<const S
     out.append(*answer);
     return std::nullopt;
   }
-  auto sets = inside_of(body);
+  auto sets = is_array(*answer) ? answer->substr(1, answer->size() - 2) : std::string_view();
   if (sets.empty()) return BadReply{0, "the answer is not a list of result sets"};
   if (how.kept == Kept::last) sets = last_of(body);
   if (sets.empty()) return BadReply{0, "a result set is malformed"};

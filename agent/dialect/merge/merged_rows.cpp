@@ -117,8 +117,10 @@ void read_values(SortTable<RowKey>& values, std::size_t number,
   auto* const row = values.row(number);
   for (std::size_t k = 0; k < keys.size(); ++k) {
     const auto cell = cells[*position(keys[k].column, cells.size())];
-    row[k] = keys[k].as_text ? path_value(keys[k], cells, cell, values.room(number, k))
-                             : sort_value(cell);
+    if (keys[k].as_text)
+      row[k] = path_value(keys[k], cells, cell, values.room(number, k));
+    else
+      row[k] = sort_value(cell);
   }
 }
 

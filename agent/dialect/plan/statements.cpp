@@ -31,8 +31,7 @@ std::expected<std::size_t, ClientError> count_option(const CallStatement& call,
     text = text.substr(1, text.size() - 2);
   const auto value = number_in<std::uint32_t>(text);
   if (!value)
-    return std::unexpected(ClientError{
-        400, fmt::format("CALL: {} at offset {} must be a number", name, option->begin)});
+    return refused(fmt::format("CALL: {} at offset {} must be a number", name, option->begin));
   return *value;
 }
 
@@ -185,22 +184,20 @@ std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
                                              ShardLayout layout) {
   if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
-      return std::unexpected(ClientError{
-          400, fmt::format("table {} has {} shards, and karmad does not know to which shard a row "
-                           "belongs; set shard_by = id in the table (the shard is then a hash of "
-                           "the id), or use a table of one shard",
-                           change.table, layout.shards)});
+      return refused(
+          fmt::format("table {} has {} shards, and karmad does not know to which shard a row "
+                      "belongs; set shard_by = id in the table (the shard is then a hash of "
+                      "the id), or use a table of one shard",
+                      change.table, layout.shards));
     for (const auto& row : change.rows)
       if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement.read)))
-        return std::unexpected(
-            ClientError{400, fmt::format("the row at offset {} {}", row.begin, *why)});
+        return refused(fmt::format("the row at offset {} {}", row.begin, *why));
     const bool needs_ids = layout.shards > 1 || layout.copies;
     if (needs_ids && !change.trouble.empty())
-      return std::unexpected(ClientError{
-          400, fmt::format("{} (table {} {})", change.trouble, change.table,
-                           layout.shards > 1 ? "has shard_by = id"
-                                             : "has updates = all: each mirror would make ids of "
-                                               "its own")});
+      return refused(fmt::format("{} (table {} {})", change.trouble, change.table,
+                                 layout.shards > 1
+                                     ? "has shard_by = id"
+                                     : "has updates = all: each mirror would make ids of its own"));
   }
   make_ids(change, layout);
   auto plan = plan_of_statement(statement.read, form);

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
 
 namespace {
+
+/// Room for those of most replies.
+constexpr std::size_t kFewColumns = 16;
 
 /// Most lines that are searched backwards; after so many a forward search is as fast.
 constexpr int kMostTailLines = 200;
@@ -44,9 +49,12 @@ std::optional<ReplyTail> find_tail(std::string_view body) {
     const auto line = body.substr(begin);
     body = body.substr(0, begin - 1);
     if (tail.last_set == 0 && line == "{") tail.last_set = begin;
-    if (tail.last_set == 0 || line != "],") continue;
-    tail.after_rows = begin + 1;
-    return tail;
+    if (line != "],") continue;
+    if (tail.last_set != 0) {
+      tail.after_rows = begin + 1;
+      return tail;
+    }
+    if (tail.after_last_rows == 0) tail.after_last_rows = begin + 1;
   }
   return std::nullopt;
 }
@@ -57,6 +65,7 @@ std::optional<BadReply> RawReplies::read(std::span<const ShardReply> replies, st
   sets_.resize(replies.size() * sets);
   known_.resize(sets);
   answered_.resize(replies.size());
+  columns_.reserve(kFewColumns);
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
     answered_[s] = true;
@@ -102,8 +111,7 @@ bool RawReplies::has_rows(std::size_t number) const {
 
 std::span<const RawColumn> RawReplies::listed_columns(std::size_t number) const {
   for (std::size_t s = 0; s < shards(); ++s)
-    if (const auto& found = set(s, number); found.listed != 0)
-      return std::span(columns_).subspan(found.first_column, found.listed);
+    if (const auto& found = set(s, number); found.listed != 0) return all_columns_of(found);
   return {};
 }
 
@@ -214,14 +222,17 @@ bool RawReplies::read_column(JsonCursor& json) {
 }
 
 bool RawRows::take_cells(std::span<const RawColumn> columns, std::string_view* cells) {
-  if (!take(rest_, '{')) return false;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (c != 0 && !take(rest_, ',')) return false;
-    if (!take_name(rest_, columns[c].name)) return false;
-    const auto value = take_value(rest_);
-    if (!value) return false;
-    cells[c] = *value;
+  auto json = rest_;  // a copy, which can be in registers
+  char before = '{';
+  for (const auto& column : columns) {
+    if (!take(json, std::exchange(before, ',')) || !take_name(json, column.name)) return false;
+    skip_space(json);
+    const auto* const begin = json.at;
+    json.at = after_value(begin, json.end);
+    if (json.at == nullptr) return false;
+    *cells++ = {begin, static_cast<std::size_t>(json.at - begin)};
   }
+  rest_ = json;
   return take(rest_, '}');
 }
 

@@ -32,6 +32,7 @@ struct RawSet {
 struct ReplyTail {
   std::size_t after_rows = 0;  ///< after the bracket that ends the rows of the last set but one
   std::size_t last_set = 0;    ///< position of the brace that begins the last set
+  std::size_t after_last_rows = 0;  ///< likewise of the last set; 0: it has no rows
 };
 
 /// Nothing: the reply has another layout than the server's, or one set.

@@ -67,17 +67,14 @@ std::optional<std::uint64_t> few_digits(std::string_view text) {
   return value;
 }
 
-}  // namespace
-
-JsonNumber json_number(std::string_view text) {
+/// Any number but one of a few digits.
+JsonNumber other_number(std::string_view text) {
   JsonNumber number;
   const auto* const begin = text.data();
   const auto* const end = begin + text.size();
   number.negative = begin != end && *begin == '-';
   const auto* const digits = begin + (number.negative ? 1 : 0);
-  auto whole = few_digits({digits, end});
-  if (!whole) whole = number_in<std::uint64_t>({digits, end});
-  if (whole) {
+  if (const auto whole = number_in<std::uint64_t>({digits, end})) {
     number.magnitude = *whole;
     number.negative &= *whole != 0;
     return number;
@@ -89,6 +86,13 @@ JsonNumber json_number(std::string_view text) {
     number.real = tiny ? 0 : std::numeric_limits<double>::infinity() * (number.negative ? -1 : 1);
   }
   return number;
+}
+
+}  // namespace
+
+JsonNumber json_number(std::string_view text) {
+  const auto digits = few_digits(text);
+  return digits ? JsonNumber{.magnitude = *digits} : other_number(text);
 }
 
 long double as_real(const JsonNumber& number) {

@@ -77,17 +77,17 @@ void add_hits(JsonLine& out, const RowPlan& plan, const ResultSet& rows) {
   const auto id = column_named(rows, "id");
   const auto score =
       plan.score ? position(*plan.score, rows.columns.size()).value_or(kNone) : kNone;
+  std::vector<std::size_t> shown;  // columns of `_source`
+  for (std::size_t c = 0; c < rows.columns.size(); ++c)
+    if (rows.columns[c].name != "id" && rows.shows(c)) shown.push_back(c);
   HitValues values(out, plan, rows);
   for (std::size_t r = 0; r < rows.count; ++r) {
     const auto row = rows.row(r);
     out.add(r == 0 ? "{" : ",{");
     if (id != kNone) out.add("\"_id\":", row[id], ',');
     out.add("\"_score\":", score == kNone ? std::string_view("1") : row[score], ",\"_source\":{");
-    bool first = true;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      if (rows.columns[c].name == "id" || !rows.shows(c)) continue;
-      out.add(first ? "\"" : ",\"", rows.columns[c].name, "\":");
-      first = false;
+    for (const auto c : shown) {
+      out.add(c == shown.front() ? "\"" : ",\"", rows.columns[c].name, "\":");
       values.add(row, c);
     }
     out.add("}}");

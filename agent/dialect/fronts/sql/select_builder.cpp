@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kLongestWithoutFrom = 4096;
 /// Bounds memory: a token is larger than its text.
 constexpr std::size_t kMostSqlTokens = 20'000;
+/// Room for those of most statements.
+constexpr std::size_t kFewTokens = 16;
 /// Bounds how often a token is read in search of the end of a bracket. Not in WHERE.
 constexpr int kDeepestBrackets = 256;
 
@@ -112,6 +114,7 @@ SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
 
 std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
   auto& tokens = out_.tokens;
+  if (tokens.empty()) tokens.reserve(kFewTokens);
   if (!is_plannable()) return tokens.size();  // the clauses are of no use
   if (is_reserved(token))
     note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));

@@ -742,19 +742,16 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
                                                         StatementKind kind) {
   switch (kind) {
     case StatementKind::empty:
-      return std::unexpected(
-          ClientError{400, fmt::format("no statement; known: {}", kKnownStatements)});
+      return refused(fmt::format("no statement; known: {}", kKnownStatements));
     case StatementKind::administration:
-      return std::unexpected(ClientError{
-          400,
+      return refused(
           fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
                       "it to the mirrors themselves",
-                      SqlTokens(statement).next().text)});
+                      SqlTokens(statement).next().text));
     case StatementKind::schema:
-      return std::unexpected(ClientError{400, "statements about the schema are not read here"});
+      return refused("statements about the schema are not read here");
     case StatementKind::unknown:
-      if (auto trouble = SqlTokens(statement).next().trouble())
-        return std::unexpected(ClientError{400, *std::move(trouble)});
+      if (auto trouble = SqlTokens(statement).next().trouble()) return refused(*std::move(trouble));
       return std::unexpected(unknown_statement(statement, "unknown statement"));
     default:
       if (is_line_of_comment(statement)) return SessionStatement{};

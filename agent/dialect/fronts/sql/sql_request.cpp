@@ -48,10 +48,6 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == text.npos;
 }
 
-std::unexpected<ClientError> no_statements(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
-}
-
 /// Whether no statement can follow: there is no `;`, or only blanks follow the first.
 bool is_surely_one(std::string_view text) {
   const auto end = text.find(';');
@@ -87,11 +83,10 @@ std::expected<StatementPlace, ClientError> place_of_statement(const ClientReques
     place = {In::url, request.query};
   }
   // Engines differ in which one they use.
-  if (in_url.several || in_body.several)
-    return no_statements("several fields query; send one statement");
+  if (in_url.several || in_body.several) return refused("several fields query; send one statement");
   if (in_url.first && !is_blank(request.body))
-    return no_statements("a statement in the body and another in the URL; send one");
-  if (is_blank(place.encoded)) return no_statements("there is no statement");
+    return refused("a statement in the body and another in the URL; send one");
+  if (is_blank(place.encoded)) return refused("there is no statement");
   return place;
 }
 
@@ -103,7 +98,7 @@ std::expected<StatementText, ClientError> whole_text(const ClientRequest& reques
   auto text = place->encoded;
   if (place->in != StatementPlace::In::body) text = list.decoded = url_decoded(text);
   text = without_empty_statements(text);
-  if (text.empty()) return no_statements("there is no statement");
+  if (text.empty()) return refused("there is no statement");
   return StatementText{.text = text, .form = form_of(request), .place = *place};
 }
 
@@ -136,7 +131,7 @@ std::string_view without_empty_statements(std::string_view text) {
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
   // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
   if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
-    return no_statements(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
+    return refused(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
   if (is_surely_one(text)) return std::vector{text.substr(0, text.find(';'))};
   std::vector<std::string_view> statements;
   SqlTokens tokens(text);
@@ -144,14 +139,14 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
   bool blank = true;
   for (;;) {
     const auto token = tokens.next();
-    if (auto trouble = token.trouble()) return no_statements(*std::move(trouble));
+    if (auto trouble = token.trouble()) return refused(*std::move(trouble));
     const bool ends = token.kind == SqlToken::Kind::end;
     if (!ends && !token.is_sign(';')) {
       blank = false;
       continue;
     }
     if (!blank && statements.size() == kMostStatements)
-      return no_statements(fmt::format("more than {} statements in one request", kMostStatements));
+      return refused(fmt::format("more than {} statements in one request", kMostStatements));
     if (!blank) statements.push_back(text.substr(begin, token.at - begin));
     if (ends) return statements;
     begin = token.at + 1;
@@ -179,14 +174,14 @@ std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements
   const auto form = whole->form;
   for (auto one : *statements) {
     one = one.substr(0, one.find_last_not_of(" \t\r\n;") + 1);
-    const auto kind = kind_of_statement(one);
-    const bool changes = kind == StatementKind::insert || kind == StatementKind::change;
+    const StatementText statement{one, kind_of_statement(one), form, whole->place};
+    const bool changes = statement.ticket_class() == TicketClass::update;
     if (changes && form == RowForm::hits)  // as the search server answers it there
       list->refused = ClientError{
           501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"};
-    list->statements.push_back({one, kind, form, whole->place});
+    list->statements.push_back(statement);
   }
-  if (list->statements.empty()) return no_statements("there is no statement");
+  if (list->statements.empty()) return refused("there is no statement");
   return list;
 }
 

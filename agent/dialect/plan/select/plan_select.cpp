@@ -86,8 +86,8 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
   append_clause(text, "WITHIN GROUP ORDER BY", rows.within);
   append_clause(text, "ORDER BY", rows.order);
   // Behind an offset without rows a server counts up to it.
-  append_clause(text, "LIMIT",
-                fmt::format("{},{}", rows.asked == 0 ? rows.rows.offset : 0, rows.asked));
+  const auto begin = std::to_string(rows.asked == 0 ? rows.rows.offset : 0);
+  append_clause(text, "LIMIT", begin + "," + std::to_string(rows.asked));
   const auto most = draft.max_matches();
   const auto kept = std::max(most, draft.most_asked);
   text += draft.options.write(kept > most || draft.options.max_matches ? kept : 0);

@@ -141,7 +141,9 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
                                                         std::string_view parts, Read read) {
   std::vector<Item> items;
   if (tokens.empty()) return items;
-  for (const auto part : split_list(tokens)) {
+  const auto list = split_list(tokens);
+  items.reserve(std::min(list.size(), most));
+  for (const auto part : list) {
     if (part.empty()) return std::unexpected(wrong_at(offset_of(part, tokens), empty_part));
     if (items.size() == most)
       return std::unexpected(
@@ -282,7 +284,7 @@ std::string ShardColumns::settle(RowPlan& rows) const {
   std::string text;
   rows.hidden = hidden_.size();
   for (const auto& hidden : hidden_) {
-    text += fmt::format(", {} AS {}", hidden.text, hidden.name);
+    text.append(", ").append(hidden.text).append(" AS ").append(hidden.name);
     rows.hidden_names.push_back(hidden.name);
   }
   const auto count = items_.size() + hidden_.size();
