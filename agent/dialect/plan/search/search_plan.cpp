@@ -392,7 +392,8 @@ class SearchDraft {
     merge.aggregations = std::move(aggregations_);
     merge.collation = collation;
     merge.most_found = vectors_.nearest;
-    if (!scroll_ && !request_.has_cutoff) merge.stops_at = page_end;
+    if (!scroll_ && !request_.cutoff_option && !request_[Property::cutoff].found())
+      merge.stops_at = page_end;
     merge.scroll = std::move(scroll_);
     planned.document = std::move(vectors_.document);
     return planned;

@@ -174,6 +174,7 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
     return refused(
         fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
   if (how != nullptr && how->IsObject()) {
+    key.descending = false;  // as the server: best first is only the default of the bare name
     if (auto refusal = unknown_to_server(attribute, *how))
       return std::unexpected(std::move(*refusal));
     if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
