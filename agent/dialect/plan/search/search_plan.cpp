@@ -388,6 +388,7 @@ class SearchDraft {
     merge.reads_tail = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
                        is_on(body_, request_, Property::plan);
     merge.keys = std::move(sort_.keys);
+    planned.client_keys = sort_.given;
     merge.source = std::move(source_);
     merge.aggregations = std::move(aggregations_);
     merge.collation = collation;
