@@ -37,17 +37,13 @@ bool same_bytes(std::string_view a, std::string_view b) {
 /// An error in the words of the dialect that serves the path.
 Answer error_at(const Topology& topology, std::string_view path, int status,
                 std::string_view reason) {
+  const auto* const served = topology.endpoint_at(path);
+  const auto* const table = served == nullptr ? topology.route(path) : nullptr;
+  if (table == nullptr) return refusal_at(served, status, reason);
   Answer answer;
   answer.status = status;
-  if (const auto* served = topology.endpoint_at(path)) {
-    answer.content_type = served->kind.content_type;
-    served->dialect->refuse(status, reason, answer.body);
-  } else if (const auto* table = topology.route(path)) {
-    answer.content_type = table->dialect.content_type;
-    table->routed->refuse(status, reason, answer.body);
-  } else {
-    return refusal(status, reason);
-  }
+  answer.content_type = table->dialect.content_type;
+  table->routed->refuse(status, reason, answer.body);
   return answer;
 }
 

@@ -53,9 +53,18 @@ Answer refusal(int status, std::string_view reason) {
   return json_answer(status, std::move(body));
 }
 
+Answer refusal_at(const ServedPath* served, int status, std::string_view reason) {
+  if (served == nullptr) return refusal(status, reason);
+  Answer answer;
+  answer.status = status;
+  answer.content_type = served->kind.content_type;
+  served->dialect->refuse(status, reason, answer.body);
+  return answer;
+}
+
 Answer bad_request(Query& query, int status, std::string_view reason) {
   count_refused(query.worker, status, reason);
-  return refusal(status, reason);
+  return refusal_at(query.topology->endpoint_at(query.request.path), status, reason);
 }
 
 void count_refused(Worker& worker, int status, std::string_view reason) {

@@ -191,8 +191,12 @@ Answer no_such_path(Query& query) {
     if (const auto names = decoded_tables(segment))
       return refused_query(query, *served, {404, query.topology->unknown(*names)});
   }
-  return bad_request(query, 404,
-                     fmt::format("no endpoint and no route has the path '{}'", query.request.path));
+  auto reason = fmt::format("no endpoint and no route has the path '{}'", query.request.path);
+  // Beside the paths of Elasticsearch that are served, clients read its errors.
+  if (!query.request.path.contains("/_") || query.topology->endpoint_at("/_search") == nullptr)
+    return bad_request(query, 404, reason);
+  count_refused(query.worker, 404, reason);
+  return answer_with({.status = 404, .type = "no_handler_found", .reason = std::move(reason)});
 }
 
 /// Answers a request whose body must be unpacked before it can be parsed.

@@ -378,6 +378,9 @@ Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatt
   if (served.endpoint.statements != Statements::none)
     return answer_statements(query, served, scatter);
   if (query.client.on_admin_port) return completed_task(no_queries_here(query));
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (query.request.body.starts_with(kByteOrderMark))
+    query.request.body.remove_prefix(kByteOrderMark.size());
   return served.endpoint.several.parts != nullptr ? answer_parts(query, served, scatter)
                                                   : answer_query(query, served, scatter);
 }

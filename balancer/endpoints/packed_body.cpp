@@ -28,11 +28,6 @@ std::string encoding_of(const Query& query) {
   return encodings;
 }
 
-Answer refuse(Query& query, int status, std::string_view reason) {
-  query.worker.counters.add(Count::bad_requests);
-  return refusal(status, reason);
-}
-
 /// Reserves memory for the next step. False: memory was denied.
 Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
   if (plain.size() < plain.capacity() && plain.capacity() > Buffers::kSmall) co_return true;
@@ -55,7 +50,7 @@ Task<std::optional<Answer>> take_turn(Query& query) {
   co_await turn.next();
   if (query.stopped) co_return Answer{};
   if (Loop::now() < query.resources.deadline) co_return std::nullopt;
-  co_return refuse(query, 504, "the query's deadline had passed before its body was unpacked");
+  co_return bad_request(query, 504, "the query's deadline had passed before its body was unpacked");
 }
 
 }  // namespace
@@ -142,10 +137,11 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
   query.request.unpacked = true;
   if (wire::same_word(encoding, "identity")) co_return std::nullopt;
   if (!wire::same_word(encoding, "gzip") && !wire::same_word(encoding, "x-gzip"))
-    co_return refuse(query, 415,
-                     fmt::format("{} is '{}'; supported are gzip (or x-gzip) and bodies without "
-                                 "this field",
-                                 kContentEncoding, encoding));
+    co_return bad_request(
+        query, 415,
+        fmt::format("{} is '{}'; supported are gzip (or x-gzip) and bodies without "
+                    "this field",
+                    kContentEncoding, encoding));
   const auto most = query.topology->settings.max_packet_size.value;
   Gunzip gunzip(query.request.body, most);
   std::string plain;
@@ -156,7 +152,7 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
     if (!has_room) co_return Answer{};  // the session writes the refusal
     const auto before = plain.size() + gunzip.bytes_read();
     if (const auto wrong = gunzip.step(plain))
-      co_return refuse(query, wrong->status, wrong->reason);
+      co_return bad_request(query, wrong->status, wrong->reason);
     query.worker.loop.turn.spend(kCostOfUnpacking * (plain.size() + gunzip.bytes_read() - before));
   }
   query.worker.counters.add(Count::bodies_unpacked);

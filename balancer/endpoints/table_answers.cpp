@@ -15,11 +15,7 @@ Task<Answer> completed_task(Answer answer) {
 
 Answer refused_query(Query& query, const ServedPath& served, const ClientError& error) {
   count_refused(query.worker, error.status, error.reason);
-  Answer answer;
-  answer.status = error.status;
-  answer.content_type = served.kind.content_type;
-  served.dialect->refuse(error.status, error.reason, answer.body);
-  return answer;
+  return refusal_at(&served, error.status, error.reason);
 }
 
 namespace {

@@ -79,9 +79,12 @@ Answer UnmergedAnswers::no_answer() {
 }
 
 Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
+  const auto* const plan = shard_query_.plan;
   const auto reason =
-      fmt::format("partial results are denied and {} of {} shards have no answer: {}", missing,
-                  parts_.size(), reasons());
+      fmt::format("{} and {} of {} shards have no answer: {}",
+                  plan == nullptr || plan->may_be_partial ? "partial results are denied"
+                                                          : "the request needs all shards",
+                  missing, parts_.size(), reasons());
   if (const auto* const part = parts_.overloaded()) return overloaded(*part, reason);
   return failed(parts_.any_timed_out() ? 504 : 503, reason);
 }

@@ -222,8 +222,8 @@ OrderKey read_sort_key(std::string_view name, const Json* direction, Reading& re
   if (direction != nullptr && direction->IsString()) {
     order = text_of(*direction);
   } else if (direction != nullptr && direction->IsObject()) {
-    if (const auto* given = find_member(*direction, "order"); given != nullptr && given->IsString())
-      order = text_of(*given) == "asc" ? "asc" : "desc";  // as servers read it
+    const auto* const given_order = find_member(*direction, "order");  // as servers read it
+    order = given_order == nullptr || *given_order == "asc" ? "asc" : "desc";
     for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
       if (direction->HasMember(name_not_here))
         reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));

@@ -204,6 +204,44 @@ TEST_F(Refusals, UnknownPathsAreRefusedOnAConnectionThatStaysOpen) {
   EXPECT_EQ(mirror.requests(), 0u);
 }
 
+TEST_F(Refusals, AtPathsOfElasticsearchHaveItsForm) {
+  HttpClient client(master.port());
+  const struct {
+    std::string_view method;
+    std::string_view target;
+    std::string_view fields;
+    int status;
+    std::string_view type;
+  } cases[] = {
+      {"DELETE", "/t/_search", "", 405, "Error"},
+      {"GET", "/two/_doc/1", "", 405, "Error"},
+      {"POST", "/t/_bulk", "Content-Encoding: gzip\r\n", 400, "parse_exception"},
+      {"POST", "/_msearch", "Content-Encoding: br\r\n", 415, "Error"},
+      {"POST", "/t/_bulk", "X-Read-Preference: secondary\r\n", 400, "parse_exception"},
+      {"GET", "/_cat/indices", "", 404, "no_handler_found"},
+      {"GET", "/t/_mapping", "", 404, "no_handler_found"},
+      {"GET", "/nosuch/_search", "", 404, "index_not_found_exception"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {} {}", c.method, c.target, c.fields));
+    const auto answer = client.request(c.method, c.target, "{}", c.fields);
+    ASSERT_TRUE(answer);
+    expect_error(*answer, c.status);
+    EXPECT_TRUE(
+        answer->body.starts_with(fmt::format(R"({{"error":{{"type":"{}","reason":")", c.type)))
+        << answer->body;
+    EXPECT_TRUE(answer->body.ends_with(fmt::format(R"("}},"status":{}}})", c.status)))
+        << answer->body;
+  }
+  const auto too_long = client.request("POST", "/t/_count", std::string(70'000, ' '));
+  ASSERT_TRUE(too_long);
+  EXPECT_TRUE(too_long->body.ends_with(R"("},"status":413})")) << too_long->body;
+}
+
+TEST_F(Refusals, AByteOrderMarkIsNoMistake) {
+  expect_error(post(master.port(), "/search", "\xEF\xBB\xBF{\"table\":\"nosuch\"}"), 404);
+}
+
 /// Requests that one parser reads as a search of table t, and another parser differently.
 TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
   const struct {

@@ -142,7 +142,8 @@ ClientRequest engine_request(const ClientRequest& request, const Parsed& parsed)
     if (parsed.read) own.method = "POST";  // servers refuse a search by GET
     return own;
   }
-  const auto& [path, body, count, values, actions, numbers] = *parsed.translated;
+  const auto& path = parsed.translated->path;
+  const auto& body = parsed.translated->body;
   return {.method = "POST",
           .path = path,
           .query = {},
@@ -169,19 +170,26 @@ struct JsonPlanner {
   Planned operator()(const SearchRequest& read) const {
     Plan plan{.request = own};
     const auto* const elastic = parsed.translated.get();
-    if (elastic != nullptr && layout.shards == 1) {  // its answer needs no merge
+    const bool one_shard = elastic != nullptr && layout.shards == 1;
+    const bool shows_keys = elastic != nullptr && read[Property::sort].found();
+    // Its answer needs no merge but for the values of sort keys, which a scroll goes without.
+    const bool passed = one_shard && (!shows_keys || read.scroll_option.found());
+    auto search = passed ? refused({}) : plan_search(own.body, read, layout.shards, settings);
+    if (search) {
+      if (shows_keys) search->merge.shown_keys = search->client_keys;
+      take_search(plan, *std::move(search), SearchRequest(read), layout, settings);
+    } else if (one_shard) {
       plan.edits = name_edits(parsed, TableNames::json);
       plan.step = OneShardObject{};
     } else {
-      auto search = plan_search(own.body, read, layout.shards, settings);
-      if (!search) return std::unexpected(std::move(search.error()));
-      take_search(plan, *std::move(search), SearchRequest(read), layout, settings);
+      return std::unexpected(std::move(search.error()));
     }
     if (elastic != nullptr) {
       const auto& tables = layout.tables;
       plan.elastic = {.only_count = elastic->only_count,
                       .index = tables.size() == 1 ? std::string(tables.front()) : parsed.table,
-                      .tables = {tables.begin(), tables.end()}};
+                      .tables = {tables.begin(), tables.end()},
+                      .filter_path = elastic->filter_path};
     }
     return plan;
   }

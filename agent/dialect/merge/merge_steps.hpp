@@ -112,9 +112,6 @@ struct SourcePlan {
   bool hides(std::string_view member) const;
 };
 
-/// `*` matches any characters, `?` any one; letters match with their case.
-bool source_matches(std::string_view pattern, std::string_view member);
-
 /// The page of a search that pages with tokens.
 struct HitScroll {
   ScrollPages pages;
@@ -136,7 +133,8 @@ struct SearchMerge {
   std::optional<std::uint64_t> stops_at{};    ///< TotalFound::cut
   std::size_t nearest = 0;  ///< the sort is not by distance: keep the nearest; 0: nothing to do
   std::optional<HitScroll> scroll{};
-  bool reads_tail = false;  ///< of the replies, what follows the hits
+  bool reads_tail = false;     ///< of the replies, what follows the hits
+  std::size_t shown_keys = 0;  ///< so many first keys: each hit has their values in `sort`
 };
 
 /// Appends the merged answer. On a reply that cannot be read it leaves `out` unchanged.

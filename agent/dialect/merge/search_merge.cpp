@@ -157,6 +157,19 @@ std::string_view value_in(const Hit& hit, const SortKey& key) {
   return last_member(hit.source, key.name, same_attribute);
 }
 
+/// Adds `"sort":[…]` to the hit at the end of `out`.
+void append_sort_values(std::string& out, const Hit& hit, std::span<const SortKey> keys) {
+  out.back() = ',';
+  for (const auto& key : keys) {
+    const auto value =
+        key.path.empty()
+            ? value_in(hit, key)
+            : value_at(last_member(hit.source, key.attribute, same_attribute), key.path);
+    out.append(&key == keys.data() ? R"("sort":[)" : ",").append(value.empty() ? "null" : value);
+  }
+  out += "]}";
+}
+
 /// A server does not continue behind a text that an expression gives.
 ScrollKey key_of(const HitScroll& scroll, const Hit& hit, const SortKey& key) {
   auto read = scroll_key(scroll_attribute(key), key.descending, value_in(hit, key));
@@ -249,6 +262,8 @@ std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const Shar
     if (&hit != hits.page.data()) out += ',';
     const auto begin = out.size();
     append_hit(out, hit, how.source);
+    if (how.shown_keys != 0)
+      append_sort_values(out, hit, std::span(how.keys).first(how.shown_keys));
     if (notes.tables.empty() || hit.source.empty()) continue;
     out.insert(begin + 1, fmt::format(R"("_index":"{}",)", notes.tables[hit.shard]));
   }
@@ -279,29 +294,6 @@ std::string_view table_in(std::string_view hit) {
 }
 
 }  // namespace
-
-bool source_matches(std::string_view pattern, std::string_view member) {
-  std::size_t p = 0;
-  std::size_t m = 0;
-  auto star = pattern.npos;  // where to continue if the text after a `*` does not match
-  std::size_t star_member = 0;
-  while (m < member.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_member = m;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == member[m])) {
-      ++p;
-      ++m;
-    } else if (star != pattern.npos) {
-      p = star + 1;
-      m = ++star_member;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 bool SourcePlan::hides(std::string_view member) const {
   return std::ranges::any_of(hidden,

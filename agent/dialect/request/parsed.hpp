@@ -49,7 +49,8 @@ using ReadStatement = std::shared_ptr<const StatementText>;
 struct TranslatedRequest {
   std::string_view path;  ///< `/search`, `/update`, `/insert`, `/replace`, `/delete` or `/bulk`
   std::string body{};
-  bool only_count = false;  ///< its answer is a number
+  bool only_count = false;    ///< its answer is a number
+  std::string filter_path{};  ///< the parts of the answer that the client gets; empty: all
   /// Of an update that can also change texts, which mirrors take at the client's path only: where
   /// `"doc":` and the changed values stand in the body, up to its end. 0: it is another request.
   std::size_t changed_values = 0;

@@ -36,8 +36,9 @@ enum class Property : std::uint8_t {
   join,
   expressions,
   search_after,
+  cutoff,
 };
-inline constexpr std::size_t kProperties = 21;
+inline constexpr std::size_t kProperties = 22;
 
 std::string_view name(Property property);
 std::optional<Property> property_named(std::string_view key);
@@ -62,7 +63,7 @@ struct SearchRequest {
   QueryOptions options;
   ByteRange scroll_option;       ///< `options.scroll`
   ByteRange max_matches_option;  ///< `options.max_matches`; if repeated, the last
-  bool has_cutoff = false;       ///< `options.cutoff`
+  bool cutoff_option = false;    ///< `options.cutoff`
   std::size_t closing_brace = 0;
   bool odd_key = false;  ///< has a key as may_name_property() describes it
 

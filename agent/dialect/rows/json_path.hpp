@@ -31,4 +31,7 @@ std::optional<JsonPath> read_json_path(std::string_view name);
 /// case-sensitive, attribute names are not; of members with the same name the first counts.
 std::string_view value_at(std::string_view value, std::span<const JsonStep> steps);
 
+/// `*` matches any characters, `?` any one; letters match with their case.
+bool source_matches(std::string_view pattern, std::string_view member);
+
 }  // namespace karmad

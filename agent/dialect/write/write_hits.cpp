@@ -1,14 +1,17 @@
 #include "agent/dialect/write/write_hits.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
 
+#include "agent/dialect/rows/json_path.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -222,14 +225,70 @@ void append_elastic_count(std::string& out, std::string_view answer, ElasticShar
   line.add('}');
 }
 
+using Paths = std::vector<std::string_view>;
+
+/// What the paths name within a member: the rest of each that begins with its name, empty for the
+/// whole value.
+Paths paths_inside(const Paths& paths, std::string_view name) {
+  Paths inside;
+  for (const auto path : paths) {
+    auto rest = path;
+    auto step = take_until(rest, '.');
+    if (step == "**") {
+      inside.push_back(path);
+      step = take_until(rest, '.');
+    }
+    if (source_matches(step, name)) inside.push_back(rest);
+  }
+  return inside;
+}
+
+/// Appends the parts of a value that the paths name. False: there is none, and nothing is appended.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as kDeepest
+bool append_parts(std::string& out, std::string_view value, const Paths& paths,
+                  unsigned depth = 0) {
+  constexpr unsigned kDeepest = 100;
+  if (std::ranges::find(paths, "") != paths.end()) return out.append(value), true;
+  if (paths.empty() || depth == kDeepest || !(is_object(value) || is_array(value))) return false;
+  const auto begin = out.size();
+  bool any = false;
+  const auto add = [&](std::string_view name, std::string_view part, const Paths& inside) {
+    const auto before = out.size();
+    out.append(any ? "," : "");
+    if (is_object(value)) out.append("\"").append(name).append("\":");
+    if (append_parts(out, part, inside, depth + 1))
+      any = true;
+    else
+      out.resize(before);
+    return true;
+  };
+  out += value.front();
+  PassedMembers members(value);
+  while (const auto member = members.next())
+    add(member->name, member->value, paths_inside(paths, member->name));
+  if (is_array(value))
+    visit_elements(value, [&](std::string_view element) { return add({}, element, paths); });
+  out += value.back();
+  if (!any) out.resize(begin);
+  return any;
+}
+
 }  // namespace
 
-void append_elastic(std::string& out, const ElasticForm& form, std::string_view answer,
+void append_elastic(std::string& to, const ElasticForm& form, std::string_view answer,
                     ElasticShards shards) {
+  std::string whole;
+  auto& out = form.filter_path.empty() ? to : whole;
   if (form.only_count)
     append_elastic_count(out, answer, shards);
   else
     append_elastic_hits(out, answer, form.index, shards);
+  if (form.filter_path.empty()) return;
+  Paths paths;
+  std::string_view list = form.filter_path;
+  while (!list.empty())
+    if (const auto path = take_until(list, ','); !path.empty()) paths.push_back(path);
+  if (!append_parts(to, whole, paths)) to += "{}";
 }
 
 }  // namespace karmad

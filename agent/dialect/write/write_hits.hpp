@@ -45,6 +45,9 @@ struct ElasticForm {
   std::string index;  ///< hits name it
   /// Of each shard, where the request names several tables: hits name that of their shard.
   std::vector<std::string> tables{};
+  /// The parts of the answer that the client gets, by `,`: paths of names with `*`, between dots,
+  /// and `**` for any number of names. Empty: all.
+  std::string filter_path{};
 };
 
 /// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name

@@ -57,7 +57,22 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
            "POST", "/_search",
            R"({"index":"a","query":{"bool":{"must_not":[{"term":{"ok":{"value":true}}},{"terms":{"n":[1,2.5]}}],"filter":{"term":{"id":7}}}}})",
            "/search",
-           R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":1}},{"in":{"n":[1,2.5]}}],"filter":{"equals":{"id":7}}}}})"},
+           R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":1}},{"bool":{"should":[{"equals":{"n":1}},{"equals":{"n":2.5}}]}}],"filter":{"equals":{"id":7}}}}})"},
+       Case{"POST", "/products/_search", R"({"query":{"terms":{"n.keyword":[1,true]}}})", "/search",
+            R"({"table":"products","query":{"in":{"n":[1,true]}}})"},
+       Case{"POST", "/products/_search",
+            R"({"query":{"match":{"title" : "a.keyword"}},"sort":"brand.keyword","_source":false})",
+            "/search",
+            R"({"table":"products","query":{"match":  {"title" : "a.keyword"}},)"
+            R"("sort":["brand"],"_source":{"excludes":["*"]}})"},
+       Case{"POST", "/products/_search",
+            R"({"sort":{"_score":{},"n":{"order":"desc"},"_doc":"asc"},"_source":true})", "/search",
+            R"({"table":"products","sort":[{"_score":"desc"},{"n":{"order":"desc"}},{"id":"asc"}],)"
+            R"("_source":[]})"},
+       Case{"POST", "/products/_search",
+            R"({"aggregations":{"b.keyword":{"terms":{"field" : "b.keyword"}}},"fields":[]})",
+            "/search",
+            R"({"table":"products","aggs":{"b.keyword":{"terms":{"field" : "b"}}},"fields":[]})"},
        Case{"POST", "/products/_count",
             R"({"query":{"constant_score":{"filter":{"term":{"n":5}},"boost":1.2}}})", "/search",
             R"({"table":"products","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},
@@ -140,6 +155,10 @@ TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
             R"({"limit":1,"sort":"id","from":2,"_source":[]})",
             R"({"table":"products","from":2,"limit":5,"sort":[{"price":"desc"},"id"],)"
             R"("_source":["title","price"]})"},
+       Case{"/products/_search", "_source=false&sort=_doc", "",
+            R"({"table":"products","_source":{"excludes":["*"]},"sort":["id"]})"},
+       Case{"/products/_search", "_source_includes=p*,q&_source_excludes=price", "",
+            R"({"table":"products","_source":{"includes":["p*","q"],"excludes":["price"]}})"},
        Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
        Case{"/_search", "size=1", R"({"index":"a","l\u0069mit":3})", R"({"index":"a","limit":1})"},
        Case{
@@ -170,7 +189,11 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
         Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
         Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},
-        Case{"/products/_search", "", "_source=false", "'_source=false' cannot be read"},
+        Case{"/products/_search", "", "_source=", "'_source=' cannot be read"},
+        Case{"/products/_search", "", "_source=a&_source_includes=b", "is given twice"},
+        Case{"/products/_search", R"({"search_after":[7]})", "",
+             "\"search_after\" is not supported"},
+        Case{"/products/_search", R"({"min_score":2})", "", "\"min_score\" is not supported"},
         Case{"/products/_search", "", "q=a&q=b", "the parameter 'q' is given twice"},
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
@@ -220,6 +243,27 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
     const auto again = dialect.plan(request, *parsed, 1);
     ASSERT_FALSE(merge(*again, strange, {}, answer)) << id;
     EXPECT_TRUE(answer.contains(fmt::format(R"("_id":{},)", id))) << answer;
+  }
+}
+
+TEST(ManticoreElastic, HitsShowTheValuesOfTheSearchesKeys) {
+  const auto elastic = make_manticore_elastic({});
+  const auto* const body = R"({"sort":["_score",{"meta.n":"desc"},"price"],"_source":["price"]})";
+  const auto request = elastic_call("POST", "/products/_search", body);
+  const auto parsed = elastic->parse(request);
+  ASSERT_TRUE(parsed);
+  for (const std::size_t shards : {1, 2}) {
+    const auto plan = elastic->plan(request, *parsed, shards);
+    ASSERT_TRUE(plan) << plan.error().reason;
+    std::vector<ShardReply> replies(shards);
+    replies.front().body =
+        R"({"took":2,"timed_out":false,"hits":{"total":2,"total_relation":"eq","hits":)"
+        R"([{"_id":7,"_score":5,"_source":{"price":61,"meta":{"n":"x"}}},)"
+        R"({"_id":8,"_score":4,"_source":{"meta":{}}}]}})";
+    std::string out;
+    ASSERT_FALSE(merge(*plan, replies, {}, out));
+    EXPECT_TRUE(out.contains(R"("_source":{"price":61},"sort":[5,"x",61]},)")) << out;
+    EXPECT_TRUE(out.contains(R"("_source":{},"sort":[4,null,null]}])")) << out;
   }
 }
 
@@ -276,6 +320,30 @@ TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
   };
   EXPECT_EQ(indexes({"one", "two"}), "twoone");
   EXPECT_EQ(indexes({"one"}), "one");
+}
+
+TEST(ManticoreElastic, AFilterLeavesThePartsThatItNames) {
+  const auto elastic = make_manticore_elastic({});
+  for (const auto& [filter, left] :
+       {std::pair("hits.hits._id", R"({"hits":{"hits":[{"_id":"7"},{"_id":"8"}]}})"),
+        std::pair("hits.t*l,hits.hits._source.b",
+                  R"({"hits":{"total":2,"hits":[{"_source":{"b":[{"c":2}]}}]}})"),
+        std::pair("**.c,timed_out",
+                  R"({"timed_out":false,"hits":{"hits":[{"_source":{"b":[{"c":2}]}}]}})"),
+        std::pair("hits.total.value,nothing", "{}")}) {
+    const auto query = fmt::format("size=2&filter_path={}", filter);
+    const auto request = elastic_call("POST", "/products/_search", "", query);
+    const auto parsed = elastic->parse(request);
+    ASSERT_TRUE(parsed);
+    const auto plan = elastic->plan(request, *parsed, 1);
+    ASSERT_TRUE(plan) << plan.error().reason;
+    const std::array<ShardReply, 1> replies{
+        {{R"({"took":2,"timed_out":false,"hits":{"total":2,"total_relation":"eq","hits":)"
+          R"([{"_id":7,"_source":{"a":1,"b":[{"c":2}]}},{"_id":8,"_source":{}}]}})"}}};
+    std::string out;
+    ASSERT_FALSE(merge(*plan, replies, {}, out));
+    EXPECT_EQ(out, left) << filter;
+  }
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {

@@ -45,6 +45,7 @@ TEST(SearchPlan, EndsTheOrderWithTheIdSoThatPagesAreStable) {
       {R"([{"rating":{"order":"DESC"}},"id"])", R"([{"rating":"desc"},{"id":"asc"}])"},
       {R"({"price":"asc","brand":"desc"})", R"([{"price":"asc"},{"brand":"desc"},{"id":"asc"}])"},
       {R"([{"_score":"asc"}])", R"([{"_score":"asc"},{"id":"asc"}])"},
+      {R"([{"_score":{}}])", R"([{"_score":"asc"},{"id":"asc"}])"},  // as the server reads it
       {R"([{"price":{}}])", R"([{"price":"asc"},{"id":"asc"}])"},
       {R"(["a","b","c","d"])", R"([{"a":"asc"},{"b":"asc"},{"c":"asc"},{"d":"asc"},{"id":"asc"}])"},
   };

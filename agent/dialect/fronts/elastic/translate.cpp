@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/dialect/request/document_ids.hpp"
+#include "agent/dialect/request/search_request.hpp"
 #include "agent/dialect/request/word_queries.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -56,12 +57,29 @@ std::optional<std::string> sort_keys(std::string_view keys) {
   return json + ']';
 }
 
-std::optional<std::string> source_names(std::string_view names) {
-  if (names.empty() || names == "true" || names == "false") return std::nullopt;
-  std::string json;
+/// `true` and `false` are known to Elasticsearch only.
+std::string_view own_source(std::string_view source) {
+  return source == "true" ? "[]" : source == "false" ? R"({"excludes":["*"]})" : source;
+}
+
+std::string name_list(std::string_view names) {
+  std::string json = "[";
   while (!names.empty())
-    json.append(json.empty() ? "[" : ",").append(json_quoted(take_until(names, ',')));
+    json.append(json.size() == 1 ? "" : ",").append(json_quoted(take_until(names, ',')));
   return json + ']';
+}
+
+std::optional<std::string> source_names(std::string_view names) {
+  if (names.empty()) return std::nullopt;
+  if (names == "true" || names == "false") return std::string(own_source(names));
+  return name_list(names);
+}
+
+std::optional<std::string> included(std::string_view names) {
+  return fmt::format(R"({{"includes":{}}})", name_list(names));
+}
+std::optional<std::string> excluded(std::string_view names) {
+  return fmt::format(R"({{"excludes":{}}})", name_list(names));
 }
 
 /// A parameter of the URL that is a member of a search in the engine's own JSON.
@@ -75,14 +93,18 @@ constexpr UrlParameter kUrlParameters[] = {{"q", "query", {}, query_string},
                                            {"size", "limit", "size", count_text},
                                            {"from", "offset", "from", count_text},
                                            {"sort", "sort", {}, sort_keys},
-                                           {"_source", "_source", {}, source_names}};
+                                           {"_source", "_source", {}, source_names},
+                                           {"_source_includes", "_source", {}, included},
+                                           {"_source_excludes", "_source", {}, excluded}};
 
 struct UrlMember {
   const UrlParameter* parameter;
   std::string value;
 };
 
-std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters) {
+/// `filter_path`: gets that parameter.
+std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters,
+                                                                   std::string& filter_path) {
   std::vector<UrlMember> members;
   while (!parameters.empty()) {
     auto given = take_until(parameters, '&');
@@ -92,6 +114,11 @@ std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_v
       return refused(
           "the parameter 'scroll' is not supported; page with \"options\": {\"scroll\": true} in "
           "the body of /search");
+    if (key == "filter_path") {
+      filter_path = text;
+      if (text.starts_with('-') || text.contains(",-"))
+        return refused("filter_path names what an answer has; '-' before a path is not supported");
+    }
     const auto* const known = std::ranges::find(kUrlParameters, key, &UrlParameter::key);
     if (known == std::end(kUrlParameters)) continue;
     auto value = known->value(text);
@@ -100,9 +127,17 @@ std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_v
           "the parameter '{}={}' cannot be read; expected were q=text, size=10, from=20, "
           "sort=price:desc,id or _source=title,price",
           key, text.substr(0, 100)));
-    if (std::ranges::find(members, known, &UrlMember::parameter) != members.end())
+    const auto same_name = [known](const UrlMember& each) {
+      return each.parameter->name == known->name;
+    };
+    const auto other = std::ranges::find_if(members, same_name);
+    if (other != members.end() &&
+        (other->parameter == known || !is_object(other->value) || !is_object(*value)))
       return refused(fmt::format("the parameter '{}' is given twice", key));
-    members.push_back({known, *std::move(value)});
+    if (other != members.end())  // both lists of `_source`
+      other->value.replace(other->value.size() - 1, 1, "," + value->substr(1));
+    else
+      members.push_back({known, *std::move(value)});
   }
   return members;
 }
@@ -128,16 +163,70 @@ std::string exact_value(std::string_view term) {
   return fmt::format(R"({{"{}":{}}})", field->name, value);
 }
 
-/// `{"price":[5,7]}`, if these are numbers and there is no more in it.
-bool lists_numbers(std::string_view terms) {
+/// `"in":{"price":[5,7]}` for `{"price":[5,7]}`, if these are numbers and there is no more in it. A
+/// server takes no fractions there: each is compared then. Else nothing.
+std::string listed_numbers(std::string_view terms) {
   PassedMembers fields(terms);
   const auto field = fields.next();
-  if (!field || fields.next() || !is_array(field->value)) return false;
-  bool numbers = false;
+  if (!field || fields.next() || !is_array(field->value)) return {};
+  bool fractions = false;
+  std::string each;
   const bool whole = visit_elements(field->value, [&](std::string_view value) {
-    return numbers = !is_string(value) && !is_object(value) && !is_array(value);
+    if (is_string(value) || is_object(value) || is_array(value)) return false;
+    fractions |= value.find_first_of(".eE") != value.npos && value != "true" && value != "false";
+    each.append(each.empty() ? "" : ",");
+    each.append(fmt::format(R"({{"equals":{{"{}":{}}}}})", field->name, value));
+    return true;
   });
-  return whole && numbers;
+  if (!whole || each.empty()) return {};
+  return fractions ? fmt::format(R"("bool":{{"should":[{}]}})", each)
+                   : fmt::format(R"("in":{})", terms);
+}
+
+/// The text with `brand` for `brand.keyword`, as Elasticsearch names the whole of a text: in the
+/// value of each `field`, and, in a query, in names of members.
+enum class KeywordNames : std::uint8_t { of_fields, of_members };
+std::string without_keyword(std::string_view json, KeywordNames names) {
+  constexpr std::string_view kSuffix = ".keyword";
+  std::string out(json);
+  const auto without_space = [](std::string_view text) {
+    return text.substr(0, text.find_last_not_of(kJsonSpace) + 1);
+  };
+  for (std::size_t at = 0; (at = out.find(".keyword\"", at)) != out.npos; ++at) {
+    const auto behind = out.find_first_not_of(kJsonSpace, at + kSuffix.size() + 1);
+    const bool is_name = behind != out.npos && out[behind] == ':';
+    auto before = without_space(std::string_view(out).substr(0, out.rfind('"', at)));
+    const bool is_value = before.ends_with(':');
+    if (is_value) before = without_space(before.substr(0, before.size() - 1));
+    if (is_name ? names == KeywordNames::of_members : is_value && before.ends_with("\"field\""))
+      out.erase(at, kSuffix.size());
+  }
+  return out;
+}
+
+/// The sort as a list of keys, each with a name that servers know, and `_score` best first.
+std::string own_sort(std::string_view sort) {
+  std::string out = "[";
+  const auto add = [&out](std::string_view name, std::string_view how) {
+    if (name.ends_with(".keyword")) name.remove_suffix(std::string_view(".keyword").size());
+    if (name == "_doc") name = "id";
+    if (name == "_score" && is_object(how) && last_member(how, "order").empty()) how = "\"desc\"";
+    out.append(out.size() > 1 ? "," : "")
+        .append(how.empty() ? fmt::format(R"("{}")", name)
+                            : fmt::format(R"({{"{}":{}}})", name, how));
+  };
+  const auto add_item = [&](std::string_view item) {
+    PassedMembers members(item);
+    if (is_string(item)) add(without_quotes(item), {});
+    if (!is_string(item) && !is_object(item)) out.append(out.size() > 1 ? "," : "").append(item);
+    while (const auto key = members.next()) add(key->name, key->value);
+    return true;
+  };
+  if (is_array(sort))
+    visit_elements(sort, add_item);
+  else
+    add_item(sort);
+  return out + ']';
 }
 
 /// The query with the search server's own names for what has them: `term` and `terms` of numbers
@@ -159,8 +248,9 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
     const auto& [name, value] = *member;
     if (const auto exact = name == "term" ? exact_value(value) : std::string(); !exact.empty()) {
       add("equals", exact);
-    } else if (name == "terms" && lists_numbers(value)) {
-      add("in", value);
+    } else if (const auto numbers = name == "terms" ? listed_numbers(value) : std::string();
+               !numbers.empty()) {
+      out.append(out.size() > 1 ? "," : "").append(numbers);
     } else if (is_word_query(name)) {
       add(name, fmt::format("  {}", value));
     } else if (is_array(value)) {  // of `bool`
@@ -199,10 +289,18 @@ std::string search_body(const ClientRequest& request, std::string_view object,
       return each.parameter->name == name || each.parameter->alias == name;
     };
     if (!is_read(name) || std::ranges::any_of(of_url, replaces)) continue;
-    add(member->name, name == "query" ? own_query(member->value) : member->value);
+    if (name == "query")
+      add(member->name, own_query(without_keyword(member->value, KeywordNames::of_members)));
+    else if (name == "aggs" || name == "aggregations")
+      add("aggs", without_keyword(member->value, KeywordNames::of_fields));
+    else if (name == "sort")
+      add(member->name, own_sort(member->value));
+    else
+      add(member->name, name == "_source" ? own_source(member->value) : member->value);
   }
   for (const auto& [parameter, value] : of_url)
-    if (is_read(parameter->name)) add(parameter->name, value);
+    if (is_read(parameter->name))
+      add(parameter->name, parameter->name == "sort" ? own_sort(value) : value);
   // Without the cutoff a server does not count on, because no row is asked for.
   if (count) {
     add("limit", "0");
@@ -211,20 +309,36 @@ std::string search_body(const ClientRequest& request, std::string_view object,
   return body += '}';
 }
 
+/// A member that changes what Elasticsearch finds or shows, and that servers ignore. Empty: none.
+std::string_view unsupported_member(std::string_view object) {
+  constexpr std::string_view kIgnored[] = {
+      "collapse", "docvalue_fields", "fields",           "min_score",    "pit",   "post_filter",
+      "rescore",  "retriever",       "runtime_mappings", "search_after", "slice", "suggest"};
+  PassedMembers members(object);
+  while (const auto member = members.next())
+    if (std::ranges::find(kIgnored, member->name) != std::end(kIgnored) && !is_off(member->value) &&
+        member->value != "[]" && member->value != "{}")
+      return member->name;
+  return {};
+}
+
 Translated translate_search(const ClientRequest& request, bool count) {
-  const auto of_url = read_url_search(request.query);
+  std::string filter_path;
+  const auto of_url = read_url_search(request.query, filter_path);
   if (!of_url) return std::unexpected(of_url.error());
   const auto object = elastic_object(request.body);
   if (!object) return refused("the body is not a JSON object");
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
     return refused("the path names the table; leave out \"table\" and \"index\"");
-  const bool same = !count && !in_path && of_url->empty() && !object->contains("\"term") &&
-                    !object->contains("\"constant_score\"") && !object->contains("\"match");
-  return TranslatedRequest{
-      .path = "/search",
-      .body = same ? std::string(*object) : search_body(request, *object, *of_url, count),
-      .only_count = count};
+  if (const auto name = count ? "" : unsupported_member(*object); !name.empty())
+    return refused(
+        fmt::format("\"{}\" is not supported{}", name,
+                    name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : ""));
+  return TranslatedRequest{.path = "/search",
+                           .body = search_body(request, *object, *of_url, count),
+                           .only_count = count,
+                           .filter_path = std::move(filter_path)};
 }
 
 /// The changed values of a partial replacement: those in `doc`, or without it the whole body.

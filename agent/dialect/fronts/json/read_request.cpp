@@ -197,7 +197,8 @@ constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
                                               {Property::hybrid, "hybrid"},
                                               {Property::join, "join"},
                                               {Property::expressions, "expressions"},
-                                              {Property::search_after, "search_after"}});
+                                              {Property::search_after, "search_after"},
+                                              {Property::cutoff, "cutoff"}});
 static_assert(kNames.all().size() == kProperties);
 
 enum class Option : std::uint8_t {
@@ -311,7 +312,7 @@ class SearchListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Se
     if (option == Option::max_matches) {
       request_.max_matches_option = place;
     } else if (option == Option::cutoff) {
-      request_.has_cutoff = true;
+      request_.cutoff_option = true;
     } else if (option == Option::scroll) {
       if (request_.scroll_option.found()) return fail("options.scroll is given twice");
       request_.scroll_option = place;

@@ -45,6 +45,8 @@ struct SortPlan {
   std::size_t asked = 0;
   /// How many first keys servers sort by on their own: a search for vectors, by distance.
   std::size_t implied = 0;
+  /// How many first keys are the client's; 0 where some are implied.
+  std::size_t given = 0;
   bool scores =
       false;  ///< a key of the client's, kept or not, is the score: each hit shows its own
 

@@ -388,11 +388,13 @@ class SearchDraft {
     merge.reads_tail = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
                        is_on(body_, request_, Property::plan);
     merge.keys = std::move(sort_.keys);
+    planned.client_keys = sort_.given;
     merge.source = std::move(source_);
     merge.aggregations = std::move(aggregations_);
     merge.collation = collation;
     merge.most_found = vectors_.nearest;
-    if (!scroll_ && !request_.has_cutoff) merge.stops_at = page_end;
+    if (!scroll_ && !request_.cutoff_option && !request_[Property::cutoff].found())
+      merge.stops_at = page_end;
     merge.scroll = std::move(scroll_);
     planned.document = std::move(vectors_.document);
     return planned;

@@ -174,6 +174,7 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
     return refused(
         fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
   if (how != nullptr && how->IsObject()) {
+    key.descending = false;  // as the server: best first is only the default of the bare name
     if (auto refusal = unknown_to_server(attribute, *how))
       return std::unexpected(std::move(*refusal));
     if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
@@ -274,9 +275,10 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
     return refused(fmt::format("more than {} sort keys", kMostSortKeys));
   name_computed(given);
   const auto implied = add_implied(vectors, given);
+  const auto own = implied == 0 ? given.size() : 0;
   if (given.empty()) given.push_back(key_named("_score"));
 
-  SortPlan plan{.keys = std::move(given), .implied = implied};
+  SortPlan plan{.keys = std::move(given), .implied = implied, .given = own};
   auto& keys = plan.keys;
   plan.scores = std::ranges::find(keys, SortKey::By::score, &SortKey::by) != keys.end();
   if (const auto id = std::ranges::find(keys, SortKey::By::id, &SortKey::by); id != keys.end()) {
@@ -284,6 +286,7 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
     const auto is_distance = [](const SortKey& key) { return key.by == SortKey::By::knn_dist; };
     keys.erase(std::stable_partition(id + 1, keys.end(), is_distance), keys.end());
     plan.asked = keys.size();
+    plan.given = std::min(plan.given, keys.size());
     return plan;
   }
   plan.asked = keys.size();
