@@ -113,11 +113,16 @@ int main(int argc, char** argv) {
          "with --check: ask every agent for its engine, tables, columns and clock, print what "
          "does not fit, and exit with 1 if anything does not; takes 5 seconds at most")
       ->needs(check_flag);
-  app.add_flag("--dump-config", dump_config,
-               "print the effective configuration, with the place each value came from, and exit");
+  auto* const dump_flag =
+      app.add_flag(
+             "--dump-config", dump_config,
+             "print the effective configuration, with the place each value came from, and exit")
+          ->excludes(check_flag);
   app.add_flag("--takeover", takeover,
                "take over the listening sockets and what was learned from the process that listens "
-               "at takeover_socket, which then ends; without such a process start as usual");
+               "at takeover_socket, which then ends; without such a process start as usual")
+      ->excludes(check_flag)
+      ->excludes(dump_flag);
   bool forced = false;
   app.add_flag("--force", forced,
                "with --takeover: take over even if this process can serve less than the running "

@@ -141,8 +141,12 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
   listen.at = line.place(0);
   const auto before = problems.size();
   const auto unknown_protocol = [&](const Field& field) {
-    problem(field.offset, fmt::format("unknown protocol {}{}", in_quotes(field.text),
-                                      suggestion(lower(field.text), kProtocols)));
+    if (std::ranges::count(kProtocols, lower(field.text)) != 0)
+      problem(fields.back().offset,
+              fmt::format("{} is not expected behind the protocol", in_quotes(fields.back().text)));
+    else
+      problem(field.offset, fmt::format("unknown protocol {}{}", in_quotes(field.text),
+                                        suggestion(lower(field.text), kProtocols)));
   };
   if (line.text().starts_with('/')) {
     auto path = parse_unix_path(fields[0].text);

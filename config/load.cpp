@@ -321,8 +321,10 @@ class Reader {
       const auto word = lower(type->value.text());
       if (word == "distributed") return true;
       if (std::ranges::find(kTableTypes, word) == kTableTypes.end()) {
+        const auto meant = suggestion(word, kTableTypes);
         problem(type->value.place(0),
-                fmt::format("unknown type {}{}", in_quotes(word), suggestion(word, kTableTypes)));
+                fmt::format("unknown type {}{}", in_quotes(word),
+                            meant.empty() ? "; karmad needs 'type = distributed'" : meant));
         return has_agents || is_meant("distributed", word);
       }
     }

@@ -338,7 +338,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   bool refreshed_in_flight_ = false;        ///< whether an attempt was in flight then
   Candidates absent_;                       ///< dead or unreachable then, or new; worker 0 only
   float failure_cost_ = 0;                  ///< worker 0 only
-  std::atomic<float> typical_duration_{0};  ///< median of the mirrors' durations, µs
+  std::atomic<float> typical_duration_{0};  ///< typical_duration(), µs
   std::atomic<bool> any_starting_{false};
   std::atomic<std::int64_t> made_{0};  ///< the first refresh, in µs of the process's clock
   PublishedLatency latency_;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "agent/mirrors/mirror_set.hpp"
+#include "strategies/estimates/latency_estimate.hpp"
 
 namespace karmad {
 namespace {
@@ -20,8 +21,7 @@ constexpr int kSlow = 2;
 constexpr Micros kUnusedRefresh = 2s;
 
 /// The lower median of the first `count` values; 0 if there are none.
-template <class Value>
-Value lower_median(std::array<Value, Candidates::kMost>& values, std::size_t count) {
+Micros lower_median(std::array<Micros, Candidates::kMost>& values, std::size_t count) {
   if (count == 0) return {};
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((count - 1) / 2);
   std::nth_element(values.begin(), middle, values.begin() + static_cast<std::ptrdiff_t>(count));
@@ -70,11 +70,12 @@ void MirrorSet::start_slowly(std::size_t mirror, TimePoint now) {
 }
 
 void MirrorSet::refresh_signals(TimePoint now) {
-  std::array<float, Candidates::kMost> durations;
+  std::array<KnownDuration, Candidates::kMost> durations;
   std::size_t known = 0;
   for (const auto& mirror : mirrors_)
-    if (const auto latency = mirror->signals.latency(); latency > 0) durations[known++] = latency;
-  const auto typical = lower_median(durations, known);
+    if (const auto latency = mirror->signals.latency(); latency > 0)
+      durations[known++] = {latency, mirror->signals.last_answer()};
+  const auto typical = typical_duration({durations.data(), known});
   typical_duration_.store(typical, std::memory_order_relaxed);
 
   MirrorSignals::Refresh refresh{.now = now, .typical = typical, .failure_cost = failure_cost_};

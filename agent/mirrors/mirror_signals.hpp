@@ -29,8 +29,8 @@ class alignas(64) MirrorSignals {
   /// Failed searches since the last answer. Pings do not count, unlike for errors in a row, nor
   /// does a search that timed out while others that were sent later were answered.
   std::uint32_t failures_in_a_row() const noexcept { return get(failures_in_a_row_); }
-  /// The usual duration of a search in µs; 0: unknown. Without samples it fades to the median of
-  /// the set, but only while no search of the set is in flight: so one after the other tries
+  /// The usual duration of a search in µs; 0: unknown. Without samples it fades to the typical one
+  /// of the set, but only while no search of the set is in flight: so one after the other tries
   /// whether the mirror is still slow, until the samples agree, and meanwhile others see how slow
   /// it was.
   float latency() const noexcept {
@@ -55,8 +55,8 @@ class alignas(64) MirrorSignals {
   /// Whether a starting mirror has as many attempts in flight as its answers allow.
   bool at_starting_limit(std::uint32_t in_flight, const SlowStartRules& rules) const noexcept;
 
-  /// Fills in the numbers of a pick, except the age of the oldest attempt. `typical`: the median
-  /// duration of the set, for an unknown mirror.
+  /// Fills in the numbers of a pick, except the age of the oldest attempt. `typical`: the
+  /// duration that an unknown mirror is taken to have.
   void show(MirrorView& view, float typical) const noexcept;
 
   /// What is worth keeping over a restart of the process.
@@ -79,12 +79,12 @@ class alignas(64) MirrorSignals {
   struct Refresh {
     TimePoint now{};
     Micros since_last{};
-    float typical = 0;       ///< median duration of the set, µs; 0: unknown
+    float typical = 0;       ///< typical_duration() of the set, µs; 0: unknown
     float failure_cost = 0;  ///< 90 % quantile of its latencies, µs
     float oldest = 0;        ///< age of the oldest attempt of all workers, µs
   };
-  /// Lets old knowledge fade: the duration of a mirror without samples approaches the median, the
-  /// penalty 0, an old report of load counts no longer.
+  /// Lets old knowledge fade: the duration of a mirror without samples approaches the typical
+  /// one, the penalty 0, an old report of load counts no longer.
   void refresh(const Refresh& refresh, const SlowStartRules& rules) noexcept;
   /// Begins slow start, unless it is disabled.
   void start(TimePoint now, const SlowStartRules& rules) noexcept;

@@ -135,6 +135,7 @@ void CommandLine::add_simulate(CLI::App& app) {
       ->add_option("--seed", options.seed,
                    "of all random numbers: the same seed gives the "
                    "same result")
+      ->check(number_from(0, 1e18))
       ->capture_default_str();
   simulate_
       ->add_option("--set", options.settings,

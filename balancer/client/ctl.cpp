@@ -92,7 +92,13 @@ void print_refusal(const rapidjson::Document& result, unsigned status) {
 
 /// `show`, or the call of that name.
 std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
-  if (options.verb == "show") return HttpRequest{.target = "/admin/config"};
+  const auto no_arguments = [&] {
+    return std::unexpected(fmt::format("{} takes no arguments", options.verb));
+  };
+  if (options.verb == "show") {
+    if (!options.arguments.empty()) return no_arguments();
+    return HttpRequest{.target = "/admin/config"};
+  }
   auto name = options.verb;
   std::ranges::replace(name, '-', '_');
   const auto verb = kAdminVerbs.find(name);
@@ -100,6 +106,7 @@ std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
     return std::unexpected(fmt::format("no call {}; the calls are show, {}", options.verb,
                                        fmt::join(kAdminVerbs.all(), ", ")));
   const auto members = members_of(*verb);
+  if (members.required.empty() && !options.arguments.empty()) return no_arguments();
   if (options.arguments.size() != members.required.size())
     return std::unexpected(fmt::format("{} takes {} argument(s): {}", options.verb,
                                        members.required.size(), fmt::join(members.required, " ")));

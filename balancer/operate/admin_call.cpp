@@ -14,6 +14,7 @@
 #include "config/agent_options.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
+#include "strategies/kinds/registry.hpp"
 
 // What an admin call is about, as JSON: the state before and after it.
 
@@ -33,7 +34,14 @@ std::expected<void, std::string> read_member(AdminCall& call, std::string_view n
   };
   if (name == "mirror") return text_into(call.mirror);
   if (name == "table") return text_into(call.table);
-  if (name == "strategy") return text_into(call.strategy);
+  if (name == "strategy") {
+    const auto read = text_into(call.strategy);
+    if (read && std::ranges::count(strategy_names(), *call.strategy) == 0)
+      return std::unexpected(fmt::format("strategy must be one of {}{}",
+                                         fmt::join(strategy_names(), ", "),
+                                         suggestion(*call.strategy, strategy_names())));
+    return read;
+  }
   if (name == "weight") {
     if (!value.IsUint() || value.GetUint() > kMostWeight)
       return std::unexpected(fmt::format("weight must be a number from 0 to {}", kMostWeight));
@@ -227,9 +235,12 @@ std::expected<std::vector<MirrorName>, AdminRefusal> mirrors_of(const AdminCall&
       }
   if (!found.empty() || !call.mirror) return found;
   const std::vector<std::string_view> views(known.begin(), known.end());
-  return std::unexpected(AdminRefusal{404, fmt::format("no mirror {}{}{}", in_quotes(*call.mirror),
-                                                       call.table ? " in table " + *call.table : "",
-                                                       suggestion(*call.mirror, views))});
+  auto right = suggestion(*call.mirror, views);
+  if (right.empty() && !known.empty())
+    right = fmt::format("; a mirror is called by its address, such as {}", known.front());
+  return std::unexpected(
+      AdminRefusal{404, fmt::format("no mirror {}{}{}", in_quotes(*call.mirror),
+                                    call.table ? " in table " + *call.table : "", right)});
 }
 
 std::expected<Overrides, AdminRefusal> apply(const AdminCall& call, const Settings& configured,

@@ -149,6 +149,12 @@ std::optional<ReadPreference> RuleReader::read_preference(const InheritedByTable
     problem(text.at, read.error().why);
     return std::nullopt;
   }
+  const auto refuse = [&](std::string_view key, const Place& at) {
+    problem(at,
+            fmt::format("{} is given twice: read_preference = {} has it, too", key, text.value));
+  };
+  if (table.tag_sets && !read->tag_sets.empty()) refuse("tag_sets", table.tag_sets->at);
+  if (table.max_staleness && read->max_staleness) refuse("max_staleness", table.max_staleness->at);
   if (table.tag_sets) read->tag_sets = std::move(tag_sets);
   if (table.max_staleness && table.max_staleness->value > Micros{0})
     read->max_staleness =

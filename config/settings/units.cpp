@@ -64,15 +64,17 @@ std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
   const auto number = parse_digits(text);
   if (!number) return std::unexpected(number.error());
   const auto suffix = text.substr(number->end);
-  auto factor = suffix.empty() ? bare : 0;
-  for (const auto& unit : units)
-    if (lower(suffix) == unit.suffix) factor = unit.factor;
+  const auto factor_of = [&units](std::string_view suffix) {
+    const auto unit = std::ranges::find(units, lower(suffix), &Unit::suffix);
+    return unit == units.end() ? std::uint64_t{0} : unit->factor;
+  };
+  const auto factor = suffix.empty() ? bare : factor_of(suffix);
   if (factor == 0) {
     if (suffix[0] == '.' || suffix[0] == ',')
       return unfit(number->end, fmt::format("{} has a fraction; write a whole number of a smaller "
                                             "unit",
                                             in_quotes(text)));
-    if (suffix[0] == ' ' || suffix[0] == '\t')
+    if (factor_of(trimmed(suffix)) != 0)
       return unfit(number->end, fmt::format("{} has a blank between number and unit; write '{}{}'",
                                             in_quotes(text), number->value, trimmed(suffix)));
     return unfit(number->end,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 
 #include "strategies/time.hpp"
 
@@ -28,6 +30,28 @@ constexpr float next_estimate(float before, float sample, Micros pause,
                               const EstimateRules& rules = {}) {
   const auto least = sample > before ? rules.rise : rules.fall;
   return before + (sample - before) * std::max(least, part_after(pause, rules.window));
+}
+
+/// What is known of how long a mirror needs: the estimate in µs, and when its last sample came, in
+/// µs of any clock.
+struct KnownDuration {
+  float duration = 0;
+  std::int64_t sampled = 0;
+};
+
+/// The duration that mirrors without samples fade to: the lower median of those with a sample in
+/// the last second before the newest. The others are no measure: if most mirrors of a set had a
+/// slow moment, they would fade to each other and not be tried again. Moves the elements; 0 if
+/// there are none.
+inline float typical_duration(std::span<KnownDuration> known) {
+  constexpr Micros kAsked = std::chrono::seconds(1);
+  if (known.empty()) return 0;
+  const auto newest = std::ranges::max(known, {}, &KnownDuration::sampled).sampled;
+  const auto others = std::ranges::partition(
+      known, [&](const auto& one) { return newest - one.sampled <= kAsked.count(); });
+  const auto middle = known.begin() + (others.begin() - known.begin() - 1) / 2;
+  std::ranges::nth_element(known.begin(), middle, others.begin(), {}, &KnownDuration::duration);
+  return middle->duration;
 }
 
 /// How the penalty of failures grows and decays.

@@ -174,6 +174,7 @@ TEST(Listen, ReportsMistakesAtTheirCharacter) {
       {"9308:mysql,proxy,", "c:1:18: unknown option '' of a listener" + kKnownOptions},
       {"9308:http,tfo", "c:1:11: unknown option 'tfo' of a listener" + kKnownOptions},
       {"9308:htpt,proxy", "c:1:6: unknown protocol 'htpt'; did you mean 'http'?"},
+      {"9308:mysql:x", "c:1:12: 'x' is not expected behind the protocol"},
       {"a:9308:htpt", "c:1:8: unknown protocol 'htpt'; did you mean 'http'?"},
       {"/run/x:htpt", "c:1:8: unknown protocol 'htpt'; did you mean 'http'?"},
       {"1.2.3:9308", "c:1:1: '1.2.3' is neither a host name nor an IPv4 address"},

@@ -64,6 +64,8 @@ TEST(Read, RequiresTheTypeDistributed) {
             Lines{"c:1:1: table 't' has agents, but no 'type = distributed'"});
   EXPECT_EQ(problems_of("table t {\n type = distribtued\n agent = a:1\n}"),
             Lines{"c:2:9: unknown type 'distribtued'; did you mean 'distributed'?"});
+  EXPECT_EQ(problems_of("table t {\n type = remote\n agent = a:1\n}"),
+            Lines{"c:2:9: unknown type 'remote'; karmad needs 'type = distributed'"});
 }
 
 TEST(Read, WarnsOfIgnoredKeysThatTheOperatorWillMiss) {

@@ -68,7 +68,7 @@ TEST(ParseTime, SaysWhatIsWrongAndWhere) {
       {"1.5s", 1, "'1.5s' has a fraction; write a whole number of a smaller unit"},
       {"500 ms", 3, "'500 ms' has a blank between number and unit; write '500ms'"},
       {"-1s", 0, "'-1s' must not be negative"},
-      {"5 parsecs", 1, "'5 parsecs' has a blank between number and unit; write '5parsecs'"},
+      {"5 parsecs", 1, "'5 parsecs' has an unknown unit; known are us, ms, s, m, h, d, w"},
       {"5x", 1, "'5x' has an unknown unit; known are us, ms, s, m, h, d, w"},
       {"ms", 0, "'ms' does not begin with a whole number"},
       {"+5s", 0, "'+5s' does not begin with a whole number"},

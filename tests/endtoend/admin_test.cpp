@@ -338,6 +338,8 @@ TEST(AdminListener, RefusesWithAReasonAndChangesNothing) {
   EXPECT_EQ(neither.code, 2);
   EXPECT_TRUE(neither.output.contains("hedging is on or off, not perhaps")) << neither.output;
   EXPECT_EQ(karmad.ctl({"drain"}).code, 2);
+  EXPECT_TRUE(karmad.ctl({"reload", "t"}).output.contains("reload takes no arguments"));
+  EXPECT_EQ(karmad.ctl({"show", "t"}).code, 2);
   const auto on_query_port = ask(karmad.master.port(), "POST", "/admin/drain", "{}");
   EXPECT_EQ(on_query_port.status, 403);
   EXPECT_TRUE(on_query_port.body.contains(":admin")) << on_query_port.body;

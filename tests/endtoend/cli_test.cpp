@@ -48,6 +48,8 @@ TEST(CommandLine, UnknownArgumentsAreAUsageError) {
                                                     {"--config"},
                                                     {"--config", good, "--nosuch"},
                                                     {"--config", good, "more"},
+                                                    {"--config", good, "--check", "--dump-config"},
+                                                    {"--config", good, "--check", "--takeover"},
                                                     {"--check"},
                                                     {"--dump-config"}};
   for (const auto& arguments : cases) {

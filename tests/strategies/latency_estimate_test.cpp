@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "strategies/estimates/slow_start.hpp"
 
 namespace karmad {
@@ -28,6 +30,15 @@ TEST(LatencyEstimate, ASampleAfterAPauseCountsMore) {
   EXPECT_NEAR(next_estimate(50'000, 5000, 1s), 27'500, 1) << "one half after the window";
   EXPECT_NEAR(next_estimate(50'000, 5000, 9s), 9500, 1);
   EXPECT_NEAR(next_estimate(50'000, 5000, -5s), 49'100, 1) << "clocks of two workers differ";
+}
+
+TEST(TypicalDuration, IsTheMedianOfTheMirrorsThatAreAsked) {
+  const auto typical = [](std::vector<KnownDuration> known) { return typical_duration(known); };
+  constexpr std::int64_t kNow = 60'000'000;
+  EXPECT_EQ(typical({}), 0);
+  EXPECT_EQ(typical({{900, kNow}, {300, kNow - 1'000'000}, {500, kNow}}), 500);
+  EXPECT_EQ(typical({{900, kNow - 2'000'000}, {150, kNow}, {800, kNow - 7'000'000}}), 150);
+  EXPECT_EQ(typical({{900, 10}, {150, 10}, {800, 20}}), 800) << "however long ago";
 }
 
 TEST(FailurePenalty, FailuresAddUpToABound) {

@@ -161,6 +161,7 @@ TEST(SimulateCommand, MistakesHaveOneClearErrorEach) {
       {{"--scenario", "die", "--strategy", "leastop"}, "unknown strategy 'leastop'; did you mean"},
       {{"--scenario", "die", "--rate", "nan"}, "give a number from"},
       {{"--scenario", "die", "--rate", "-1"}, "give a number from"},
+      {{"--scenario", "die", "--seed", "-1"}, "--seed: give a number from 0 to"},
       {{"--scenario", "die", "--masters", "0"}, "give a number from 1 to 100"},
       {{"--scenario", "die", "--mirrors", "1001"}, "give a number from 1 to 1000"},
       {{"--scenario", "die", "--mirrors", "1"}, "there is no mirror m2"},

@@ -35,6 +35,11 @@ Settings changed(std::initializer_list<AdminCall> calls) {
   return with_overrides(configured, overrides);
 }
 
+std::string refusal(const AdminCall& call) {
+  const auto next = apply(call, settings_of(kTwoTables), {});
+  return next ? "none" : next.error().reason;
+}
+
 int status_of_refusal(const AdminCall& call) {
   const auto next = apply(call, settings_of(kTwoTables), {});
   return next ? 200 : next.error().status;
@@ -62,6 +67,9 @@ TEST(AdminCalls, SayWhatIsWrongWithABody) {
             "unknown member 'force'; ready takes mirror, table (optional)");
   EXPECT_EQ(complaint_about(log_level, R"({"level":"loud"})"),
             "level must be one of debug, info, warning, error");
+  EXPECT_EQ(complaint_about(strategy, R"({"table":"t","strategy":"leastop"})"),
+            "strategy must be one of random, roundrobin, nodeads, noerrors, leastops, adaptive, "
+            "prequal, ars; did you mean 'leastops'?");
   EXPECT_EQ(complaint_about(reload, R"({"x":1})"), "unknown member 'x'; reload takes no members");
 }
 
@@ -93,6 +101,8 @@ TEST(AdminCalls, ChangeTablesAndTheProcess) {
 
 TEST(AdminCalls, AreRefusedForUnknownNamesAndWithoutEffect) {
   EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"z:9"})")), 404);
+  EXPECT_EQ(refusal(call_of(AdminVerb::drain, R"({"mirror":"first"})")),
+            "no mirror 'first'; a mirror is called by its address, such as a:1");
   EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"a:1","table":"v"})")), 404);
   EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"b:2","table":"u"})")), 404);
   EXPECT_EQ(status_of_refusal(call_of(AdminVerb::hedging, R"({"on":true,"table":"u"})")), 409)

@@ -219,6 +219,20 @@ TEST(Judge, NamesReadPreferencesThatTablesWithoutRolesIgnore) {
     EXPECT_EQ(prefers("primary", roles), std::vector<std::string>()) << roles;
 }
 
+TEST(Topology, RefusesTagsAndALimitOfStalenessThatAreGivenTwice) {
+  Built built;
+  EXPECT_FALSE(built.build(table("t",
+                                 " agent = a:1\n max_staleness = 2m\n tag_sets = dc:sf\n"
+                                 " read_preference = "
+                                 "mode=nearest;tags=dc:ny;maxStalenessSeconds=120")));
+  std::vector<std::string> told;
+  for (const auto& problem : built.problems) told.push_back(text(problem));
+  const std::string twice =
+      " is given twice: read_preference = mode=nearest;tags=dc:ny;maxStalenessSeconds=120 has it, "
+      "too";
+  EXPECT_EQ(told, (std::vector{"c:5:13: tag_sets" + twice, "c:4:18: max_staleness" + twice}));
+}
+
 TEST(Judge, NamesALimitOfStalenessForWhichSearchesAreRefused) {
   for (const auto* agents : {" agent = a:1[role=primary]|b:1[role=replica]",
                              " ping_type = native\n agent = a:1|b:1:x"}) {

@@ -177,6 +177,9 @@ std::expected<SessionStatement, std::string> read_transaction(const SqlToken& ve
     if (!names) return std::unexpected("syntax error: expected SAVEPOINT and its name");
     tokens.step();
   }
+  if (statement && tokens.now().is_word("release"))
+    return std::unexpected(fmt::format(
+        "syntax error: RELEASE is not supported; send {} and end the connection", verb.text));
   if (statement && !tokens.at_end())
     return std::unexpected(fmt::format("syntax error: {} is not expected at offset {}",
                                        shortened_utf8(tokens.now().text), tokens.now().at));
