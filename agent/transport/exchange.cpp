@@ -460,7 +460,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     co_return;
   }
   std::string rest;
-  const bool blocked = sending.error == asio::error::would_block;
+  const bool blocked = sending.error && sending.error == asio::error::would_block;
   if (blocked || (streamed.body != nullptr && !sending.error)) {
     rest = request.head;
     request.head = rest;

@@ -174,8 +174,8 @@ void write_delinquent(StatsWriter& out, const PoolStatistics& pool) {
           pool.delinquent_ms_most);
 }
 
-void Ticket::give_back() {
-  if (pool_ != nullptr) give_back(counted_ ? Loop::now() : taken_);
+void Ticket::give_back_now() {
+  give_back(counted_ ? Loop::now() : taken_);
 }
 
 void Ticket::give_back(TimePoint now) {

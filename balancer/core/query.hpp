@@ -132,6 +132,15 @@ struct QueryResources {
 
 /// What is recorded of it, for answers, logs and the counters of mirrors.
 struct QueryRecord {
+  /// Without a constructor all of it would be filled with zeros first.
+  QueryRecord(std::uint64_t number, const RequestId& of_client, TraceContext context, TimePoint at,
+              std::size_t size)
+      : id(number),
+        request_id(of_client),
+        trace_context(std::move(context)),
+        began(at),
+        bytes_in(size) {}
+
   const std::uint64_t id;      ///< unique in this process
   const RequestId request_id;  ///< for clients, agents and logs; may be empty
   const TraceContext trace_context;
@@ -245,6 +254,8 @@ struct AnswerRows {
 
 /// An answer to a client. Its body is `body`, or that of `reply`.
 struct Answer {
+  Answer() {}  // NOLINT: with `= default` it would be filled with zeros first
+
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;

@@ -43,10 +43,14 @@ class Ticket {
   explicit operator bool() const { return pool_ != nullptr; }
   Priority priority() const { return priority_; }
   /// Returns the ticket now; reads the clock only if the pool counts.
-  void give_back();
+  void give_back() {
+    if (pool_ != nullptr) give_back_now();
+  }
   void give_back(TimePoint now);
 
  private:
+  void give_back_now();
+
   friend class TicketPool;
   Ticket(TicketPool& pool, TimePoint taken, unsigned worker, Priority priority, bool counted)
       : pool_(&pool), taken_(taken), worker_(worker), priority_(priority), counted_(counted) {}

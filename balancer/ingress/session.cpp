@@ -106,7 +106,8 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   while (stays && self->open()) {
     self->await_request();
     auto got = co_await self->read();
-    if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // by drain()
+    if (got.error && got.error == asio::error::operation_aborted &&
+        self->has_bytes()) {  // by drain()
       self->start_read();
       got = co_await self->read();
     }
@@ -276,7 +277,7 @@ Task<bool> Session::answer_requests() {
       within_answer_ = true;
       const auto error = co_await send(outgoing);
       bool sent = !error;
-      if (error == asio::error::would_block) sent = co_await send_rest(outgoing);
+      if (!sent && error == asio::error::would_block) sent = co_await send_rest(outgoing);
       if (sent && answer.rest) sent = co_await pass_rest(query, answer, log);
       if (sent && answer.source) sent = co_await send_source(query, *answer.source);
       if (!sent) co_return false;

@@ -250,21 +250,19 @@ void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& res
   rest = std::make_unique<ResponseStream>(source, std::move(agent_slot_), result_);
 }
 
-Judgement MirrorAttempt::check() const {
+Judgement MirrorAttempt::check() const try {
   const auto& reply = result_.reply;
-  Judgement judged;
-  const auto failed = internal_error_in([&] {
-    judged = shard_query_.dialect.judge(
-        {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
-        shard_query_.plan != nullptr);
-  });
-  if (failed) return {.outcome = Outcome::cancelled, .message = failed->reason};
+  auto judged = shard_query_.dialect.judge(
+      {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
+      shard_query_.plan != nullptr);
   const auto& credentials = place_.shard.credentials;
   if (reply.status == 401 && judged.outcome == Outcome::client_mistake &&
       !credentials.own.empty() &&
       credentials.for_client(query_.request.fields.find(kAuthorization)) == credentials.own)
     judged.outcome = Outcome::agent_error;  // the client had no part in them
   return judged;
+} catch (const std::exception& thrown) {  // as internal_error_in(), which would move the result
+  return {.outcome = Outcome::cancelled, .message = internal_error(thrown).reason};
 }
 
 /// Checking is cheaper than parsing: most of an answer is skipped in large steps.
@@ -416,56 +414,58 @@ void MirrorAttempt::end_trace() {
   trace_->end(result_.ended, result_.outcome, result_.why, result_.reply.status);
 }
 
+/// Finds out who caused the failure of the attempt: the mirror, whose state is told to its set, or
+/// the client; then the outcome in `result_` is changed.
+MirrorAttempt::Blame MirrorAttempt::blamed(std::string_view complaint) {
+  const ErrorBody body(result_.reply.body());
+  const bool looped = ended_loop(result_, body);
+  if (looped) result_.outcome = Outcome::client_mistake;
+  Blame blame{.hint = hint_in(query_.worker.loop, shard_query_, result_, body)};
+  if (looped) return blame;
+  blame.marked_unreachable =
+      tracks_state_ && report_to_set(set_, mirror, result_, body, blame.hint, Loop::now());
+  blame.undecided =
+      !complaint.empty() && !blame.marked_unreachable && is_undecided(complaint, blame.hint);
+  if (result_.outcome == Outcome::client_mistake &&
+      shard_query_.table.dialect.capabilities.understands_errors)
+    confirm_errors(query_, shard_query_, &place_.shard, result_.outcome, Loop::now());
+  return blame;
+}
+
 AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   result_.lost_race = lost_race_ && result_.outcome == Outcome::cancelled;
   count_end();
   const bool crashed = suspected_ && count_crashes() > 1;
   if (crashed) remember_crash();
-  char ends_in = 0;
-  std::string complaint;
-  if (result_.outcome == Outcome::answered) {
-    auto judgement = checked_ ? *std::move(checked_) : check();
-    result_.outcome = judgement.outcome;
-    if (!judgement.message.empty()) result_.why = std::move(judgement.message);
-    if (result_.outcome == Outcome::cancelled) {  // the mirror is not to blame
-      unchecked_ = Unchecked::internal_error;
-      count_refused(query_.worker, 500, result_.why);
-    }
-    ends_in = judgement.ends_in;
-    complaint = std::move(judgement.complaint);
+  const bool came = result_.outcome == Outcome::answered;
+  auto judgement = !came      ? Judgement{.outcome = result_.outcome}
+                   : checked_ ? *std::move(checked_)
+                              : check();
+  result_.outcome = judgement.outcome;
+  if (!judgement.message.empty()) result_.why = std::move(judgement.message);
+  if (came && result_.outcome == Outcome::cancelled) {  // the mirror is not to blame
+    unchecked_ = Unchecked::internal_error;
+    count_refused(query_.worker, 500, result_.why);
   }
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
-  const ErrorBody body(result_.reply.body());
-  const bool looped = ended_loop(result_, body);
-  if (looped) {
-    result_.outcome = Outcome::client_mistake;
-    complaint.clear();
-  }
-  const auto hint =
-      answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
-  const bool marked_unreachable =
-      !looped && tracks_state_ && report_to_set(set_, mirror, result_, body, hint, Loop::now());
-  const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);
-  if (result_.outcome == Outcome::client_mistake && !looped &&
-      shard_query_.table.dialect.capabilities.understands_errors)
-    confirm_errors(query_, shard_query_, &place_.shard, result_.outcome, Loop::now());
+  const auto blame = answered ? Blame() : blamed(judgement.complaint);
   result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
   if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
-  if (result_.rest.on) keep_rest(ends_in, rest);
+  if (result_.rest.on) keep_rest(judgement.ends_in, rest);
   count_result();
   end_trace();
-  if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
+  if (!rest && !blame.undecided && (shard_query_.plan == nullptr || !answered))
     record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);
   if (answered)
     place_.shard.protection->answered.add(query_.worker.loop.index, fingerprint(query_.request),
                                           result_.ended);
   if (answered && !query_.record.attributions.empty())
     discard_errors(query_, shard_query_, place_.shard, Loop::now());
-  auto report = this->report(hint);
-  report.marked_unreachable = marked_unreachable;
-  report.undecided = undecided;
+  auto report = this->report(blame.hint);
+  report.marked_unreachable = blame.marked_unreachable;
+  report.undecided = blame.undecided;
   report.agreed = agreed_;
   report.crashed = crashed;
   report.passed_on = rest != nullptr;

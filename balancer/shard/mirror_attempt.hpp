@@ -93,7 +93,15 @@ class MirrorAttempt final : private AttemptInFlight {
   AttemptReport judge(std::unique_ptr<ResponseStream>& rest);
 
  private:
+  /// What a failure says about the mirror.
+  struct Blame {
+    ErrorHint hint;
+    bool marked_unreachable = false;
+    bool undecided = false;
+  };
+
   Judgement check() const;
+  Blame blamed(std::string_view complaint);
   AttemptReport report(const ErrorHint& hint);
   bool is_undecided(std::string_view complaint, const ErrorHint& hint);
   bool may_have_crashed() const;

@@ -72,7 +72,7 @@ ClientError names_nothing(std::string_view piece, std::span<const ListableTable>
 }  // namespace
 
 bool is_table_list(std::string_view text) {
-  return text.contains(',') || text.contains('*') || text == "_all";
+  return text == "_all" || std::ranges::any_of(text, [](char c) { return c == ',' || c == '*'; });
 }
 
 bool names_any(std::string_view text, std::span<const ListableTable> tables,

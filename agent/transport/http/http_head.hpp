@@ -30,8 +30,9 @@ class NameSet {
 
  private:
   static constexpr std::uint64_t bit(std::string_view name) {
-    const auto first = name.empty() ? 0U : static_cast<unsigned char>(name.front()) | 0x20U;
-    return std::uint64_t{1} << ((name.size() * 5 + first) % 64);
+    // The first byte is often the same: `X-…`, `Content-…`.
+    const auto last = name.empty() ? 0U : static_cast<unsigned char>(name.back()) | 0x20U;
+    return std::uint64_t{1} << ((name.size() * 5 + last) % 64);
   }
   std::uint64_t bits_ = 0;
 };

@@ -11,13 +11,14 @@ Buffers::Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {
 }
 
 std::string Buffers::take(std::size_t room) {
-  std::string buffer;  // the only one: it becomes the result
   auto& list = room > kSmall ? large_ : small_;
   // A kept buffer that is much too large is not used, because capacity is counted; one that is too
   // small is not grown.
-  if (!list.empty() && room <= keep_up_to_ &&
-      (&list == &small_ || list.back().capacity() / 2 <= room)) {
-    buffer = std::move(list.back());
+  const bool kept = !list.empty() && room <= keep_up_to_ &&
+                    (&list == &small_ || list.back().capacity() / 2 <= room);
+  // The only one: it becomes the result.
+  std::string buffer = kept ? std::move(list.back()) : std::string();
+  if (kept) {
     list.pop_back();
     if (&list == &large_) kept_bytes_ -= std::min(kept_bytes_, buffer.capacity());
   }

@@ -365,7 +365,9 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
 TEST(ManticoreElastic, ErrorsOfASearchHaveTheEnginesStatusAndShape) {
   const auto elastic = make_manticore_elastic({});
   const auto& dialect = *elastic;
-  const Parsed parsed{.table = "products", .answer = PassedAnswer::elastic_error};
+  Parsed parsed;
+  parsed.table = "products";
+  parsed.answer = PassedAnswer::elastic_error;
   const auto told = [&](std::string_view body) {
     return body_for_client(parsed, 400, body).value_or("as it came");
   };

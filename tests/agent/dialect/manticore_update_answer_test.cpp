@@ -78,7 +78,9 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
 
 TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
   const Updating updating;
-  const Parsed parsed{.table = "Pro\"ducts", .answer = PassedAnswer::with_table};
+  Parsed parsed;
+  parsed.table = "Pro\"ducts";
+  parsed.answer = PassedAnswer::with_table;
   const struct {
     std::string_view answer, told;
   } cases[] = {

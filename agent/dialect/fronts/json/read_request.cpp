@@ -552,7 +552,10 @@ std::expected<Parsed, ClientError> read_percolation(std::string_view table, std:
   if (!named.empty())
     return refused(
         fmt::format("the table is named in the path; leave \"{}\" out of the request", named));
-  Parsed parsed{.table = std::string(table), .planned = true, .what = Percolation()};
+  Parsed parsed;
+  parsed.table = table;
+  parsed.planned = true;
+  parsed.what = Percolation();
   return parsed;
 }
 
