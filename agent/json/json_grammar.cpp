@@ -2,7 +2,7 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
-/// Marks a function that may be called only if `WithAvx2::is_here()`.
+/// Marks a function that may be called only if `Avx2Block::is_here()`.
 #define KARMAD_AVX2 [[gnu::target("avx2,bmi,bmi2,pclmul")]]
 #endif
 
@@ -24,240 +24,220 @@ namespace {
 
 /// Number of bytes of a JSON text that are examined together.
 constexpr std::ptrdiff_t kBlock = 64;
-/// The bit of the last byte of a block.
-constexpr std::uint64_t kLast = std::uint64_t{1} << (kBlock - 1);
+/// One bit per byte of a block.
+using Bits = std::uint64_t;
+constexpr auto kAll = ~Bits{0};
+constexpr auto kLast = Bits{1} << (kBlock - 1);
+/// The bit in which `[` differs from `{`, and `]` from `}`.
+constexpr unsigned char kFold = 0x20;
 
-/// Positions of each class of characters in a block of 64 bytes, one bit per byte.
+/// Positions of the characters of JSON in a block. Those of text in strings are among them.
 struct Marks {
-  std::uint64_t quotes = 0;
-  std::uint64_t brackets = 0;  ///< braces too
-  std::uint64_t commas = 0;
-  std::uint64_t colons = 0;
-  std::uint64_t digits = 0;
-  std::uint64_t blanks = 0;  ///< white space; also other bytes below a space
-  std::uint64_t backslashes = 0;
-  std::uint64_t controls = 0;  ///< those below a space
-  std::uint64_t high = 0;      ///< beyond ASCII
+  Bits opening, closing;  ///< braces and square brackets
+  Bits commas, colons, points, minuses;
+  Bits spaces, zeros, digits;
 };
 
-/// Operations on all bytes of a block, with instructions that every machine has.
-struct AnyMachine {
-  static Marks marks_of(const char* block);
-  /// The positions of one character.
-  static std::uint64_t places_of(const char* block, char c);
+/// A block of 64 bytes and the positions of classes of bytes in it, found with instructions that
+/// every machine has.
+class AnyBlock {
+ public:
+  explicit AnyBlock(const char* bytes) : bytes_(bytes) {}
+
+  Bits is(unsigned char c) const {
+    return where([=](Vector bytes) { return bytes == c; });
+  }
+  /// The same for a character with bit 5, and for that without it.
+  Bits is_folded(unsigned char c) const {
+    return where([=](Vector bytes) { return (bytes | kFold) == c; });
+  }
+  Bits between(unsigned char first, unsigned char last) const {
+    const auto most = static_cast<unsigned char>(last - first);
+    return where([=](Vector bytes) { return bytes - first <= most; });
+  }
+  /// Whether there is a backslash, a control character or a byte beyond ASCII.
+  bool has_rare() const { return (is('\\') | ~between(' ', 0x7F)) != 0; }
+  Marks marks() const {
+    return {.opening = is_folded('{'),
+            .closing = is_folded('}'),
+            .commas = is(','),
+            .colons = is(':'),
+            .points = is('.'),
+            .minuses = is('-'),
+            .spaces = is(' '),
+            .zeros = is('0'),
+            .digits = between('0', '9')};
+  }
+
   /// Sets each bit for which the number of `bits` up to it, itself included, is odd.
-  static std::uint64_t odd_up_to(std::uint64_t bits) {
+  static Bits odd_up_to(Bits bits) {
     for (int by = 1; by < kBlock; by *= 2) bits ^= bits << by;
     return bits;
   }
+
+ private:
+  using Vector [[gnu::vector_size(16)]] = unsigned char;
+  using Found [[gnu::vector_size(16)]] = signed char;
+
+  template <class Wanted>
+  Bits where(Wanted wanted) const {
+    Bits bits = 0;
+    for (int at = 0; at < kBlock; at += 16) {
+      Vector bytes;
+      std::memcpy(&bytes, bytes_ + at, sizeof bytes);
+      const Found found = wanted(bytes);
+#if defined(__SSE2__)
+      bits |= static_cast<Bits>(_mm_movemask_epi8(reinterpret_cast<__m128i>(found))) << at;
+#else
+      for (int i = 0; i < 16; ++i) bits |= static_cast<Bits>(found[i] & 1) << (at + i);
+#endif
+    }
+    return bits;
+  }
+
+  const char* bytes_;
 };
 
 #if defined(__SSE2__)
-inline std::uint64_t bits_of(__m128i found) {
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(found));
-}
-
-inline __m128i at_most(__m128i bytes, char most) {
-  return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(most)), bytes);
-}
-
-inline std::uint64_t AnyMachine::places_of(const char* block, char c) {
-  std::uint64_t places = 0;
-  for (int at = 0; at < kBlock; at += 16) {
-    const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-    places |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))) << at;
-  }
-  return places;
-}
-
-inline Marks AnyMachine::marks_of(const char* block) {
-  Marks marks;
-  auto rare = _mm_setzero_si128();
-  for (int at = 0; at < kBlock; at += 16) {
-    const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-    const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
-    // `[` and `{` differ in bit 5 only; so do `]` and `}`.
-    const auto folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-    const auto brackets = _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
-                                       _mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
-    marks.quotes |= bits_of(is('"')) << at;
-    marks.brackets |= bits_of(brackets) << at;
-    marks.commas |= bits_of(is(',')) << at;
-    marks.colons |= bits_of(is(':')) << at;
-    marks.digits |= bits_of(at_most(_mm_sub_epi8(bytes, _mm_set1_epi8('0')), 9)) << at;
-    marks.blanks |= bits_of(at_most(bytes, ' ')) << at;
-    // Bytes beyond ASCII are negative as signed numbers.
-    rare = _mm_or_si128(rare, _mm_or_si128(is('\\'), _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '))));
-  }
-  if (bits_of(rare) == 0) return marks;
-  for (int at = 0; at < kBlock; at += 16) {
-    const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-    marks.backslashes |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))) << at;
-    marks.controls |= bits_of(at_most(bytes, ' ' - 1)) << at;
-    marks.high |= bits_of(bytes) << at;
-  }
-  return marks;
-}
-
 /// The same with AVX2 and BMI (processors since 2013): half the steps.
-struct WithAvx2 {
+class Avx2Block {
+ public:
   static bool is_here() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("pclmul");
   }
-  KARMAD_AVX2 static Marks marks_of(const char* block);
-  KARMAD_AVX2 static std::uint64_t places_of(const char* block, char c);
-  KARMAD_AVX2 static std::uint64_t odd_up_to(std::uint64_t bits) {
+  KARMAD_AVX2 explicit Avx2Block(const char* bytes) {
+    std::memcpy(&low_, bytes, sizeof low_);
+    std::memcpy(&high_, bytes + sizeof low_, sizeof high_);
+  }
+  KARMAD_AVX2 Bits is(unsigned char c) const { return bits_of(low_ == c, high_ == c); }
+  KARMAD_AVX2 Bits between(unsigned char first, unsigned char last) const {
+    const auto most = static_cast<unsigned char>(last - first);
+    return bits_of(low_ - first <= most, high_ - first <= most);
+  }
+  KARMAD_AVX2 bool has_rare() const {
+    // Bytes beyond ASCII are negative as signed numbers.
+    const auto controls =
+        (reinterpret_cast<Found>(low_) < ' ') | (reinterpret_cast<Found>(high_) < ' ');
+    return mask_of(controls | (low_ == '\\') | (high_ == '\\')) != 0;
+  }
+  KARMAD_AVX2 Marks marks() const {
+    const auto low = classes_of(low_);
+    const auto high = classes_of(high_);
+    const auto spaces_and_zeros = members_of<kSpaceOrZero>(low, high);
+    const auto digits = members_of<kDigit>(low, high);
+    return {.opening = members_of<kOpening>(low, high),
+            .closing = members_of<kClosing>(low, high),
+            .commas = members_of<kComma>(low, high),
+            .colons = members_of<kColon>(low, high),
+            .points = members_of<kPoint>(low, high),
+            .minuses = members_of<kMinus>(low, high),
+            .spaces = spaces_and_zeros & ~digits,
+            .zeros = spaces_and_zeros & digits,
+            .digits = digits};
+  }
+  KARMAD_AVX2 static Bits odd_up_to(Bits bits) {
     const auto product = _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<std::int64_t>(bits)),
                                               _mm_set1_epi8(-1), 0);
-    return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
+    return static_cast<Bits>(_mm_cvtsi128_si64(product));
   }
+
+ private:
+  using Vector [[gnu::vector_size(32)]] = unsigned char;
+  using Found [[gnu::vector_size(32)]] = signed char;
+
+  enum Class : unsigned char {
+    kOpening = 1,
+    kClosing = 2,
+    kComma = 4,
+    kColon = 8,
+    kPoint = 16,
+    kMinus = 32,
+    kSpaceOrZero = 64,
+    kDigit = 128,
+  };
+  using ByHalf = std::array<unsigned char, 16>;
+  /// The classes of bytes whose lower half is the index, and those with that upper half. Those that
+  /// both halves have are the byte's.
+  static constexpr ByHalf kByLower{kSpaceOrZero | kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kDigit,
+                                   kColon,
+                                   kOpening,
+                                   kComma,
+                                   kClosing | kMinus,
+                                   kPoint};
+  static constexpr ByHalf kByUpper{0,
+                                   0,
+                                   kSpaceOrZero | kComma | kPoint | kMinus,
+                                   kSpaceOrZero | kDigit | kColon,
+                                   0,
+                                   kOpening | kClosing,
+                                   0,
+                                   kOpening | kClosing};
+
+  KARMAD_AVX2 static __m256i found_in(const ByHalf& table, const Vector& halves) {
+    const auto* const bytes = reinterpret_cast<const __m128i*>(table.data());
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(bytes)),
+                               reinterpret_cast<__m256i>(halves));
+  }
+  /// A bit for each class in each byte. None beyond ASCII, where the shuffle gives 0.
+  KARMAD_AVX2 static __m256i classes_of(const Vector& bytes) {
+    return found_in(kByLower, bytes) & found_in(kByUpper, bytes >> 4);
+  }
+  template <Class kClass>
+  KARMAD_AVX2 static Bits members_of(const __m256i& low, const __m256i& high) {
+    constexpr auto kShift = std::countl_zero(static_cast<unsigned char>(kClass));
+    return bits_of(reinterpret_cast<Found>(_mm256_slli_epi16(low, kShift)),
+                   reinterpret_cast<Found>(_mm256_slli_epi16(high, kShift)));
+  }
+  KARMAD_AVX2 static std::uint32_t mask_of(const Found& found) {
+    return static_cast<std::uint32_t>(_mm256_movemask_epi8(reinterpret_cast<__m256i>(found)));
+  }
+  KARMAD_AVX2 static Bits bits_of(const Found& low, const Found& high) {
+    return mask_of(low) | Bits{mask_of(high)} << 32;
+  }
+
+  Vector low_, high_;
 };
-
-KARMAD_AVX2 inline std::uint64_t bits_of(__m256i low, __m256i high) {
-  return static_cast<std::uint32_t>(_mm256_movemask_epi8(low)) |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(high))) << 32;
-}
-
-KARMAD_AVX2 inline __m256i is(__m256i bytes, char c) {
-  return _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(c));
-}
-
-KARMAD_AVX2 inline __m256i at_most(__m256i bytes, char most) {
-  return _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(most)), bytes);
-}
-
-KARMAD_AVX2 inline __m256i brackets_of(__m256i bytes) {
-  const auto folded = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
-  return _mm256_or_si256(is(folded, '{'), is(folded, '}'));
-}
-
-KARMAD_AVX2 inline __m256i digits_of(__m256i bytes) {
-  return at_most(_mm256_sub_epi8(bytes, _mm256_set1_epi8('0')), 9);
-}
-
-KARMAD_AVX2 inline __m256i rare_of(__m256i bytes) {
-  return _mm256_or_si256(is(bytes, '\\'), _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), bytes));
-}
-
-inline std::uint64_t WithAvx2::places_of(const char* block, char c) {
-  const auto low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
-  const auto high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 32));
-  return bits_of(is(low, c), is(high, c));
-}
-
-inline Marks WithAvx2::marks_of(const char* block) {
-  const auto low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
-  const auto high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 32));
-  Marks marks;
-  marks.quotes = bits_of(is(low, '"'), is(high, '"'));
-  marks.brackets = bits_of(brackets_of(low), brackets_of(high));
-  marks.commas = bits_of(is(low, ','), is(high, ','));
-  marks.colons = bits_of(is(low, ':'), is(high, ':'));
-  marks.digits = bits_of(digits_of(low), digits_of(high));
-  marks.blanks = bits_of(at_most(low, ' '), at_most(high, ' '));
-  const auto rare = _mm256_or_si256(rare_of(low), rare_of(high));
-  if (_mm256_testz_si256(rare, rare) != 0) return marks;
-  marks.backslashes = bits_of(is(low, '\\'), is(high, '\\'));
-  marks.controls = bits_of(at_most(low, ' ' - 1), at_most(high, ' ' - 1));
-  marks.high = bits_of(low, high);
-  return marks;
-}
-#else
-inline std::uint64_t AnyMachine::places_of(const char* block, char c) {
-  std::uint64_t places = 0;
-  for (int at = 0; at < kBlock; ++at)
-    if (block[at] == c) places |= std::uint64_t{1} << at;
-  return places;
-}
-
-inline Marks AnyMachine::marks_of(const char* block) {
-  Marks marks;
-  for (int at = 0; at < kBlock; ++at) {
-    const auto bit = std::uint64_t{1} << at;
-    const auto c = static_cast<unsigned char>(block[at]);
-    if (c == '"') marks.quotes |= bit;
-    if (c == '\\') marks.backslashes |= bit;
-    if (std::string_view("{}[]").contains(block[at])) marks.brackets |= bit;
-    if (c == ',') marks.commas |= bit;
-    if (c == ':') marks.colons |= bit;
-    if ((c >= '0' && c <= '9')) marks.digits |= bit;
-    if (c <= ' ') marks.blanks |= bit;
-    if (c < ' ') marks.controls |= bit;
-    if (c >= 0x80) marks.high |= bit;
-  }
-  return marks;
-}
 #endif
 
 /// Checks UTF-8 (RFC 3629) from block to block.
 class Utf8 {
  public:
   /// Invalid bytes among those in `high` and those that must continue a sequence.
-  std::uint64_t wrong_in(const char* block, std::uint64_t high) {
-    return high == 0 && due_ == 0 ? 0 : wrong(block, high);
+  Bits wrong_in(const char* bytes, Bits high) {
+    return high == 0 && due_ == 0 ? 0 : wrong(bytes, high);
   }
 
  private:
-  [[gnu::noinline]] std::uint64_t wrong(const char* block, std::uint64_t high) {
-    const auto found = find(block);
-    const auto leads = high & ~found.following;
-    const auto due = due_ | leads << 1 | found.of_three << 2 | found.of_four << 3;
-    due_ = leads >> 63 | found.of_three >> 62 | found.of_four >> 61;
-    auto wrong = (due ^ found.following) | found.never;
-    if (!may_follow(lead_, block[0])) wrong |= 1;
-    lead_ = (found.narrow & kLast) != 0 ? block[kBlock - 1] : 0;
-    for (auto narrow = found.narrow & ~kLast; narrow != 0; narrow &= narrow - 1) {
-      const auto place = std::countr_zero(narrow);
-      if (!may_follow(block[place], block[place + 1])) wrong |= std::uint64_t{1} << place;
+  [[gnu::noinline]] Bits wrong(const char* bytes, Bits high) {
+    const AnyBlock block(bytes);
+    const auto following = block.between(0x80, 0xBF);
+    const auto of_three = block.between(0xE0, 0xFF);  // first bytes of sequences of at least three
+    const auto of_four = block.between(0xF0, 0xFF);
+    const auto never = block.between(0xC0, 0xC1) | block.between(0xF5, 0xFF);
+    // First bytes that restrict the second one.
+    const auto narrow = block.is(0xE0) | block.is(0xED) | block.is(0xF0) | block.is(0xF4);
+    const auto leads = high & ~following;
+    const auto due = due_ | leads << 1 | of_three << 2 | of_four << 3;
+    due_ = leads >> 63 | of_three >> 62 | of_four >> 61;
+    auto wrong = (due ^ following) | never;
+    if (!may_follow(lead_, bytes[0])) wrong |= 1;
+    lead_ = (narrow & kLast) != 0 ? bytes[kBlock - 1] : 0;
+    for (auto left = narrow & ~kLast; left != 0; left &= left - 1) {
+      const auto place = std::countr_zero(left);
+      if (!may_follow(bytes[place], bytes[place + 1])) wrong |= Bits{1} << place;
     }
     return wrong;
   }
-
-  struct Found {
-    std::uint64_t following = 0;  ///< 80 … BF
-    std::uint64_t of_three = 0;   ///< first bytes of sequences of at least three
-    std::uint64_t of_four = 0;    ///< of at least four
-    std::uint64_t never = 0;      ///< bytes that UTF-8 never contains
-    std::uint64_t narrow = 0;     ///< first bytes that restrict the second byte
-  };
-
-#if defined(__SSE2__)
-  static Found find(const char* block) {
-    Found found;
-    for (int at = 0; at < kBlock; at += 16) {
-      const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-      const auto is = [&](unsigned char c) {
-        return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(c)));
-      };
-      const auto at_least = [&](unsigned char c) {
-        return _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(static_cast<char>(c))), bytes);
-      };
-      const auto either = [](__m128i a, __m128i b) { return _mm_or_si128(a, b); };
-      // As signed numbers 80 … BF are the lowest.
-      found.following |= bits_of(_mm_cmplt_epi8(bytes, _mm_set1_epi8(-64))) << at;
-      found.of_three |= bits_of(at_least(0xE0)) << at;
-      found.of_four |= bits_of(at_least(0xF0)) << at;
-      found.never |= bits_of(either(either(is(0xC0), is(0xC1)), at_least(0xF5))) << at;
-      found.narrow |= bits_of(either(either(is(0xE0), is(0xED)), either(is(0xF0), is(0xF4)))) << at;
-    }
-    return found;
-  }
-#else
-  static Found find(const char* block) {
-    Found found;
-    for (int at = 0; at < kBlock; ++at) {
-      const auto bit = std::uint64_t{1} << at;
-      const auto c = static_cast<unsigned char>(block[at]);
-      if (c >= 0x80 && c < 0xC0) found.following |= bit;
-      if (c >= 0xE0) found.of_three |= bit;
-      if (c >= 0xF0) found.of_four |= bit;
-      if (c == 0xC0 || c == 0xC1 || c >= 0xF5) found.never |= bit;
-      if (c == 0xE0 || c == 0xED || c == 0xF0 || c == 0xF4) found.narrow |= bit;
-    }
-    return found;
-  }
-#endif
 
   static bool may_follow(char lead, char next) {
     const auto second = static_cast<unsigned char>(next);
@@ -275,8 +255,8 @@ class Utf8 {
     }
   }
 
-  std::uint64_t due_ = 0;  ///< positions in the next block that must continue a sequence
-  char lead_ = 0;          ///< last byte of the block if it restricts the next byte, else 0
+  Bits due_ = 0;   ///< positions in the next block that must continue a sequence
+  char lead_ = 0;  ///< last byte of the block if it restricts the next byte, else 0
 };
 
 /// Skips the character after a backslash; for `u` also four hexadecimal digits.
@@ -314,25 +294,26 @@ bool ends_a_scalar(char c) {
 }
 
 /// Finds the bytes inside strings, keeping the state between blocks.
-template <class Machine>
+template <class Block>
 class Strings {
  public:
   struct Found {
-    std::uint64_t quotes;   ///< those that open or close a string
-    std::uint64_t inside;   ///< strings, with the opening quote and without the closing one
-    std::uint64_t escaped;  ///< bytes that a backslash stands before
+    Bits quotes;   ///< those that open or close a string
+    Bits inside;   ///< strings, with the opening quote and without the closing one
+    Bits escaped;  ///< bytes that a backslash stands before
   };
-  Found take(const Marks& marks) {
-    Found found{.escaped = marks.backslashes != 0 || escape_ ? escaped(marks.backslashes) : 0};
-    found.quotes = marks.quotes & ~found.escaped;
-    found.inside = Machine::odd_up_to(found.quotes) ^ open_;
-    open_ = (found.inside & kLast) != 0 ? ~std::uint64_t{0} : 0;
+  Found take(Bits quotes, Bits backslashes) {
+    Found found;
+    found.escaped = backslashes != 0 || escape_ ? escaped(backslashes) : 0;
+    found.quotes = quotes & ~found.escaped;
+    found.inside = Block::odd_up_to(found.quotes) ^ open_;
+    open_ = (found.inside & kLast) != 0 ? kAll : 0;
     return found;
   }
 
  private:
-  [[gnu::noinline]] std::uint64_t escaped(std::uint64_t backslashes) {
-    std::uint64_t found = escape_ ? 1 : 0;
+  [[gnu::noinline]] Bits escaped(Bits backslashes) {
+    Bits found = escape_ ? 1 : 0;
     backslashes &= ~found;
     escape_ = false;
     while (backslashes != 0) {
@@ -345,211 +326,188 @@ class Strings {
     return found;
   }
 
-  std::uint64_t open_ = 0;  ///< all ones: a string is
-  bool escape_ = false;     ///< the last block ended in a backslash that counts
+  Bits open_ = 0;        ///< all: a string is
+  bool escape_ = false;  ///< the last block ended in a backslash that counts
 };
 
-/// The open brackets: the 64 innermost as bits of one word (1: a brace), the others stored
-/// separately.
+/// The open brackets.
 class Nesting {
  public:
-  std::size_t depth() const { return depth_; }
-  bool in_brace() const { return (innermost_ & 1) != 0; }
+  bool empty() const { return depth_ == 0; }
+  /// Whether a brace is the innermost one. Not if there is none.
+  bool in_object() const { return open_[depth_ - 1] == '{'; }
 
-  bool open(bool brace) {
-    if (depth_ % 64 == 0 && depth_ != 0) {
-      if (depth_ == kMaxSkippedDepth) return false;
-      outer_[depth_ / 64 - 1] = innermost_;
-    }
-    innermost_ = innermost_ << 1 | std::uint64_t{brace};
-    ++depth_;
+  /// False: it opens too deep, or closes another bracket.
+  bool take(char bracket) {
+    if (bracket != '{' && bracket != '[') return open_[--depth_] == bracket - 2;  // in ASCII
+    if (depth_ == kMaxSkippedDepth) return false;
+    open_[depth_++] = bracket;
     return true;
-  }
-  void close() {
-    innermost_ >>= 1;
-    --depth_;
-    if (depth_ % 64 == 0 && depth_ != 0) innermost_ = outer_[depth_ / 64 - 1];
   }
 
  private:
-  static_assert(kMaxSkippedDepth % 64 == 0);
-  std::array<std::uint64_t, kMaxSkippedDepth / 64 - 1> outer_;
-  std::uint64_t innermost_ = 0;
+  std::array<char, kMaxSkippedDepth> open_;
   std::size_t depth_ = 0;
 };
 
 /// Finds the bytes that follow marked bytes, across blocks.
 class Following {
  public:
-  /// For each marked byte the next byte that is not in `passed`.
-  std::uint64_t operator()(std::uint64_t marked, std::uint64_t passed) {
-    std::uint64_t sum = 0;  // the carry of an addition runs through the passed bits
+  /// `first`: the first byte of the first block follows a marked one.
+  explicit Following(bool first = false) : carry_(Bits{first}) {}
+
+  /// For each marked byte the next byte.
+  Bits operator()(Bits marked) {
+    const auto next = marked << 1 | carry_;
+    carry_ = marked >> 63;
+    return next;
+  }
+  /// The same, the next byte that is not in `passed`.
+  Bits operator()(Bits marked, Bits passed) {
+    Bits sum = 0;  // the carry of an addition runs through the passed bits
     const bool runs_out = __builtin_add_overflow(marked << 1 | carry_, passed, &sum);
-    carry_ = marked >> 63 | std::uint64_t{runs_out};
+    carry_ = marked >> 63 | Bits{runs_out};
     return sum & ~passed;
   }
 
  private:
-  std::uint64_t carry_ = 0;
+  Bits carry_;
 };
 
 /// Validates a nested value by blocks: the positions allowed by RFC 8259 are checked for all bytes
 /// of a block at once; only brackets are handled one by one.
-template <class Machine>
+template <class Block>
 class Grammar {
  public:
   explicit Grammar(const char* end) : end_(end) {}
 
-  bool closed() const { return closed_ >= 0; }
-  /// Position in the last block where the value ended.
-  std::ptrdiff_t closed_at() const { return closed_; }
+  bool closed() const { return nesting_.empty(); }
+  /// Number of bytes of the last block that belong to the value.
+  std::ptrdiff_t size_in_last() const { return kBlock - std::countl_zero(mine_); }
 
-  /// Checks the next block, which is at `at` in the text (`block` may be a copy). False: its part
+  /// Checks the next block, which is at `at` in the text (`bytes` may be a copy). False: its part
   /// of the value is malformed.
-  bool take(const char* block, const char* at) {
-    const auto marks = Machine::marks_of(block);
-    const auto text = strings_.take(marks);
-    const auto wrong_bytes = utf8_.wrong_in(block, marks.high);
-    const bool within_string = text.inside == ~std::uint64_t{0} && text.quotes == 0;
-    if (within_string && text.escaped == 0 && marks.controls == 0 && wrong_bytes == 0) return true;
-    Parts parts;
-    if (!walk(block, marks.brackets & ~text.inside, parts)) return false;
-    const auto mine = closed() && closed_ < kBlock - 1 ? (std::uint64_t{1} << (closed_ + 1)) - 1
-                                                       : ~std::uint64_t{0};
-    parts.commas = marks.commas & ~text.inside;
-    parts.colons = marks.colons & ~text.inside;
-    parts.blanks = marks.blanks & ~text.inside;
-    parts.strings = text.quotes & text.inside;
-    parts.string_ends = text.quotes & ~text.inside;
-    parts.scalars = ~(text.inside | text.quotes | parts.stops() | parts.blanks);
-    const auto scalars = parts.scalars & ~(parts.scalars << 1 | scalar_open_);
-    // The end of one that began in the last block was checked there.
-    const auto checked =
-        scalar_open_ != 0 ? parts.scalars & ~(parts.scalars + 1) : std::uint64_t{0};
-    scalar_open_ = parts.scalars >> 63;
-    auto wrong = misplaced(parts, scalars);
-    wrong |= marks.controls & text.inside;
-    wrong |= wrong_bytes;
-    if ((wrong & mine) != 0) return false;
-    const auto controls = marks.controls & mine;
-    if (controls != 0 && !are_blanks(block, controls)) return false;
-    const auto escaped = text.escaped & mine;
-    if (escaped != 0 && !are_escapes(escaped, at)) return false;
-    return are_scalars(scalars & mine, parts.scalars & mine & ~checked, marks.digits, block, at);
+  bool take(const char* bytes, const char* at) {
+    const Block block(bytes);
+    Bits backslashes = 0, controls = 0, high = 0, never = 0;
+    if (block.has_rare()) {
+      backslashes = block.is('\\');
+      controls = block.between(0, ' ' - 1);
+      high = block.between(0x80, 0xFF);
+      never = controls & ~(block.is('\t') | block.is('\n') | block.is('\r'));
+    }
+    const auto text = strings_.take(block.is('"'), backslashes);
+    auto wrong = never | (controls & text.inside) | utf8_.wrong_in(bytes, high);
+    if (text.inside != kAll || text.quotes != 0) {
+      const auto marks = block.marks();
+      Parts parts;
+      parts.opening = marks.opening & ~text.inside;
+      parts.closing = marks.closing & ~text.inside;
+      if (!walk(bytes, parts)) return false;
+      parts.commas = marks.commas & ~text.inside;
+      parts.colons = marks.colons & ~text.inside;
+      parts.strings = text.quotes & text.inside;
+      const auto blanks = (marks.spaces | controls) & ~text.inside;
+      parts.scalars = ~(text.inside | text.quotes | parts.stops() | blanks);
+      const auto after_scalars = after_scalar_(parts.scalars);
+      parts.scalar_begins = parts.scalars & ~after_scalars;
+      wrong |= blanks == 0 ? misplaced(parts) : misplaced(parts, blanks);
+      if ((parts.scalars | after_scalars) != 0) {
+        Bits others = 0;
+        wrong |= wrong_in_numbers(marks, parts, others);
+        if (others != 0 && !are_scalars(others & mine_, at)) return false;
+      }
+    }
+    if (text.escaped != 0 && !are_escapes(text.escaped & mine_, at)) return false;
+    return wrong == 0 || (wrong & mine_) == 0;
   }
 
  private:
   /// The bytes outside strings by class.
   struct Parts {
-    std::uint64_t braces = 0, end_braces = 0, squares = 0, end_squares = 0, commas = 0, colons = 0;
-    std::uint64_t in_object = 0;  ///< a brace is the innermost bracket
-    std::uint64_t blanks = 0, strings = 0, string_ends = 0, scalars = 0;
+    Bits in_object = 0;  ///< a brace is the innermost bracket before the byte
+    Bits opening = 0, closing = 0, commas = 0, colons = 0;
+    Bits strings = 0;  ///< their opening quotes
+    Bits scalars = 0, scalar_begins = 0;
 
-    std::uint64_t opening() const { return braces | squares; }
-    std::uint64_t closing() const { return end_braces | end_squares; }
-    std::uint64_t stops() const { return opening() | closing() | commas | colons; }
+    Bits stops() const { return opening | closing | commas | colons; }
   };
 
-  /// Handles the brackets one by one, up to the value's end.
-  bool walk(const char* block, std::uint64_t brackets, Parts& parts) {
-    parts.in_object = nesting_.in_brace() ? ~std::uint64_t{0} : 0;
-    for (; brackets != 0; brackets &= brackets - 1) {
-      const auto place = std::countr_zero(brackets);
-      const auto bit = brackets & (~brackets + 1);
-      const char c = block[place];
-      const bool brace = c == '{' || c == '}';
-      if (c == '{' || c == '[') {
-        if (!nesting_.open(brace)) return false;
-        (brace ? parts.braces : parts.squares) |= bit;
-      } else {
-        if (nesting_.in_brace() != brace) return false;
-        (brace ? parts.end_braces : parts.end_squares) |= bit;
-        nesting_.close();
-        if (nesting_.depth() == 0) {
-          closed_ = place;
-          return true;
-        }
+  /// Handles the brackets one by one, up to the value's end. False: they do not match.
+  bool walk(const char* bytes, Parts& parts) {
+    parts.in_object = in_object_;
+    for (auto left = parts.opening | parts.closing; left != 0; left &= left - 1) {
+      if (!nesting_.take(bytes[std::countr_zero(left)])) return false;
+      const auto up_to = left ^ (left - 1);
+      if (nesting_.empty()) {
+        mine_ = up_to;
+        return true;
       }
-      const auto behind = ~(bit | (bit - 1));
-      parts.in_object = (parts.in_object & ~behind) | (nesting_.in_brace() ? behind : 0);
+      in_object_ = nesting_.in_object() ? kAll : 0;
+      parts.in_object = (parts.in_object & up_to) | (in_object_ & ~up_to);
     }
     return true;
   }
 
-  /// The bytes that may not follow their predecessor; white space is ignored.
-  std::uint64_t misplaced(const Parts& parts, std::uint64_t scalars) {
-    const auto after_separator = after_separator_(parts.commas | parts.colons, parts.blanks);
-    const auto after_value =
-        after_value_(parts.string_ends | parts.scalars | parts.closing(), parts.blanks);
-    const auto for_key = for_key_(parts.braces | (parts.commas & parts.in_object), parts.blanks);
-    const auto key_ends = key_ends_(parts.strings & for_key, ~parts.string_ends);
-    const auto after_key = after_key_(key_ends, parts.blanks);
-    const auto no_strings = parts.opening() | scalars;
-    return ((no_strings | parts.strings) & after_value) | (no_strings & for_key) |
-           (parts.colons & ~after_key) | (parts.commas & ~after_value) |
-           ((parts.commas | parts.closing()) & after_key) | (parts.closing() & after_separator);
+  /// The bytes that may not follow their predecessor. `blanks`: white space, which is ignored.
+  /// Between the quote before a key and the next colon there are no stops, and colons stand only at
+  /// the end of such a part: keys and colons toggle it.
+  template <class... Blanks>
+  Bits misplaced(const Parts& parts, Blanks... blanks) {
+    const auto separators = parts.commas | parts.colons;
+    const auto after_separator = after_separator_(separators, blanks...);
+    const auto for_item = for_item_(parts.opening | parts.commas, blanks...);
+    const auto for_value = after_separator | for_item;
+    const auto for_key = for_item & parts.in_object;
+    const auto keys = parts.strings & for_key;
+    const auto in_key = Block::odd_up_to(keys | parts.colons) ^ in_key_;
+    in_key_ = (in_key & kLast) != 0 ? kAll : 0;
+    return ((parts.strings | parts.opening | parts.scalar_begins) & ~for_value) |
+           (parts.commas & for_value) | (parts.closing & after_separator) |
+           ((parts.opening | parts.scalars) & for_key) | (parts.stops() & in_key);
   }
 
-  /// Bytes below a space that are white space.
-  static constexpr auto kBlanks = 1U << '\t' | 1U << '\n' | 1U << '\r';
+  /// The wrong bytes of numbers of digits with at most a sign and a point. `others`: bytes of other
+  /// scalars, in which not all is found.
+  Bits wrong_in_numbers(const Marks& marks, const Parts& parts, Bits& others) {
+    const auto digits = marks.digits & parts.scalars;
+    const auto points = marks.points & parts.scalars;
+    const auto signs = marks.minuses & parts.scalar_begins;
+    others = parts.scalars & ~(digits | points | signs);
+    const auto first_digits = (parts.scalar_begins & ~signs) | after_sign_(signs);
+    const auto after_integer = after_integer_(first_digits, digits);
+    const auto after_zero = after_zero_(first_digits & marks.zeros);
+    return (((first_digits & ~others) | after_point_(points)) & ~digits) | (after_zero & digits) |
+           (points & ~after_integer);
+  }
 
-  [[gnu::noinline]] static bool are_blanks(const char* block, std::uint64_t controls) {
-    for (; controls != 0; controls &= controls - 1)
-      if ((kBlanks >> static_cast<unsigned char>(block[std::countr_zero(controls)]) & 1) == 0)
-        return false;
+  /// Checks the scalars with the bytes `others`. They may begin before the block, which is at `at`.
+  [[gnu::noinline]] bool are_scalars(Bits others, const char* at) const {
+    for (std::ptrdiff_t passed = 0; passed < kBlock && (others & kAll << passed) != 0;) {
+      const auto* begin = at + std::countr_zero(others & kAll << passed);
+      while (!ends_a_scalar(begin[-1])) --begin;
+      const auto* const after = after_scalar(begin, end_);
+      if (after == nullptr) return false;
+      passed = after - at;
+    }
     return true;
   }
 
-  [[gnu::noinline]] bool are_escapes(std::uint64_t escaped, const char* at) const {
+  [[gnu::noinline]] bool are_escapes(Bits escaped, const char* at) const {
     for (; escaped != 0; escaped &= escaped - 1)
       if (after_escape(at + std::countr_zero(escaped), end_) == nullptr) return false;
     return true;
   }
 
-  /// Checks scalars, which begin at the positions `begin`. Most are numbers without exponent: these
-  /// are checked all at once.
-  bool are_scalars(std::uint64_t begin, std::uint64_t scalars, std::uint64_t digits,
-                   const char* block, const char* at) const {
-    if (scalar_open_ != 0 && begin != 0) {  // the last one may go on in the next block
-      const auto last = std::bit_floor(begin);
-      if (after_scalar(at + std::countr_zero(last), end_) == nullptr) return false;
-      begin ^= last;
-      scalars &= last - 1;
-    }
-    const auto others = scalars & ~digits;
-    auto first_digits = begin;
-    if (others != 0 && !are_numbers(others, scalars & digits, block, first_digits)) {
-      for (; begin != 0; begin &= begin - 1)
-        if (after_scalar(at + std::countr_zero(begin), end_) == nullptr) return false;
-      return true;
-    }
-    for (first_digits &= digits >> 1; first_digits != 0; first_digits &= first_digits - 1)
-      if (block[std::countr_zero(first_digits)] == '0') return false;
-    return true;
-  }
-
-  /// Whether all scalars with `others` besides digits are numbers of digits with at most a sign
-  /// and a point between digits. Leading zeros are left to the caller, who gets the first digits.
-  static bool are_numbers(std::uint64_t others, std::uint64_t digits, const char* block,
-                          std::uint64_t& first_digits) {
-    const auto points = Machine::places_of(block, '.') & others;
-    const auto signs = others & ~points;
-    if ((signs & ~first_digits) != 0 || (signs & ~Machine::places_of(block, '-')) != 0)
-      return false;
-    first_digits = (first_digits & ~signs) | signs << 1;
-    const auto fractions = points << 1;
-    const auto behind_fractions = (fractions + digits) & ~digits;  // the carry passes the digits
-    return ((first_digits | fractions | points >> 1) & ~digits) == 0 &&
-           (behind_fractions & points) == 0;
-  }
-
   const char* const end_;
-  Strings<Machine> strings_;
+  Strings<Block> strings_;
   Utf8 utf8_;
   Nesting nesting_;
-  Following after_separator_, after_value_, for_key_, key_ends_, after_key_;
-  std::uint64_t scalar_open_ = 0;  ///< 1: the last block ended in one
-  std::ptrdiff_t closed_ = -1;
+  Following for_item_{true}, after_separator_, after_scalar_;
+  Following after_sign_, after_integer_, after_zero_, after_point_;
+  Bits in_object_ = 0;  ///< all: the last block ended in an object
+  Bits in_key_ = 0;     ///< all: the last block ended between the quote before a key and the colon
+  Bits mine_ = kAll;    ///< the bytes of the last block that belong to the value
 };
 
 /// The next byte of a string that is not plain ASCII text.
@@ -566,27 +524,27 @@ const char* find_special(const char* at, const char* end) {
   return at;
 }
 
-template <class Machine>
+template <class Block>
 const char* after_nested_on(const char* at, const char* end) {
-  Grammar<Machine> grammar(end);
-  for (; at < end; at += kBlock) {
-    const auto* block = at;
+  Grammar<Block> grammar(end);
+  for (;; at += kBlock) {
+    const auto* bytes = at;
+    const auto left = end - at;
     std::array<char, kBlock> last;
-    if (end - at < kBlock) {
+    if (left < kBlock) {
+      if (left <= 0) return nullptr;
       last.fill(' ');
-      std::memcpy(last.data(), at, static_cast<std::size_t>(end - at));
-      block = last.data();
+      std::memcpy(last.data(), at, static_cast<std::size_t>(left));
+      bytes = last.data();
     }
-    if (!grammar.take(block, at)) return nullptr;
-    if (grammar.closed()) return at + grammar.closed_at() + 1;
-    if (end - at < kBlock) break;
+    if (!grammar.take(bytes, at)) return nullptr;
+    if (grammar.closed()) return at + grammar.size_in_last();
   }
-  return nullptr;
 }
 
 #if defined(__SSE2__)
 KARMAD_AVX2 [[gnu::flatten]] const char* after_nested_with_avx2(const char* at, const char* end) {
-  return after_nested_on<WithAvx2>(at, end);
+  return after_nested_on<Avx2Block>(at, end);
 }
 #endif
 
@@ -594,14 +552,14 @@ KARMAD_AVX2 [[gnu::flatten]] const char* after_nested_with_avx2(const char* at, 
 
 const char* after_nested(const char* at, const char* end) {
 #if defined(__SSE2__)
-  static const bool with_avx2 = WithAvx2::is_here();
+  static const bool with_avx2 = Avx2Block::is_here();
   if (with_avx2) return after_nested_with_avx2(at, end);
 #endif
   return after_nested_on_any_machine(at, end);
 }
 
 const char* after_nested_on_any_machine(const char* at, const char* end) {
-  return after_nested_on<AnyMachine>(at, end);
+  return after_nested_on<AnyBlock>(at, end);
 }
 
 const char* after_string(const char* at, const char* end) {

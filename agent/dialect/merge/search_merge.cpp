@@ -76,8 +76,8 @@ class HitRows {
     auto& json = lane.rows.rest();
     const auto* const begin = json.at;
     lane.id = lane.distance = lane.hit.source = {};
-    for (std::size_t k = 0; k < values.keys().size(); ++k)
-      values.row(shard)[k].kind = SortValue::Kind::missing;
+    for (auto& value : std::span(values.row(shard), values.keys().size()))
+      value.kind = SortValue::Kind::missing;
 
     JsonMembers members(json);
     while (const auto key = members.next(R"("_id":)", R"("_score":)", R"("_source":)")) {
@@ -104,9 +104,10 @@ class HitRows {
   }
 
   void read_key(SortKey::By by, std::string_view value, std::size_t shard) {
-    for (std::size_t k = 0; k < values.keys().size(); ++k)
-      if (values.keys()[k].by == by)
-        values.row(shard)[k] = by == SortKey::By::id ? id_order(value) : sort_value(value);
+    const auto keys = values.keys();
+    auto* const row = values.row(shard);
+    for (std::size_t k = 0; k < keys.size(); ++k)
+      if (keys[k].by == by) row[k] = by == SortKey::By::id ? id_order(value) : sort_value(value);
   }
 
   /// Reads the keys that are attributes, or values inside of them. Of members with the same name
