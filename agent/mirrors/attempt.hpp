@@ -40,8 +40,6 @@ struct RestOfReply {
 };
 
 struct AttemptResult {
-  AttemptResult() {}  // NOLINT: with `= default` it would be filled with zeros first
-
   Outcome outcome = Outcome::cancelled;  ///< `answered`: a reply, not yet judged
   std::string why;
   Reply reply;

@@ -18,15 +18,6 @@ bool is_retry(AttemptReason reason) {
   return reason != initial && reason != hedge && reason != quorum;
 }
 
-/// What is recorded of an attempt once its reply was merged, or could not be.
-AttemptResult recorded(const AttemptResult& attempt, Outcome outcome) {
-  AttemptResult result;
-  result.outcome = outcome;
-  result.took = attempt.took;
-  result.connect = attempt.connect;
-  return result;
-}
-
 }  // namespace
 
 ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
@@ -193,8 +184,10 @@ void ShardDriver::finish() {
 
 void ShardDriver::reject(std::string why) {
   auto& slot = this->slot(result().slot);
-  auto result = recorded(*slot.result, Outcome::wrong_reply);
-  result.why = why;
+  AttemptResult result{.outcome = Outcome::wrong_reply,
+                       .why = why,
+                       .took = slot.result->took,
+                       .connect = slot.result->connect};
   record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
   slot.unrecorded = false;
   record_and_release(slot);
@@ -217,9 +210,12 @@ void ShardDriver::record_and_release() {
 }
 
 void ShardDriver::record_used(Slot& slot) {
-  if (std::exchange(slot.unrecorded, false))
-    record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(),
-           recorded(*slot.result, slot.result->outcome));
+  if (std::exchange(slot.unrecorded, false)) {
+    const AttemptResult result{.outcome = slot.result->outcome,
+                               .took = slot.result->took,
+                               .connect = slot.result->connect};
+    record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
+  }
   slot.rest.reset();
   auto& reply = slot.result->reply;
   if (reply.head_size == 0 && reply.bytes.empty()) return;  // there was no reply

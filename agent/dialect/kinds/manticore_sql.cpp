@@ -68,8 +68,7 @@ bool scrolls_here(const SqlSelect& select) {
 /// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
 /// the plan writes; so is a SHOW, whose answer may name the table.
 Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
-  Parsed parsed;
-  parsed.planned = true;
+  Parsed parsed{.planned = true};
   const auto set_table = [&parsed](const auto& statement) {
     if constexpr (requires { statement.table_place; }) {
       parsed.table = statement.table;

@@ -69,8 +69,6 @@ enum class PassedAnswer : std::uint8_t {
 
 /// What the balancer must know of a query to route it and to retry it, and what it asks for.
 struct Parsed {
-  Parsed() {}  // NOLINT: with `= default` it would be filled with zeros first
-
   std::string table;        ///< empty: the first table of the dialect, for requests that name none
   ByteRange table_place{};  ///< the bytes of the body that name the table, quotes included
   ByteRange other_place{};  ///< a second place after the first that names it (`table` and `index`)

@@ -57,8 +57,6 @@ bool names_option(std::string_view key);
 
 /// Result of reading a search request once.
 struct SearchRequest {
-  SearchRequest() {}  // NOLINT: with `= default` it would be filled with zeros first
-
   /// The value of `table`, or of `index` if `table` is missing, as in the search server.
   std::string table;
   std::array<ByteRange, kProperties> properties;

@@ -148,9 +148,7 @@ TEST(MutatedUpdateAnswers, NameTheTableOrStayAsTheyCame) {
   const auto update = make_manticore_update({});
   const std::string answer =
       R"({"items":[{"bulk":{"table":"m","_id":1,"created":1}},{"insert":{"error":{"type":"x","table":"m"},"status":409}}],"errors":true,"error":{"reason":"y","index":"m"},"_index":"m"})";
-  Parsed parsed;
-  parsed.table = "products";
-  parsed.answer = PassedAnswer::with_table;
+  const Parsed parsed{.table = "products", .answer = PassedAnswer::with_table};
   std::mt19937 random(3);
   std::size_t told = 0;
   for (int round = 0; round < 20'000; ++round) {

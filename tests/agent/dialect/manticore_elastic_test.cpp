@@ -365,9 +365,7 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
 TEST(ManticoreElastic, ErrorsOfASearchHaveTheEnginesStatusAndShape) {
   const auto elastic = make_manticore_elastic({});
   const auto& dialect = *elastic;
-  Parsed parsed;
-  parsed.table = "products";
-  parsed.answer = PassedAnswer::elastic_error;
+  const Parsed parsed{.table = "products", .answer = PassedAnswer::elastic_error};
   const auto told = [&](std::string_view body) {
     return body_for_client(parsed, 400, body).value_or("as it came");
   };

@@ -78,9 +78,7 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
 
 TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
   const Updating updating;
-  Parsed parsed;
-  parsed.table = "Pro\"ducts";
-  parsed.answer = PassedAnswer::with_table;
+  const Parsed parsed{.table = "Pro\"ducts", .answer = PassedAnswer::with_table};
   const struct {
     std::string_view answer, told;
   } cases[] = {

@@ -59,11 +59,7 @@ class Toy : public Dialect {
     throw_in("parse", request.body);
     const auto table = table_in(request.body);
     if (table.empty()) return std::unexpected(ClientError{400, "there is no table"});
-    Parsed parsed;
-    parsed.table = table;
-    parsed.table_place = {0, table.size()};
-    parsed.read = reads_;
-    return parsed;
+    return Parsed{.table = std::string(table), .table_place = {0, table.size()}, .read = reads_};
   }
 
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,

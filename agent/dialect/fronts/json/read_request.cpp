@@ -552,10 +552,7 @@ std::expected<Parsed, ClientError> read_percolation(std::string_view table, std:
   if (!named.empty())
     return refused(
         fmt::format("the table is named in the path; leave \"{}\" out of the request", named));
-  Parsed parsed;
-  parsed.table = table;
-  parsed.planned = true;
-  parsed.what = Percolation();
+  Parsed parsed{.table = std::string(table), .planned = true, .what = Percolation()};
   return parsed;
 }
 
