@@ -233,7 +233,7 @@ void read_etcd(std::string_view bytes) {
   demand(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
   const auto note = read_watch_line(bytes);
   demand(note || !note.error().empty(), "a line fails without a reason", bytes);
-  const auto back = from_base64(base64(bytes));
+  const auto back = bytes_of_base64(base64_of(bytes));
   demand(back && *back == bytes, "bytes are another text in base64", bytes);
 }
 
