@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <iostream>
 

@@ -10,7 +10,6 @@
 #include <boost/asio/post.hpp>
 #include <cstddef>
 #include <cstring>
-#include <string_view>
 
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-#include "config/agent_options.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/discovery_source.hpp"
 #include "config/settings/units.hpp"
-#include "config/text/source_text.hpp"
 
 namespace karmad {
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "config/settings/attempts.hpp"
 #include "config/settings/inherit.hpp"

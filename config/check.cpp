@@ -9,14 +9,12 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "config/own_address.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/attempts.hpp"
 #include "config/settings/inherit.hpp"
-#include "config/settings/settings.hpp"
 #include "config/settings/socket_access.hpp"
 #include "config/settings/values.hpp"
 
@@ -29,6 +27,10 @@ constexpr unsigned kSensibleRetries = 8;  // the highest value that the search s
 bool is_target(std::string_view text) {
   return text.starts_with('/') &&
          std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f && c != '#'; });
+}
+
+bool is_probed(const Located<TicketCount>& tickets) {
+  return tickets.value.kind == TicketCount::Kind::automatic;
 }
 
 /// Checks of settings that `searchd` and tables share.
@@ -44,12 +46,15 @@ class CheckSteps {
   void notice(const Place& at, std::string message) {
     notices_.push_back({at, std::move(message)});
   }
-  /// One setting exceeds another, which it should not.
+  /// Adds to `found` that one setting exceeds another, if it does.
   template <class T>
-  static std::string exceeds(std::string_view key, const T& value, std::string_view other,
-                             const T& most) {
-    return fmt::format("{} ({}) is {} than {} ({})", key, value_text(value),
-                       std::is_same_v<T, Micros> ? "longer" : "larger", other, value_text(most));
+  void check_order(Problems& found, std::string_view key, const Located<T>& setting,
+                   std::string_view other, const Located<T>& most) {
+    if (setting.value > most.value)
+      found.push_back({first_set(setting, most),
+                       fmt::format("{} ({}) is {} than {} ({})", key, value_text(setting.value),
+                                   std::is_same_v<T, Micros> ? "longer" : "larger", other,
+                                   value_text(most.value))});
   }
   std::string never_reached(std::string_view key, Micros time) const {
     return fmt::format(
@@ -282,6 +287,8 @@ bool has_agent_tls(const TableSettings& table) {
   return encrypts(table) || any(table.shards) || any(table.blackholes);
 }
 
+/// Warns of settings that have no effect because of others. Settings that a request may switch on
+/// count as in effect.
 class EffectChecker {
  public:
   EffectChecker(const Settings& settings, Problems& notices)
@@ -366,9 +373,6 @@ class EffectChecker {
   }
 
   void check_probing() {
-    const auto is_probed = [](const Located<TicketCount>& tickets) {
-      return tickets.value.kind == TicketCount::Kind::automatic;
-    };
     if (!is_probed(s_.search_tickets) && !is_probed(s_.update_tickets))
       warn("neither search_tickets nor update_tickets is auto",
            {"throughput_probing_initial_concurrency", "throughput_probing_min_concurrency",
@@ -475,12 +479,6 @@ class EffectChecker {
   const InstanceSettings& s_;
   Problems& notices_;
 };
-
-/// Warns of settings that have no effect because of others. Settings that a request may switch on
-/// count as in effect.
-void check_effect(const Settings& settings, Problems& notices) {
-  EffectChecker(settings, notices).run();
-}
 
 constexpr Micros kSensibleRetryDelay = 1s;  // the highest value that the search server recommends
 
@@ -612,32 +610,23 @@ class InstanceChecker : CheckSteps {
     check_part("compress_share", s.compress_share, 0, 1);
     check_tls();
     check_takeover_socket(s);
-    if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
-      notice(first_set(s.overload_backoff_base, s.overload_backoff_cap),
-             exceeds("overload_backoff_base", s.overload_backoff_base.value, "overload_backoff_cap",
-                     s.overload_backoff_cap.value));
-    if (s.max_in_flight_min.value > s.max_in_flight_max.value)
-      problem(first_set(s.max_in_flight_min, s.max_in_flight_max),
-              exceeds("max_in_flight_min", s.max_in_flight_min.value, "max_in_flight_max",
-                      s.max_in_flight_max.value));
-    if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
-        s.ping_timeout->value > s.ha_ping_interval.value)
-      notice(s.ping_timeout->at, exceeds("ping_timeout", s.ping_timeout->value, "ha_ping_interval",
-                                         s.ha_ping_interval.value));
-    if (s.ha_ping_interval.value > s.ha_period_karma.value)
-      notice(first_set(s.ha_ping_interval, s.ha_period_karma),
-             exceeds("ha_ping_interval", s.ha_ping_interval.value, "ha_period_karma",
-                     s.ha_period_karma.value));
+    check_order(notices_, "overload_backoff_base", s.overload_backoff_base, "overload_backoff_cap",
+                s.overload_backoff_cap);
+    check_order(problems_, "max_in_flight_min", s.max_in_flight_min, "max_in_flight_max",
+                s.max_in_flight_max);
+    if (s.ping_timeout && s.ha_ping_interval.value > 0us)
+      check_order(notices_, "ping_timeout", *s.ping_timeout, "ha_ping_interval",
+                  s.ha_ping_interval);
+    check_order(notices_, "ha_ping_interval", s.ha_ping_interval, "ha_period_karma",
+                s.ha_period_karma);
     if (const auto& memory = s.memory_limit;
         memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
       notice(memory.at,
              fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
                          "answer can take all of it",
                          memory_text(memory.value), size_text(s.max_packet_size.value)));
-    if (s.max_header_size.value > s.max_packet_size.value)
-      notice(first_set(s.max_header_size, s.max_packet_size),
-             exceeds("max_header_size", s.max_header_size.value, "max_packet_size",
-                     s.max_packet_size.value));
+    check_order(notices_, "max_header_size", s.max_header_size, "max_packet_size",
+                s.max_packet_size);
   }
 
   /// A relative path would depend on the folder in which a process was started.
@@ -672,11 +661,7 @@ class InstanceChecker : CheckSteps {
                                      "throughput_probing_min_concurrency ({}): {}",
                                      least.value, most.value));
     }
-    const auto is_probed = [](const Located<TicketCount>& tickets) {
-      return tickets.value.kind == TicketCount::Kind::automatic ? 1u : 0u;
-    };
-    const auto probed = is_probed(s.search_tickets) + is_probed(s.update_tickets);
-    const auto pools = std::uint64_t{probed == 0 ? 2 : probed};
+    const std::uint64_t pools = is_probed(s.search_tickets) == is_probed(s.update_tickets) ? 2 : 1;
     if (least.value <= most.value && initial.value != 0 &&
         (initial.value < pools * least.value || initial.value > pools * most.value))
       notice(initial.at,
@@ -694,10 +679,8 @@ class InstanceChecker : CheckSteps {
     check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
     check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
     check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
-    if (s.outlier_time.value > s.outlier_longest_time.value)
-      problem(first_set(s.outlier_time, s.outlier_longest_time),
-              exceeds("outlier_time", s.outlier_time.value, "outlier_longest_time",
-                      s.outlier_longest_time.value));
+    check_order(problems_, "outlier_time", s.outlier_time, "outlier_longest_time",
+                s.outlier_longest_time);
   }
 
   void check_part(std::string_view key, const Located<double>& part, double least, double most) {
@@ -709,10 +692,8 @@ class InstanceChecker : CheckSteps {
 
   void check_tickets() {
     const auto& s = searchd_;
-    if (s.ticket_queue_target.value > s.ticket_queue_interval.value)
-      notice(first_set(s.ticket_queue_target, s.ticket_queue_interval),
-             exceeds("ticket_queue_target", s.ticket_queue_target.value, "ticket_queue_interval",
-                     s.ticket_queue_interval.value));
+    check_order(notices_, "ticket_queue_target", s.ticket_queue_target, "ticket_queue_interval",
+                s.ticket_queue_interval);
     if (s.ticket_queue_timeout && s.ticket_queue_timeout->value > s.request_timeout.value)
       notice(s.ticket_queue_timeout->at,
              never_reached("ticket_queue_timeout", s.ticket_queue_timeout->value));
@@ -734,7 +715,7 @@ bool is_path(std::string_view text) {
 void check(const Settings& settings, const ThisHost& host, Problems& problems, Problems& notices) {
   InstanceChecker(settings.searchd, problems, notices).run();
   check_tables(settings, host, problems, notices);
-  check_effect(settings, notices);
+  EffectChecker(settings, notices).run();
 }
 
 }  // namespace karmad

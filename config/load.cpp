@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "config/agent_line.hpp"
 #include "config/check.hpp"
@@ -22,13 +18,16 @@
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
 #include "config/text/closest.hpp"
-#include "config/text/parse.hpp"
 #include "config/text/peer_keys.hpp"
 #include "config/text/sections.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
+
+bool has_entry(const Section& section, std::string_view key) {
+  return std::ranges::find(section.entries, key, &Entry::key) != section.entries.end();
+}
 
 /// Sets the fields of one section; its owner already has the inherited values. The order of `keys`
 /// decides: later rows override earlier ones, and settings that agent lines inherit come first.
@@ -40,7 +39,7 @@ class SectionSetter {
 
   void set_all(const Section& section, std::span<const Key<Owner>> keys) {
     for (const auto& key : keys)
-      if (!key.beside.empty() && key.inherited && sets(section, key.beside))
+      if (!key.beside.empty() && key.inherited && has_entry(section, key.beside))
         std::visit([&](const auto field) { reset(field); }, key.field);
     for (const bool inherited : {true, false})
       for (const auto& key : keys)
@@ -48,11 +47,6 @@ class SectionSetter {
   }
 
  private:
-  static bool sets(const Section& section, std::string_view key) {
-    return std::ranges::any_of(section.entries,
-                               [&](const Entry& entry) { return entry.key == key; });
-  }
-
   void reset(std::monostate) {}
   template <class Value>
   void reset(Value Owner::*field) {
@@ -173,8 +167,7 @@ constexpr std::array<std::string_view, 5> kTableTypes{"distributed", "plain", "r
 
 template <class Owner>
 const Key<Owner>* find_key(std::span<const Key<Owner>> keys, std::string_view name) {
-  const auto found = std::find_if(keys.begin(), keys.end(),
-                                  [&](const Key<Owner>& key) { return key.name == name; });
+  const auto found = std::ranges::find(keys, name, &Key<Owner>::name);
   return found == keys.end() ? nullptr : &*found;
 }
 
@@ -183,10 +176,6 @@ std::vector<std::string_view> names_of(std::span<const Key<Owner>> keys) {
   std::vector<std::string_view> names;
   for (const auto& known : keys) names.push_back(known.name);
   return names;
-}
-
-bool has_entry(const Section& section, std::string_view key) {
-  return std::ranges::any_of(section.entries, [&](const Entry& entry) { return entry.key == key; });
 }
 
 /// Ignored keys, collected for one notice.
@@ -473,15 +462,12 @@ void fold_repeated(Problems& notices) {
 }  // namespace
 
 bool repeats(SectionKind kind, std::string_view key) {
-  if (kind == SectionKind::searchd) {
-    const auto* known = find_key(searchd_keys(), key);
+  const auto may = [&](auto keys) {
+    const auto* known = find_key(keys, key);
     return known == nullptr || is_list(*known);
-  }
-  if (kind == SectionKind::table) {
-    const auto* known = find_key(table_keys(), key);
-    return known == nullptr || is_list(*known);
-  }
-  return true;
+  };
+  if (kind == SectionKind::searchd) return may(searchd_keys());
+  return kind != SectionKind::table || may(table_keys());
 }
 
 Settings read(const Tree& tree, Problems& problems, std::vector<InstanceSettings>& repeated) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "demo/data/document.hpp"
 #include "demo/data/text.hpp"
 
 namespace karmad::demo {
@@ -41,9 +42,8 @@ Changes from_query(std::string_view query) {
 
 std::optional<Changes> from_json(std::string_view body) {
   Changes out;
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
-  if (json.HasParseError() || !json.IsObject()) return std::nullopt;
+  const auto json = parse_object(body);
+  if (!json.IsObject()) return std::nullopt;
   for (const auto& member : json.GetObject())
     out.emplace_back(std::string(member.name.GetString(), member.name.GetStringLength()),
                      plain(member.value));

@@ -10,7 +10,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
-#include <chrono>
 
 namespace karmad::demo {
 namespace {
@@ -53,8 +52,6 @@ std::string date_of(std::optional<std::chrono::seconds> ahead) {
 HttpAnswer overloaded(const Switches& switches) {
   return error_answer(switches.overload_status, "the demo agent simulates overload");
 }
-
-constexpr auto kAcceptToken = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace
 
@@ -256,11 +253,11 @@ void Listener::accept() {
 
 asio::awaitable<void> Listener::accept_loop() {
   for (;;) {
-    auto [error, socket] = co_await acceptor_.async_accept(asio::make_strand(io_), kAcceptToken);
+    auto [error, socket] = co_await acceptor_.async_accept(asio::make_strand(io_), kToken);
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
     if (error) {  // most likely no descriptor is free; one may become free soon
       asio::steady_timer pause(strand_, std::chrono::milliseconds(10));
-      co_await pause.async_wait(kAcceptToken);
+      co_await pause.async_wait(kToken);
       continue;
     }
     const auto session =

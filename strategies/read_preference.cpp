@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <string_view>
 
 namespace karmad {

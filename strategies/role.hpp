@@ -31,19 +31,8 @@ enum class SetKind : std::uint8_t {
   balanced,  ///< one address that is another load balancer; never pinged
 };
 
-inline constexpr auto kRoleNames = enum_names<Role>({{Role::unknown, "unknown"},
-                                                     {Role::primary, "primary"},
-                                                     {Role::replica, "replica"},
-                                                     {Role::arbiter, "arbiter"},
-                                                     {Role::other, "other"},
-                                                     {Role::ghost, "ghost"},
-                                                     {Role::standalone, "standalone"},
-                                                     {Role::router, "router"}});
-inline constexpr auto kSetKindNames = enum_names<SetKind>({{SetKind::unknown, "unknown"},
-                                                           {SetKind::direct, "direct"},
-                                                           {SetKind::flat, "flat"},
-                                                           {SetKind::roles, "roles"},
-                                                           {SetKind::balanced, "balanced"}});
+inline constexpr auto kRoleNames = enumerators<Role>();
+inline constexpr auto kSetKindNames = enumerators<SetKind>();
 
 constexpr std::string_view name(Role role) {
   return kRoleNames[role];

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
 #include "strategies/candidates.hpp"
 #include "strategies/choose.hpp"
 #include "strategies/mirror_view.hpp"
+#include "strategies/narrow.hpp"
 #include "strategies/random_source.hpp"
 
 namespace karmad {
@@ -31,6 +33,19 @@ class Strategy {
   /// former position of each mirror.
   virtual void continue_from(const Strategy& /*before*/,
                              std::span<const std::optional<std::size_t>> /*places*/) {}
+};
+
+/// A strategy that accepts mirrors with at most so many errors in a row: those that are not dead
+/// (HA-022).
+class AvoidsDead : public Strategy {
+ public:
+  explicit AvoidsDead(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}
+  Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
+    return prefer_alive(mirrors, suitable, tolerated_errors_);
+  }
+
+ private:
+  std::uint32_t tolerated_errors_;
 };
 
 }  // namespace karmad

@@ -2,7 +2,6 @@
 
 #include <cassert>
 
-#include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
 
 namespace karmad {

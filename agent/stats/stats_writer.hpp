@@ -95,6 +95,11 @@ class StatsWriter {
     depth_ = depth;
   }
 
+  /// Adds a number that rows do not show; `member` is its key in documents.
+  void add(std::string_view name, std::string_view help, std::string_view member,
+           const StatValue& value, StatKind kind = StatKind::counter, Unit unit = Unit::count) {
+    add({name, help, kind, unit, kHidden, member}, value);
+  }
   /// Adds a histogram. Only metrics show it.
   void add(const Stat& stat, const Durations& durations) {
     put_histogram(stat, durations, {labels_.data(), depth_});

@@ -127,35 +127,31 @@ ProbingStatus Probing::status() const {
 
 void write(StatsWriter& out, const ProbingStatus& probing) {
   using enum StatKind;
-  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
-                       StatValue value, StatKind kind = counter, Unit unit = Unit::count) {
-    out.add({name, help, kind, unit, kHidden, member}, value);
-  };
   const auto& counters = probing.counters;
-  add("probing_stable_concurrency", "number of tickets that probing considers best",
-      "stableConcurrency", probing.stable_concurrency, gauge);
-  add("probing_stable_throughput", "answers per second with the best number of tickets",
-      "stableThroughput", probing.stable_throughput, gauge);
-  add("probing_search_tickets", "tickets for searches", "searchTickets", probing.sizes.reads,
-      gauge);
-  add("probing_update_tickets", "tickets for updates", "updateTickets", probing.sizes.writes,
-      gauge);
-  add("probing_decreased", "times that probing reduced the number of tickets", "timesDecreased",
-      counters.times_decreased);
-  add("probing_increased", "times that probing raised the number of tickets", "timesIncreased",
-      counters.times_increased);
-  add("probing_decreased_by", "tickets removed by probing in total", "totalAmountDecreased",
-      counters.total_amount_decreased);
-  add("probing_increased_by", "tickets added by probing in total", "totalAmountIncreased",
-      counters.total_amount_increased);
-  add("probing_resize_time", "total time until resized pools had their size",
-      "resizeDurationMicros", probing.resize_duration_us, counter, Unit::microseconds);
-  add("probing_stable", "times that probing kept the number of tickets", "timesProbedStable",
-      counters.times_probed_stable);
-  add("probing_up", "times that probing tried more tickets", "timesProbedUp",
-      counters.times_probed_up);
-  add("probing_down", "times that probing tried fewer tickets", "timesProbedDown",
-      counters.times_probed_down);
+  out.add("probing_stable_concurrency", "number of tickets that probing considers best",
+          "stableConcurrency", probing.stable_concurrency, gauge);
+  out.add("probing_stable_throughput", "answers per second with the best number of tickets",
+          "stableThroughput", probing.stable_throughput, gauge);
+  out.add("probing_search_tickets", "tickets for searches", "searchTickets", probing.sizes.reads,
+          gauge);
+  out.add("probing_update_tickets", "tickets for updates", "updateTickets", probing.sizes.writes,
+          gauge);
+  out.add("probing_decreased", "times that probing reduced the number of tickets", "timesDecreased",
+          counters.times_decreased);
+  out.add("probing_increased", "times that probing raised the number of tickets", "timesIncreased",
+          counters.times_increased);
+  out.add("probing_decreased_by", "tickets removed by probing in total", "totalAmountDecreased",
+          counters.total_amount_decreased);
+  out.add("probing_increased_by", "tickets added by probing in total", "totalAmountIncreased",
+          counters.total_amount_increased);
+  out.add("probing_resize_time", "total time until resized pools had their size",
+          "resizeDurationMicros", probing.resize_duration_us, counter, Unit::microseconds);
+  out.add("probing_stable", "times that probing kept the number of tickets", "timesProbedStable",
+          counters.times_probed_stable);
+  out.add("probing_up", "times that probing tried more tickets", "timesProbedUp",
+          counters.times_probed_up);
+  out.add("probing_down", "times that probing tried fewer tickets", "timesProbedDown",
+          counters.times_probed_down);
 }
 
 Admission::Admission(unsigned workers, const Loops& loops, std::uint32_t most_requests,

@@ -11,9 +11,9 @@
 #include <memory>
 #include <span>
 
-#include "agent/dialect/merge/scroll_pages.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/refusal.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "balancer/client/commands.hpp"
 #include "balancer/simulate/engine/simulation.hpp"
-#include "balancer/simulate/engine/simulation_report.hpp"
 #include "balancer/simulate/html_report.hpp"
 #include "balancer/simulate/replay/access_trace_reader.hpp"
 #include "balancer/simulate/replay/replay.hpp"

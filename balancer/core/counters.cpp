@@ -1,14 +1,9 @@
 #include "balancer/core/counters.hpp"
 
-#include "config/text/enum_names.hpp"
-
 namespace karmad {
 namespace {
 
-constexpr auto kEndNames = enum_names<AttemptEnd>({{AttemptEnd::answered, "answered"},
-                                                   {AttemptEnd::client_mistake, "client_mistake"},
-                                                   {AttemptEnd::failed, "failed"},
-                                                   {AttemptEnd::cancelled, "cancelled"}});
+constexpr auto kEndNames = enumerators<AttemptEnd>();
 
 }  // namespace
 

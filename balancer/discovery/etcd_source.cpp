@@ -5,15 +5,13 @@
 #include <optional>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/following.hpp"
 #include "balancer/discovery/mirror_json.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
 namespace {
-
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The first key behind all with the prefix.
 std::string range_end(std::string_view prefix) {
@@ -88,49 +86,15 @@ boost::asio::awaitable<std::string> etcd_session(std::shared_ptr<Following> of) 
 
 }  // namespace
 
-std::string base64(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto part = bytes.substr(i, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      bits = bits << 8 | (k < part.size() ? static_cast<unsigned char>(part[k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += k <= part.size() ? kBase64[bits >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && text.ends_with('=')) {
-    text.remove_suffix(1);
-    ++padding;
-  }
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const auto digit = kBase64.find(c);
-    if (digit == kBase64.npos) return std::nullopt;
-    bits = (bits << 6 | static_cast<std::uint32_t>(digit)) & 0xffffff;
-    if ((count += 6) < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xff);
-  }
-  return bytes;
-}
-
 std::string range_request(std::string_view prefix) {
-  return fmt::format(R"({{"key":"{}","range_end":"{}","limit":"{}"}})", base64(prefix),
-                     base64(range_end(prefix)), kMostEntries + 1);
+  return fmt::format(R"({{"key":"{}","range_end":"{}","limit":"{}"}})", base64_of(prefix),
+                     base64_of(range_end(prefix)), kMostEntries + 1);
 }
 
 std::string watch_request(std::string_view prefix, std::uint64_t revision) {
   return fmt::format(
       R"({{"create_request":{{"key":"{}","range_end":"{}","start_revision":"{}"}}}})",
-      base64(prefix), base64(range_end(prefix)), revision);
+      base64_of(prefix), base64_of(range_end(prefix)), revision);
 }
 
 std::expected<EtcdRange, std::string> read_range(std::string_view json) {
@@ -142,8 +106,8 @@ std::expected<EtcdRange, std::string> read_range(std::string_view json) {
   if (!revision) return std::unexpected("not an answer of etcd: it has no header.revision");
   range.revision = *revision;
   for (const auto& pair : list_member(*document, "kvs")) {
-    const auto key = from_base64(text_member(pair, "key"));
-    const auto value = from_base64(text_member(pair, "value"));
+    const auto key = bytes_of_base64(text_member(pair, "key"));
+    const auto value = bytes_of_base64(text_member(pair, "value"));
     if (!key || !value) return std::unexpected("a key or value is not in base64");
     const auto content = parse_source(*value);
     auto entry = content ? read_entry(*content) : std::unexpected(content.error());

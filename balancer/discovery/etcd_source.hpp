@@ -11,10 +11,6 @@ namespace karmad {
 
 // The JSON of etcd's gateway (API v3): keys and values are in base64, numbers are texts. Pure.
 
-std::string base64(std::string_view bytes);
-/// Nothing if it is not base64.
-std::optional<std::string> from_base64(std::string_view text);
-
 /// The body of POST /v3/kv/range for all keys with this prefix.
 std::string range_request(std::string_view prefix);
 /// The body of POST /v3/watch for changes of these keys from that revision on.

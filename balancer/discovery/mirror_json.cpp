@@ -13,7 +13,6 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
-#include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 #include "config/agent_options.hpp"
 #include "config/own_address.hpp"

@@ -1,4 +1,3 @@
-#include "balancer/endpoints/admin_answers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

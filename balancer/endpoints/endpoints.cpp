@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/json/equals_literal.hpp"
@@ -12,11 +11,11 @@
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "balancer/endpoints/admin_answers.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
+#include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 
 namespace karmad {
@@ -69,11 +68,9 @@ enum class Precedence : std::uint8_t { endpoint, route };
 /// What an endpoint tells: that karmad works, or more. `status_on_query_port` refers to it.
 enum class Audience : std::uint8_t { health, status };
 
-/// An endpoint about karmad itself, at this path. Its requests use no mirror.
+/// An endpoint about karmad itself, at this path. Its requests use no mirror and need no ticket.
 struct OwnEndpoint {
   std::string_view path;
-  std::string_view methods;  ///< in the format of the field Allow
-  TicketClass ticket_class;
   Precedence precedence;
   Handler handler;
   std::string_view parameters{};  ///< allowed in its URL, in the format of the field Allow
@@ -81,29 +78,25 @@ struct OwnEndpoint {
   Audience audience = Audience::status;
 };
 
+constexpr std::string_view kOwnMethods = "GET, HEAD";  // in the format of the field Allow
 /// Health checks may have any parameters.
 constexpr std::string_view kAnyParameters = "*";
 
 /// All other known paths are endpoints of dialects or routes of tables.
 constexpr std::array kOwnEndpoints{
-    OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner,
-                kAnyParameters, false, Audience::health},
-    OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy,
-                kAnyParameters, false, Audience::health},
-    OwnEndpoint{"/readyz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_ready,
-                kAnyParameters, false, Audience::health},
-    OwnEndpoint{"/agents", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_agents},
-    OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello,
-                "table", false, Audience::health},
-    OwnEndpoint{"/status", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_status},
-    OwnEndpoint{"/metrics", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_metrics},
-    OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events,
-                "since"},
-    OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
-                answer_admission},
-    OwnEndpoint{"/dashboard", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
-                answer_dashboard},
-    OwnEndpoint{"/explain", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_explain,
+    OwnEndpoint{"/", Precedence::route, answer_banner, kAnyParameters, false, Audience::health},
+    OwnEndpoint{"/healthz", Precedence::endpoint, answer_healthy, kAnyParameters, false,
+                Audience::health},
+    OwnEndpoint{"/readyz", Precedence::endpoint, answer_ready, kAnyParameters, false,
+                Audience::health},
+    OwnEndpoint{"/agents", Precedence::endpoint, answer_agents},
+    OwnEndpoint{"/hello", Precedence::endpoint, answer_hello, "table", false, Audience::health},
+    OwnEndpoint{"/status", Precedence::endpoint, answer_status},
+    OwnEndpoint{"/metrics", Precedence::endpoint, answer_metrics},
+    OwnEndpoint{"/events", Precedence::endpoint, answer_events, "since"},
+    OwnEndpoint{"/admission", Precedence::endpoint, answer_admission},
+    OwnEndpoint{"/dashboard", Precedence::endpoint, answer_dashboard},
+    OwnEndpoint{"/explain", Precedence::endpoint, answer_explain,
                 "table, read_preference, operation", /*has_ids=*/true},
 };
 
@@ -286,7 +279,7 @@ std::optional<Answer> kept_to_operator(Query& query, Audience audience) {
 Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
   if (auto refused = kept_to_operator(query, found.audience))
     return completed_task(*std::move(refused));
-  if (auto answer = answer_to_method(query, found.path, found.methods))
+  if (auto answer = answer_to_method(query, found.path, kOwnMethods))
     return completed_task(*std::move(answer));
   if (const auto unknown = unknown_parameter(query.request.query, found.parameters))
     return completed_task(
@@ -331,7 +324,7 @@ TicketClass ticket_class_of(Query& query) {
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
     return asks ? highest_class(query, &StatementText::ticket_class) : endpoint.ticket_class;
   }
-  if (const auto* own = own_endpoint(query)) return own->ticket_class;
+  if (own_endpoint(query) != nullptr) return TicketClass::exempt;
   const auto* table = query.topology->route(query.request.path);
   return table == nullptr ? TicketClass::exempt : table->routed->ticket_class(query.request);
 }
@@ -341,7 +334,7 @@ std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string
     if (served->endpoint.statements != Statements::none) return std::nullopt;
     return served->endpoint.ticket_class;
   }
-  if (const auto* own = reserved_endpoint_at(path)) return own->ticket_class;
+  if (reserved_endpoint_at(path) != nullptr) return TicketClass::exempt;
   return std::nullopt;
 }
 

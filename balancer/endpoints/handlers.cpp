@@ -1,7 +1,6 @@
 #include "balancer/endpoints/handlers.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <optional>
@@ -13,13 +12,10 @@
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/ask_workers.hpp"
 #include "balancer/core/long_work.hpp"
-#include "balancer/core/query.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
-#include "balancer/endpoints/status_answers.hpp"
-#include "balancer/endpoints/table_answers.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
@@ -40,15 +36,8 @@ extern const char karmad_dashboard_packed_end;
 namespace karmad {
 namespace {
 
-/// The page of the dashboard, which needs no other file. It lives as long as the program.
-struct DashboardPage {
-  std::string_view plain;
-  std::string_view packed;               ///< the same as gzip (RFC 1952)
-  std::span<const Field> fields;         ///< header fields besides those of any body
-  std::span<const Field> packed_fields;  ///< the same for the gzip form
-};
-
-/// The page may run its own scripts and ask its own origin, and nothing else.
+/// The page of the dashboard needs no other file. It may run its own scripts and ask its own
+/// origin, and nothing else.
 constexpr std::array kDashboardFields{
     Field{"Content-Security-Policy",
           "default-src 'none'; connect-src 'self'; img-src data:; style-src " KARMAD_DASHBOARD_STYLE
@@ -60,14 +49,6 @@ constexpr std::array kDashboardFields{
     Field{"Vary", "Accept-Encoding"},
     Field{"Content-Encoding", "gzip"},  // last
 };
-constexpr std::span<const Field> kAll(kDashboardFields);
-
-DashboardPage dashboard_page() {
-  return {.plain = {&karmad_dashboard_plain, &karmad_dashboard_rest_end},
-          .packed = {&karmad_dashboard_packed, &karmad_dashboard_packed_end},
-          .fields = kAll.first(kAll.size() - 1),
-          .packed_fields = kAll};
-}
 
 constexpr std::string_view kTable = "table=";
 
@@ -332,20 +313,8 @@ Task<Answer> answer_ready(Query& query) {
   return completed_task(json_answer(ready ? 200 : 503, std::move(body)));
 }
 
-Task<Answer> answer_agents(Query& query) {
-  return agents_answer(query);
-}
-
 Task<Answer> answer_hello(Query& query) {
   return completed_task(describe_balancer(query));
-}
-
-Task<Answer> answer_status(Query& query) {
-  return status_answer(query);
-}
-
-Task<Answer> answer_metrics(Query& query) {
-  return metrics_answer(query);
 }
 
 Task<Answer> answer_events(Query& query) {
@@ -353,13 +322,13 @@ Task<Answer> answer_events(Query& query) {
 }
 
 Task<Answer> answer_dashboard(Query& query) {
-  const auto page = dashboard_page();
   const bool packed =
       wanted_coding(query.request.fields.find(kAcceptEncoding), Compress::gzip) == Coding::gzip;
   Answer answer;
   answer.content_type = "text/html; charset=UTF-8";
-  answer.body = packed ? page.packed : page.plain;
-  answer.fields = packed ? page.packed_fields : page.fields;
+  answer.body = packed ? std::string_view(&karmad_dashboard_packed, &karmad_dashboard_packed_end)
+                       : std::string_view(&karmad_dashboard_plain, &karmad_dashboard_rest_end);
+  answer.fields = std::span(kDashboardFields).first(kDashboardFields.size() - (packed ? 0 : 1));
   return completed_task(std::move(answer));
 }
 

@@ -1,4 +1,4 @@
-#include "balancer/endpoints/session_answers.hpp"
+#include "balancer/endpoints/statement_answers.hpp"
 
 #include <fmt/format.h>
 

@@ -9,8 +9,6 @@
 #include "balancer/core/ask_workers.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/operator_access.hpp"
-#include "balancer/endpoints/session_answers.hpp"
-#include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/schema/select.hpp"
 #include "balancer/schema/show.hpp"

@@ -41,7 +41,7 @@ Task<Answer> write_answer(Query& query, Write write) {
 
 }  // namespace
 
-Task<Answer> agents_answer(Query& query) {
+Task<Answer> answer_agents(Query& query) {
   return write_answer(query, [](const Snapshot& snapshot) {
     Answer answer;
     append_agents_json(answer.body, snapshot);
@@ -49,7 +49,7 @@ Task<Answer> agents_answer(Query& query) {
   });
 }
 
-Task<Answer> status_answer(Query& query) {
+Task<Answer> answer_status(Query& query) {
   return write_answer(query, [](const Snapshot& snapshot) {
     Answer answer;
     append_status_json(answer.body, snapshot);
@@ -57,7 +57,7 @@ Task<Answer> status_answer(Query& query) {
   });
 }
 
-Task<Answer> metrics_answer(Query& query) {
+Task<Answer> answer_metrics(Query& query) {
   return write_answer(query, [](const Snapshot& snapshot) {
     Answer answer;
     answer.content_type = kMetricsType;

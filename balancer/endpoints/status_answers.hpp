@@ -13,9 +13,9 @@ Answer rows_answer(ResultSet set, StatusForm form);
 
 /// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
 /// writes the answer.
-Task<Answer> agents_answer(Query& query);
-Task<Answer> status_answer(Query& query);
-Task<Answer> metrics_answer(Query& query);
+Task<Answer> answer_agents(Query& query);
+Task<Answer> answer_status(Query& query);
+Task<Answer> answer_metrics(Query& query);
 Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form);
 
 }  // namespace karmad

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "config/manual_page.hpp"

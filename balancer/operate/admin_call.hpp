@@ -26,16 +26,7 @@ enum class AdminVerb : std::uint8_t {
   restore,  ///< what the operator changed becomes as configured
   reload,
 };
-inline constexpr auto kAdminVerbs = enum_names<AdminVerb>({{AdminVerb::ready, "ready"},
-                                                           {AdminVerb::drain, "drain"},
-                                                           {AdminVerb::maint, "maint"},
-                                                           {AdminVerb::weight, "weight"},
-                                                           {AdminVerb::strategy, "strategy"},
-                                                           {AdminVerb::hedging, "hedging"},
-                                                           {AdminVerb::log_level, "log_level"},
-                                                           {AdminVerb::reset_karma, "reset_karma"},
-                                                           {AdminVerb::restore, "restore"},
-                                                           {AdminVerb::reload, "reload"}});
+inline constexpr auto kAdminVerbs = enumerators<AdminVerb>();
 
 /// One call. Which members a verb has: members_of().
 struct AdminCall {

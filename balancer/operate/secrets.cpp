@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "config/text/source_text.hpp"
 

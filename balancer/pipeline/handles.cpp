@@ -1,7 +1,5 @@
 #include "balancer/pipeline/handles.hpp"
 
-#include "balancer/core/query.hpp"
-
 namespace karmad {
 
 std::span<const UserHandle> user_handles(const Query& query) {

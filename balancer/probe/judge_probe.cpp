@@ -1,4 +1,4 @@
-#include "balancer/probe/judge_probe.hpp"
+#include "balancer/probe/probe.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "agent/ping_kinds/json.hpp"
-#include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/http/http_date.hpp"
 #include "balancer/topology/rule_reader.hpp"
 #include "config/text/source_text.hpp"

@@ -10,7 +10,6 @@
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
-#include "balancer/probe/judge_probe.hpp"
 #include "balancer/topology/rule_reader.hpp"
 
 namespace karmad {

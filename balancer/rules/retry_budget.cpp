@@ -1,7 +1,5 @@
 #include "balancer/rules/retry_budget.hpp"
 
-#include <algorithm>
-
 namespace karmad {
 namespace {
 

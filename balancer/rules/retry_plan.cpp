@@ -1,6 +1,5 @@
 #include "balancer/rules/retry_plan.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "balancer/schema/functions.hpp"
+#include "balancer/schema/translate.hpp"
 
 #include <algorithm>
 #include <array>

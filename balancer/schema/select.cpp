@@ -11,7 +11,6 @@
 
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
-#include "balancer/schema/functions.hpp"
 #include "balancer/schema/translate.hpp"
 #include "balancer/status/rows/like.hpp"
 #include "config/text/number_in.hpp"

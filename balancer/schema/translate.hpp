@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sqlite3.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,6 +11,16 @@
 #include "balancer/schema/tokens.hpp"
 
 namespace karmad {
+
+/// Steps of SQLite, and bytes of functions.
+inline constexpr std::size_t kMostSchemaSteps = 10'000'000;
+
+/// Gives the database the functions of MySQL that SQLite lacks. They add to `steps` what they cost.
+void add_schema_functions(sqlite3* database, std::size_t& steps);
+
+/// Whether a SELECT of the schema may call the function: none that reads files, or whose result
+/// is longer than its arguments.
+bool is_schema_function(std::string_view name);
 
 /// A SELECT in the words of SQLite.
 class TranslatedSelect {

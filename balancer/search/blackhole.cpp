@@ -1,4 +1,4 @@
-#include "balancer/search/blackhole.hpp"
+#include "balancer/search/scatter_gather.hpp"
 
 #include <boost/container/static_vector.hpp>
 

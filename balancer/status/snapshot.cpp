@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <vector>
 
 #include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/admission/admission.hpp"

@@ -1,9 +1,7 @@
 #include "balancer/topology/topology.hpp"
 
-#include <algorithm>
 #include <cassert>
 
-#include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {

@@ -1,7 +1,6 @@
 #include "balancer/trace/trace_json.hpp"
 
 #include "agent/json/json_line.hpp"
-#include "balancer/trace/access.hpp"
 #include "balancer/trace/request_identity.hpp"
 
 namespace karmad {

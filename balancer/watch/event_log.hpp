@@ -49,22 +49,8 @@ struct OperatorEvent {
 
   std::string message;  ///< a sentence for people; at most 512 bytes of it are kept
 };
-inline constexpr auto kSeverityNames =
-    enum_names<OperatorEvent::Severity>({{OperatorEvent::Severity::info, "info"},
-                                         {OperatorEvent::Severity::warning, "warning"},
-                                         {OperatorEvent::Severity::error, "error"}});
-inline constexpr auto kEventKindNames =
-    enum_names<OperatorEvent::Kind>({{OperatorEvent::Kind::started, "started"},
-                                     {OperatorEvent::Kind::reloaded, "reloaded"},
-                                     {OperatorEvent::Kind::reload_failed, "reload_failed"},
-                                     {OperatorEvent::Kind::stopping, "stopping"},
-                                     {OperatorEvent::Kind::mirror, "mirror"},
-                                     {OperatorEvent::Kind::table, "table"},
-                                     {OperatorEvent::Kind::admin, "admin"},
-                                     {OperatorEvent::Kind::source_failed, "source_failed"},
-                                     {OperatorEvent::Kind::source_works, "source_works"},
-                                     {OperatorEvent::Kind::mirrors_changed, "mirrors_changed"},
-                                     {OperatorEvent::Kind::certificates, "certificates"}});
+inline constexpr auto kSeverityNames = enumerators<OperatorEvent::Severity>();
+inline constexpr auto kEventKindNames = enumerators<OperatorEvent::Kind>();
 
 /// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each
 /// begins with a comma.

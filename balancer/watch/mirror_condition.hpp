@@ -147,22 +147,7 @@ enum class MirrorCondition : std::uint8_t {
   untrusted,     ///< its certificate is not accepted (`agent_tls`)
   dead,          ///< more than `dead_after` errors in a row, or cannot be reached
 };
-inline constexpr auto kConditionNames =
-    enum_names<MirrorCondition>({{MirrorCondition::unknown, "unknown"},
-                                 {MirrorCondition::ready, "ready"},
-                                 {MirrorCondition::starting, "starting"},
-                                 {MirrorCondition::full, "full"},
-                                 {MirrorCondition::slow, "slow"},
-                                 {MirrorCondition::unsuitable, "unsuitable"},
-                                 {MirrorCondition::drain, "drain"},
-                                 {MirrorCondition::maint, "maint"},
-                                 {MirrorCondition::lagging, "lagging"},
-                                 {MirrorCondition::failing, "failing"},
-                                 {MirrorCondition::breaker_open, "breaker_open"},
-                                 {MirrorCondition::ejected, "ejected"},
-                                 {MirrorCondition::unresolved, "unresolved"},
-                                 {MirrorCondition::untrusted, "untrusted"},
-                                 {MirrorCondition::dead, "dead"}});
+inline constexpr auto kConditionNames = enumerators<MirrorCondition>();
 constexpr std::string_view name(MirrorCondition condition) {
   return kConditionNames[condition];
 }

@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace karmad {
 
-/// Whether an enum has an enumerator of this value. The compiler prints any other value as a cast,
-/// `(Enum)7`.
+/// The identifier of an enum's value; empty for a value without one, which the compiler prints as a
+/// cast, `(Enum)7`.
 template <auto value>
-consteval bool is_enumerator() {
-  constexpr std::string_view printed = __PRETTY_FUNCTION__;
+consteval std::string_view enumerator() {
   constexpr std::string_view before = "value = ";
-  return printed[printed.find(before) + before.size()] != '(';
+  std::string_view printed = __PRETTY_FUNCTION__;
+  printed.remove_prefix(printed.find(before) + before.size());
+  if (printed.starts_with('(')) return {};
+  printed = printed.substr(0, printed.find_first_of(";]"));
+  return printed.substr(printed.rfind(':') + 1);
 }
 
 /// Whether row i of a table is the one of value i of its enum.
@@ -28,7 +32,7 @@ constexpr bool stands_in_order(const std::array<Row, Size>& rows, Enum Row::*val
 /// The same, and no value of the enum lacks its row.
 template <class Row, std::size_t Size, class Enum>
 constexpr bool lists_all(const std::array<Row, Size>& rows, Enum Row::*value) {
-  return stands_in_order(rows, value) && !is_enumerator<static_cast<Enum>(Size)>();
+  return stands_in_order(rows, value) && enumerator<static_cast<Enum>(Size)>().empty();
 }
 
 template <class Enum>
@@ -37,7 +41,7 @@ struct EnumName {
   std::string_view name;
 };
 
-/// The names of all values of an enum, made by enum_names().
+/// The names of all values of an enum, made by enum_names() or enumerators().
 template <class Enum, std::size_t Size>
 class EnumNames {
  public:
@@ -45,6 +49,7 @@ class EnumNames {
     if (!lists_all(rows, &EnumName<Enum>::value)) throw "a value is missing or out of order";
     std::ranges::transform(rows, names_.begin(), &EnumName<Enum>::name);
   }
+  consteval explicit EnumNames(const std::array<std::string_view, Size>& names) : names_(names) {}
 
   constexpr std::string_view operator[](Enum value) const {
     return names_[static_cast<std::size_t>(value)];
@@ -66,6 +71,19 @@ class EnumNames {
 template <class Enum, std::size_t Size>
 consteval EnumNames<Enum, Size> enum_names(const EnumName<Enum> (&rows)[Size]) {
   return EnumNames<Enum, Size>(std::to_array(rows));
+}
+
+/// The identifiers of all values of an enum that counts from 0.
+template <class Enum, std::size_t size = 0>
+consteval auto enumerators() {
+  if constexpr (!enumerator<static_cast<Enum>(size)>().empty()) {
+    return enumerators<Enum, size + 1>();
+  } else {
+    return []<std::size_t... i>(std::index_sequence<i...>) {
+      return EnumNames<Enum, size>(std::array{enumerator<static_cast<Enum>(i)>()...});
+    }
+    (std::make_index_sequence<size>());
+  }
 }
 
 }  // namespace karmad

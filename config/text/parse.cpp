@@ -8,7 +8,6 @@
 #include <set>
 
 #include "config/text/closest.hpp"
-#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {

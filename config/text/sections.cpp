@@ -3,29 +3,18 @@
 #include <fmt/format.h>
 
 #include "config/text/closest.hpp"
-#include "config/text/source_text.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
 namespace {
 
-struct SectionWord {
-  std::string_view word;
-  SectionKind kind;
-};
-constexpr std::array<SectionWord, 6> kSectionWords{{{"searchd", SectionKind::searchd},
-                                                    {"indexer", SectionKind::indexer},
-                                                    {"common", SectionKind::common},
-                                                    {"source", SectionKind::source},
-                                                    {"table", SectionKind::table},
-                                                    {"index", SectionKind::table}}};
+constexpr auto kSectionNames = enumerators<SectionKind>();
 constexpr std::array<std::string_view, 7> kTopWords{"searchd", "indexer", "common", "source",
                                                     "table",   "index",   "include"};
 
 std::optional<SectionKind> section_kind(std::string_view word) {
-  for (const auto& known : kSectionWords)
-    if (known.word == word) return known.kind;
-  return std::nullopt;
+  return word == "index" ? SectionKind::table : kSectionNames.find(word);
 }
 
 bool is_blank(char c) {
@@ -245,19 +234,7 @@ bool is_named(SectionKind kind) {
 }
 
 std::string_view name_of(SectionKind kind) {
-  switch (kind) {
-    case SectionKind::searchd:
-      return "searchd";
-    case SectionKind::indexer:
-      return "indexer";
-    case SectionKind::common:
-      return "common";
-    case SectionKind::source:
-      return "source";
-    case SectionKind::table:
-      return "table";
-  }
-  return "";
+  return kSectionNames[kind];
 }
 
 std::vector<Statement> read_sections(const SourceText& file, Problems& problems) {

@@ -1,7 +1,5 @@
 #include "config/text/source_text.hpp"
 
-#include <algorithm>
-
 namespace karmad {
 
 namespace {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iterator>
 #include <type_traits>
 
@@ -116,11 +114,17 @@ std::optional<Column> column_named(std::string_view name) {
   return *found;
 }
 
+rapidjson::Document parse_object(std::string_view text) {
+  rapidjson::Document out;
+  out.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                 text.size());
+  if (out.HasParseError() || !out.IsObject()) out.SetNull();
+  return out;
+}
+
 Meta read_meta(std::string_view text) {
-  auto out = std::make_shared<rapidjson::Document>();
-  out->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
-                                                                                  text.size());
-  return out->HasParseError() || !out->IsObject() ? nullptr : out;
+  auto out = std::make_shared<rapidjson::Document>(parse_object(text));
+  return out->IsObject() ? out : nullptr;
 }
 
 const rapidjson::Value* member_at(const Document& document, const Column& column) {
@@ -147,11 +151,7 @@ const rapidjson::Value* member_at(const Document& document, const Column& column
 }
 
 Value view(const Literal& literal) {
-  if (const auto* text = std::get_if<std::string>(&literal)) return std::string_view(*text);
-  if (const auto* whole = std::get_if<std::int64_t>(&literal)) return *whole;
-  if (const auto* real = std::get_if<double>(&literal)) return *real;
-  if (const auto* is = std::get_if<bool>(&literal)) return *is;
-  return {};
+  return std::visit([](const auto& of) -> Value { return of; }, literal);
 }
 
 Literal to_literal(const Value& value) {
@@ -185,13 +185,14 @@ std::string sort_text(const Value& value) {
   return {};
 }
 
+std::string stored_text(const Value& value) {
+  const auto* is = std::get_if<bool>(&value);
+  return is == nullptr ? sort_text(value) : *is ? "1" : "0";
+}
+
 int member_order(const Value& a, const Value& b) {
-  const auto shown = [](const Value& value) {
-    const auto* is = std::get_if<bool>(&value);
-    return is == nullptr ? sort_text(value) : *is ? "1" : "0";
-  };
   if (rank(a) == 0 || rank(b) == 0) return order(rank(a), rank(b));
-  return order(shown(a), shown(b));
+  return order(stored_text(a), stored_text(b));
 }
 
 Value value_of(const Document& document, const Column& column) {

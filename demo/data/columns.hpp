@@ -73,6 +73,8 @@ Value numeric(const Value& value);
 /// The text by which a value of JSON sorts (10, 11, 6); booleans and missing values are an empty
 /// one.
 std::string sort_text(const Value& value);
+/// The text that a column of texts stores for a value: as above, booleans as 1 and 0.
+std::string stored_text(const Value& value);
 /// Zero for members of JSON of the same group, otherwise any total order: "Red" and "red" are two
 /// keys, but 5 and "5" are one.
 int member_order(const Value& a, const Value& b);

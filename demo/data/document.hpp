@@ -14,6 +14,8 @@ namespace karmad::demo {
 /// A value of a JSON column, shared by the copies of a document: never changed, only replaced.
 using Meta = std::shared_ptr<const rapidjson::Document>;
 
+/// The JSON object in `text`; null if it has none.
+rapidjson::Document parse_object(std::string_view text);
 /// `text` as the value of a JSON column; null if it is no JSON object.
 Meta read_meta(std::string_view text);
 

@@ -31,14 +31,6 @@ float as_real(const Literal& literal) {
   return static_cast<float>(as_whole(literal));
 }
 
-std::string as_text(const Literal& literal) {
-  if (const auto* text = std::get_if<std::string>(&literal)) return *text;
-  if (const auto* is = std::get_if<bool>(&literal)) return *is ? "1" : "0";
-  if (const auto* whole = std::get_if<std::int64_t>(&literal)) return fmt::to_string(*whole);
-  if (const auto* real = std::get_if<double>(&literal)) return fmt::format("{:.6f}", *real);
-  return {};
-}
-
 std::vector<std::int64_t> as_tags(const std::vector<Literal>& values) {
   std::vector<std::int64_t> out;
   for (const auto& value : values) out.push_back(as_whole(value));
@@ -88,7 +80,7 @@ bool put_meta(Document& document, const Column& column, const Given& given) {
     meta = with_member(meta, column.member, given.values.empty() ? Literal{} : given.values[0]);
     return true;
   }
-  const auto text = given.values.empty() ? std::string() : as_text(given.values[0]);
+  const auto text = given.values.empty() ? std::string() : stored_text(view(given.values[0]));
   meta = read_meta(text);
   return meta != nullptr || text.empty();
 }
@@ -114,7 +106,7 @@ bool put(Document& document, const Column& column, const Given& given) {
         else if constexpr (std::is_same_v<T, float>)
           to = as_real(value);
         else if constexpr (std::is_same_v<T, std::string>)
-          to = as_text(value);
+          to = stored_text(view(value));
         else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
           to = as_tags(given.values);
       },
@@ -266,7 +258,7 @@ std::optional<Index> load_documents(const std::string& path, std::uint64_t shard
   std::vector<RowChange> rows;
   std::set<std::uint64_t> held;
   for (const auto& item : json.GetArray()) {
-    const auto* id = item.IsObject() ? find_member(item, "id") : nullptr;
+    const auto* id = find_member(item, "id");
     if (id == nullptr || !id->IsUint64()) return std::nullopt;
     const auto* its_shard = find_member(item, "shard");
     const auto* inner = find_member(item, "doc");

@@ -30,9 +30,6 @@ constexpr std::array<std::pair<std::string_view, Verb>, 7> kElasticVerbs{{
 constexpr std::string_view kShards =
     R"({ "total": 1, "successful": 1, "skipped": 0, "failed": 0 })";
 
-constexpr unsigned kParseElastic =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-
 std::string_view next_line(std::string_view& body) {
   const auto line = body.substr(0, body.find('\n'));
   body.remove_prefix(std::min(body.size(), line.size() + 1));
@@ -45,10 +42,8 @@ bool is_blank(std::string_view line) {
 
 /// The object as the body of a `/search` in that table.
 std::string with_table(std::string_view body, const std::string& table) {
-  rapidjson::Document json;
-  const auto given = is_blank(body) ? std::string_view("{}") : body;
-  json.Parse<kParseElastic>(given.data(), given.size());
-  if (json.HasParseError() || !json.IsObject()) return std::string(body);
+  auto json = parse_object(is_blank(body) ? "{}" : body);
+  if (!json.IsObject()) return std::string(body);
   if (!table.empty()) {
     json.RemoveMember("index");
     json.RemoveMember("table");
@@ -58,20 +53,16 @@ std::string with_table(std::string_view body, const std::string& table) {
 }
 
 std::string table_in(std::string_view body) {
-  rapidjson::Document json;
-  json.Parse<kParseElastic>(body.data(), body.size());
+  const auto json = parse_object(body);
   for (const auto* name : {"table", "index", "_index"})
-    if (const auto* table =
-            !json.HasParseError() && json.IsObject() ? find_member(json, name) : nullptr;
-        table != nullptr && table->IsString())
+    if (const auto* table = find_member(json, name); table != nullptr && table->IsString())
       return std::string(text_of(*table));
   return {};
 }
 
 /// The answer of a `/search` in the other form.
 std::string elastic_form(std::string_view body, std::string_view table) {
-  rapidjson::Document json;
-  json.Parse<kParseElastic>(body.data(), body.size());
+  const auto json = parse_object(body);
   std::vector<std::string> hits;
   for (const auto& hit : json["hits"]["hits"].GetArray()) {
     std::string out = "{";
@@ -96,9 +87,8 @@ std::string elastic_form(std::string_view body, std::string_view table) {
 
 /// The refusal of a search in the other form: every mistake has the status 400.
 HttpAnswer elastic_error(const HttpAnswer& answer) {
-  rapidjson::Document json;
-  json.Parse(answer.body.c_str());
-  const auto* error = json.IsObject() ? find_member(json, "error") : nullptr;
+  const auto json = parse_object(answer.body);
+  const auto* error = find_member(json, "error");
   return {400,
           fmt::format(R"({{"error":{{"type":"parse_exception","reason":{}}},"status":400}})",
                       error == nullptr ? "null" : json_text(*error)),
@@ -128,8 +118,7 @@ HttpAnswer several_searches(std::string_view body, const std::string& table,
 HttpAnswer count_of(std::string_view body, const std::string& table, const SearchOne& search) {
   auto answer = search(with_table(body, table));
   if (answer.status != 200) return elastic_error(answer);
-  rapidjson::Document json;
-  json.Parse(answer.body.c_str());
+  const auto json = parse_object(answer.body);
   return {200,
           fmt::format(R"({{"count":{},"_shards":{}}})", json_text(json["hits"]["total"]), kShards),
           {}};
@@ -192,10 +181,8 @@ HttpAnswer several_changes(std::string_view body, const std::string& table,
   while (!body.empty()) {
     const auto line = next_line(body);
     if (is_blank(line)) continue;
-    rapidjson::Document json;
-    json.Parse<kParseElastic>(line.data(), line.size());
-    if (json.HasParseError() || !json.IsObject() || json.MemberCount() != 1 ||
-        !json.MemberBegin()->value.IsObject())
+    const auto json = parse_object(line);
+    if (!json.IsObject() || json.MemberCount() != 1 || !json.MemberBegin()->value.IsObject())
       return error_answer(400, "a line of a bulk should be an object with one action");
     const auto& only = *json.MemberBegin();
     ElasticChange change{std::string(text_of(only.name)), table_in(json_text(only.value)), 0};
@@ -206,10 +193,8 @@ HttpAnswer several_changes(std::string_view body, const std::string& table,
                                    : 0;
     rapidjson::Document document;
     if (change.action != "delete") {
-      const auto text = next_line(body);
-      document.Parse<kParseElastic>(text.data(), text.size());
-      if (document.HasParseError() || !document.IsObject())
-        return error_answer(400, "an action of a bulk has no document");
+      document = parse_object(next_line(body));
+      if (!document.IsObject()) return error_answer(400, "an action of a bulk has no document");
     }
     const auto done = make_change(change, &document, tables, index);
     errors = errors || done.status >= 300;
@@ -263,10 +248,8 @@ HttpAnswer answer_elastic_update(const ElasticPath& path, const HttpRequest& req
                                  std::span<const std::string> tables, Index* index) {
   if (path.verb == Verb::bulk) return several_changes(request.body, path.table, tables, index);
   const bool erases = request.method == "DELETE";
-  rapidjson::Document json;
-  json.Parse<kParseElastic>(request.body.data(), request.body.size());
-  if (!erases && (json.HasParseError() || !json.IsObject()))
-    return error_answer(400, "the body should be a JSON object");
+  const auto json = parse_object(request.body);
+  if (!erases && !json.IsObject()) return error_answer(400, "the body should be a JSON object");
   const auto id = number_of<std::uint64_t>(path.id);
   if (!path.id.empty() && !id) return error_answer(400, fmt::format("'{}' is no id", path.id));
   const ElasticChange change{erases                      ? "delete"

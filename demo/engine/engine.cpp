@@ -4,9 +4,7 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
-#include <shared_mutex>
 
 #include "demo/data/text.hpp"
 #include "demo/engine/membership.hpp"
@@ -130,13 +128,8 @@ HttpAnswer Engine::search(const HttpRequest& request) const {
 }
 
 HttpAnswer Engine::autocomplete(std::string_view body) const {
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
-  const auto member = [&](const char* name) {
-    const auto* found =
-        !json.HasParseError() && json.IsObject() ? find_member(json, name) : nullptr;
-    return found != nullptr && found->IsString() ? std::string(text_of(*found)) : std::string();
-  };
+  const auto json = parse_object(body);
+  const auto member = [&](const char* name) { return std::string(text_member(json, name)); };
   Statement call;
   call.kind = Statement::Kind::call;
   call.what = "autocomplete";

@@ -40,7 +40,7 @@ PercolatePath read_path(std::string_view path) {
 void read_stored(const Json& json, std::string_view table, StoredQuery& out, Complaint& complaint) {
   Reading reading{std::string(table), complaint, {}};
   const auto* query = find_member(json, "query");
-  const auto* wrapped = query != nullptr && query->IsObject() ? find_member(*query, "ql") : nullptr;
+  const auto* wrapped = find_member(query, "ql");
   if (wrapped != nullptr) query = wrapped;
   if (query == nullptr || (!query->IsString() && !query->IsObject())) {
     complaint.say(400, "\"query\" property missing");
@@ -66,8 +66,7 @@ void read_stored(const Json& json, std::string_view table, StoredQuery& out, Com
 
 std::vector<std::string> read_documents(const Json& json) {
   const auto* query = find_member(json, "query");
-  const auto* percolation =
-      query != nullptr && query->IsObject() ? find_member(*query, "percolate") : nullptr;
+  const auto* percolation = find_member(query, "percolate");
   if (percolation == nullptr || !percolation->IsObject()) return {};
   std::vector<std::string> out;
   if (const auto* one = find_member(*percolation, "document"); one != nullptr && one->IsObject())
@@ -95,9 +94,8 @@ std::vector<Percolated> percolate(const StoredQueries& queries,
   for (std::size_t place = 1; place <= documents.size(); ++place) {
     Complaint ignored;
     RowChange change{.ids = {place}};
-    rapidjson::Document json;
-    json.Parse<rapidjson::kParseIterativeFlag>(documents[place - 1].c_str());
-    if (!json.HasParseError() && json.IsObject()) change.given = read_given(json);
+    const auto json = parse_object(documents[place - 1]);
+    if (json.IsObject()) change.given = read_given(json);
     std::erase_if(change.given, [](const Given& one) { return !column_named(one.column); });
     change_rows(index, change, ignored);
     if (!index.position_of(place)) index.put({.id = place});
@@ -127,10 +125,8 @@ HttpAnswer store_query(const HttpRequest& request, std::span<const std::string> 
   const auto path = read_path(request.path);
   if (!is_table(tables, path.table))
     return error_answer(500, fmt::format("unknown local table '{}'", path.table));
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(request.body.data(), request.body.size());
-  if (json.HasParseError() || !json.IsObject())
-    return error_answer(400, "the body should be a JSON object");
+  const auto json = parse_object(request.body);
+  if (!json.IsObject()) return error_answer(400, "the body should be a JSON object");
   auto& stored = queries[lower_case(path.table)];
   auto id = number_of<std::uint64_t>(path.id).value_or(0);
   if (!path.id.empty() && id == 0)
@@ -156,10 +152,7 @@ HttpAnswer answer_percolation(const HttpRequest& request, std::span<const std::s
   const auto path = read_path(request.path);
   if (!is_table(tables, path.table))
     return error_answer(500, fmt::format("unknown local table '{}'", path.table));
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(request.body.data(), request.body.size());
-  const auto documents =
-      json.HasParseError() || !json.IsObject() ? std::vector<std::string>{} : read_documents(json);
+  const auto documents = read_documents(parse_object(request.body));
   if (documents.empty() || documents.size() > kMostDocuments)
     return error_answer(400, fmt::format("percolate needs 1 to {} documents", kMostDocuments));
   const auto found = queries.find(lower_case(path.table));

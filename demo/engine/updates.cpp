@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kVerbs{"insert", "replace", "update", "delete", "bulk"};
 
-constexpr unsigned kParseUpdates =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-
 /// The verb of an update's path; empty for other paths.
 std::string_view verb_of(std::string_view path) {
   constexpr std::string_view kJson = "/json/";
@@ -79,8 +76,8 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
   Update out;
   out.verb = verb;
   out.change.kind = kind_of(verb);
-  const auto* table = json.IsObject() ? find_member(json, "table") : nullptr;
-  if (table == nullptr && json.IsObject()) table = find_member(json, "index");
+  const auto* table = find_member(json, "table");
+  if (table == nullptr) table = find_member(json, "index");
   if (table == nullptr || !table->IsString()) {
     complaint.say(400, "'table' is missing");
     return out;
@@ -128,9 +125,8 @@ std::string done(const Update& update, const Changed& changed) {
 
 /// Reads a line of a bulk, {"insert":{"table":…}}.
 Update read_line(std::string_view line, std::span<const std::string> tables, Complaint& complaint) {
-  rapidjson::Document json;
-  json.Parse<kParseUpdates>(line.data(), line.size());
-  if (json.HasParseError() || !json.IsObject() || json.MemberCount() != 1) {
+  const auto json = parse_object(line);
+  if (!json.IsObject() || json.MemberCount() != 1) {
     complaint.say(400, "a line of a bulk should be an object with one update");
     return {};
   }
@@ -249,10 +245,8 @@ HttpAnswer answer_update(const HttpRequest& request, std::span<const std::string
                          Index* index) {
   const auto verb = verb_of(request.path);
   if (verb == "bulk") return bulk_of(request.body, tables, index);
-  rapidjson::Document json;
-  json.Parse<kParseUpdates>(request.body.data(), request.body.size());
-  if (json.HasParseError() || !json.IsObject())
-    return error_answer(400, "the body should be a JSON object");
+  const auto json = parse_object(request.body);
+  if (!json.IsObject()) return error_answer(400, "the body should be a JSON object");
   Complaint complaint;
   const auto update = read_update(verb, json, tables, complaint);
   const auto changed = complaint ? Changed{} : make(update, index, complaint, nullptr);

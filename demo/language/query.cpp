@@ -1,7 +1,6 @@
 #include "demo/language/query.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -257,40 +256,6 @@ PartMatch Evaluation::part(const Condition& condition) {
   return out;
 }
 
-bool ranks(const Everything&) {
-  return false;
-}
-bool ranks(const Condition&) {
-  return false;
-}
-bool ranks(const Words&) {
-  return true;
-}
-bool ranks(const Phrase&) {
-  return true;
-}
-bool ranks(const Combination& query) {
-  const auto any = [](const std::vector<Query>& parts) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [](const Query& part) { return demo::ranks(part); });
-  };
-  return any(query.must) || any(query.filter) || any(query.should);
-}
-
-void collect(const Everything&, std::vector<std::string>&, bool) {}
-void collect(const Condition&, std::vector<std::string>&, bool) {}
-void collect(const Words& query, std::vector<std::string>& out, bool) {
-  out.insert(out.end(), query.words.begin(), query.words.end());
-}
-void collect(const Phrase& query, std::vector<std::string>& out, bool) {
-  out.insert(out.end(), query.words.begin(), query.words.end());
-}
-void collect(const Combination& query, std::vector<std::string>& out, bool filters) {
-  for (const auto* parts : {&query.must, &query.filter, &query.should})
-    if (filters || parts != &query.filter)
-      for (const auto& part : *parts) collect_words(part, out, filters);
-}
-
 }  // namespace
 
 Matches evaluate(const Index& index, const Query& query) {
@@ -315,11 +280,24 @@ double metres_between(double lat1, double lon1, double lat2, double lon2) {
 }
 
 bool ranks(const Query& query) {
-  return std::visit([](const auto& is) { return ranks(is); }, query.is);
+  const auto any = [](const std::vector<Query>& parts) {
+    return std::ranges::any_of(parts, [](const Query& part) { return ranks(part); });
+  };
+  if (const auto* all = std::get_if<Combination>(&query.is))
+    return any(all->must) || any(all->filter) || any(all->should);
+  return std::holds_alternative<Words>(query.is) || std::holds_alternative<Phrase>(query.is);
 }
 
 void collect_words(const Query& query, std::vector<std::string>& out, bool filters) {
-  std::visit([&](const auto& is) { collect(is, out, filters); }, query.is);
+  if (const auto* all = std::get_if<Combination>(&query.is)) {
+    for (const auto* parts : {&all->must, &all->filter, &all->should})
+      if (filters || parts != &all->filter)
+        for (const auto& part : *parts) collect_words(part, out, filters);
+  }
+  const auto* words = std::get_if<Words>(&query.is);
+  const auto* phrase = std::get_if<Phrase>(&query.is);
+  if (words != nullptr) out.insert(out.end(), words->words.begin(), words->words.end());
+  if (phrase != nullptr) out.insert(out.end(), phrase->words.begin(), phrase->words.end());
 }
 
 }  // namespace karmad::demo

@@ -63,11 +63,6 @@ Expression read_field(const Json& json, Reading& reading) {
   return column_expression(found.value_or(Column{}));
 }
 
-std::string_view read_word(const Json& json, const char* name) {
-  const auto* value = find_member(json, name);
-  return value != nullptr && value->IsString() ? text_of(*value) : std::string_view{};
-}
-
 /// The key of the buckets: a field, or the step of a histogram that its value is in.
 Expression read_key(Kind kind, const Json& json, Reading& reading) {
   auto field = read_field(json, reading);
@@ -83,9 +78,9 @@ Expression read_key(Kind kind, const Json& json, Reading& reading) {
     return out;
   }
   if (kind == Kind::date_histogram) {
-    auto step = read_word(json, "calendar_interval");
-    if (step.empty()) step = read_word(json, "fixed_interval");
-    if (step.empty()) step = read_word(json, "interval");
+    auto step = text_member(json, "calendar_interval");
+    if (step.empty()) step = text_member(json, "fixed_interval");
+    if (step.empty()) step = text_member(json, "interval");
     const auto read = read_step(step);
     if (read.calendar == Calendar::none && read.seconds <= 0)
       reading.complaint.say(400, fmt::format("unknown interval '{}'", step));
@@ -158,7 +153,7 @@ std::vector<RangeBucket> read_ranges(const Json& json, bool date, Reading& readi
     RangeBucket range;
     range.from = read_end(find_member(item, "from"), date, range.from_text, reading);
     range.to = read_end(find_member(item, "to"), date, range.to_text, reading);
-    const auto key = read_word(item, "key");
+    const auto key = text_member(item, "key");
     range.key = key.empty() ? range_key(range) : std::string(key);
     out.push_back(std::move(range));
   }
@@ -200,7 +195,7 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
   const auto* after = find_member(json, "after");
   if (after == nullptr) return;
   for (const auto& source : out.sources) {
-    const auto* value = after->IsObject() ? find_member(*after, source.c_str()) : nullptr;
+    const auto* value = find_member(after, source.c_str());
     out.after.push_back(value != nullptr ? literal_of(*value) : Literal{});
     if (out.after.back().index() == 0)
       reading.complaint.say(400, fmt::format("\"after\" lacks a value for '{}'", source));
@@ -225,7 +220,7 @@ OrderKey read_order(std::string_view key, const Json& direction, const Aggregati
                     Reading& reading) {
   std::string_view word;
   if (direction.IsString()) word = text_of(direction);
-  if (direction.IsObject()) word = read_word(direction, "order");
+  if (direction.IsObject()) word = text_member(direction, "order");
   return order_key(ordered_by(key, aggregation, reading), lower_case(word) == "desc", reading);
 }
 

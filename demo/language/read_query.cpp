@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numbers>
 #include <utility>
 
@@ -168,7 +167,7 @@ std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& re
 
 /// All documents for a column; for a member of JSON the search server finds none.
 Query read_exists(const Json& json, Reading& reading) {
-  const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
+  const auto* field = find_member(json, "field");
   if (field == nullptr || !field->IsString()) {
     reading.complaint.say(400, "\"exists\" should name a \"field\"");
     return {};
@@ -189,7 +188,7 @@ double metres_of(std::string_view text) {
 }
 
 Query read_geo_distance(const Json& json, Reading& reading) {
-  const auto distance = json.IsObject() ? find_member(json, "distance") : nullptr;
+  const auto distance = find_member(json, "distance");
   const auto place = json.IsObject() ? read_place(json, reading) : std::nullopt;
   if (distance == nullptr || (!distance->IsString() && !distance->IsNumber()) || !place) {
     reading.complaint.say(400, "\"geo_distance\" needs a distance, an anchor and a source");
@@ -330,7 +329,7 @@ void read_vector(const Json& json, Knn& out, Reading& reading) {
 
 Knn read_one(const Json& json, Reading& reading) {
   Knn out;
-  const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
+  const auto* field = find_member(json, "field");
   if (field == nullptr || !field->IsString()) {
     reading.complaint.say(400, "\"field\" property missing");
     return out;
@@ -382,7 +381,7 @@ std::vector<Knn> read_knn(const Json& json, Reading& reading) {
 }
 
 void read_hybrid(const Json& json, Select& out, Reading& reading) {
-  const auto* query = json.IsObject() ? find_member(json, "query") : nullptr;
+  const auto* query = find_member(json, "query");
   if (query == nullptr || !query->IsString()) {
     reading.complaint.say(400, "\"hybrid\" should be an object with a \"query\"");
     return;

@@ -170,7 +170,7 @@ std::string read_table(const Json& json, std::span<const std::string> tables,
 const Json* coordinate(const Json* place, const char* name) {
   if (place != nullptr && place->IsArray() && place->Size() == 2)
     return &(*place)[name == std::string_view("lat") ? 1 : 0];
-  return place != nullptr && place->IsObject() ? find_member(*place, name) : nullptr;
+  return find_member(place, name);
 }
 
 double degrees_of(const Json* anchor, const char* name, Reading& reading) {
@@ -188,9 +188,8 @@ Expression distance_from(const Place2d& place) {
 }
 
 OrderKey read_distance_key(const Json& how, Reading& reading) {
-  const auto* order = find_member(how, "order");
   OrderKey out;
-  out.descending = order != nullptr && order->IsString() && text_of(*order) == "desc";
+  out.descending = text_member(how, "order") == "desc";
   if (const auto place = read_place(how, reading)) out.expression = distance_from(*place);
   out.attribute = "_geo_distance";
   return out;
@@ -244,8 +243,8 @@ OrderKey read_sort_key(std::string_view name, const Json* direction, Reading& re
 std::vector<OrderKey> read_scroll_order(const Json& order, Reading& reading) {
   std::vector<OrderKey> out;
   for (const auto& key : order.GetArray()) {
-    const auto* name = key.IsObject() ? find_member(key, "attr") : nullptr;
-    const auto* descending = key.IsObject() ? find_member(key, "desc") : nullptr;
+    const auto* name = find_member(key, "attr");
+    const auto* descending = find_member(key, "desc");
     if (name == nullptr || !name->IsString()) {
       reading.complaint.say(400, "a key of the scroll token has no attribute");
       continue;
@@ -259,12 +258,8 @@ std::vector<OrderKey> read_scroll_order(const Json& order, Reading& reading) {
 
 /// The parsed token; no object: it is none.
 rapidjson::Document parse_scroll(std::string_view text) {
-  rapidjson::Document token;
-  const auto json = from_base64(text);
-  if (json)
-    token.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json->data(),
-                                                                                     json->size());
-  const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
+  auto token = parse_object(from_base64(text).value_or(""));
+  const auto* order = find_member(token, "order_by");
   if (order == nullptr || !order->IsArray()) return {};
   // A first key may be for the filter that servers make of it, and not of the order.
   const auto* written = find_member(token, "order_by_str");
@@ -457,6 +452,11 @@ std::string_view text_of(const Json& json) {
   return {json.GetString(), json.GetStringLength()};
 }
 
+std::string_view text_member(const Json& json, const char* name) {
+  const auto* value = find_member(json, name);
+  return value != nullptr && value->IsString() ? text_of(*value) : std::string_view{};
+}
+
 std::string json_text(const Json& json) {
   rapidjson::StringBuffer text;
   rapidjson::Writer writer(text);
@@ -522,9 +522,8 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
 std::optional<Place2d> read_place(const Json& json, Reading& reading) {
   const auto* anchor = find_member(json, "location_anchor");
   Place2d out{degrees_of(anchor, "lat", reading), degrees_of(anchor, "lon", reading), {}};
-  std::string names;
+  std::string names(text_member(json, "location_source"));
   const auto* source = find_member(json, "location_source");
-  if (source != nullptr && source->IsString()) names = text_of(*source);
   for (const auto* name : {"lat", "lon"})
     if (const auto* column = coordinate(source, name); column != nullptr && column->IsString())
       names += (names.empty() ? "" : ",") + std::string(text_of(*column));
@@ -547,8 +546,7 @@ std::optional<std::vector<Literal>> scroll_values(std::string_view token) {
   if (!read.IsObject()) return std::nullopt;
   std::vector<Literal> out;
   for (const auto& key : find_member(read, "order_by")->GetArray())
-    if (const auto* value = key.IsObject() ? find_member(key, "value") : nullptr)
-      out.push_back(literal_of(*value));
+    if (const auto* value = find_member(key, "value")) out.push_back(literal_of(*value));
   return out;
 }
 

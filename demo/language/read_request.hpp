@@ -15,11 +15,17 @@ namespace karmad::demo {
 
 using Json = rapidjson::Value;
 
-/// The member of that name of an object; nullptr if it has none.
-inline const Json* find_member(const Json& json, const char* name) {
-  const auto found = json.FindMember(name);
-  return found == json.MemberEnd() ? nullptr : &found->value;
+/// The member of that name; nullptr if there is none, or no object.
+inline const Json* find_member(const Json* json, const char* name) {
+  if (json == nullptr || !json->IsObject()) return nullptr;
+  const auto found = json->FindMember(name);
+  return found == json->MemberEnd() ? nullptr : &found->value;
 }
+inline const Json* find_member(const Json& json, const char* name) {
+  return find_member(&json, name);
+}
+/// The text of that member; empty if it is missing or no text.
+std::string_view text_member(const Json& json, const char* name);
 
 /// Whether one of `tables` has this name (case-insensitive).
 bool is_table(std::span<const std::string> tables, std::string_view name);

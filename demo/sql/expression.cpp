@@ -1,7 +1,6 @@
 #include "demo/sql/expression.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <regex>
 

@@ -1,4 +1,4 @@
-#include "demo/sql/sql_cursor.hpp"
+#include "demo/sql/read_expression.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstddef>
 
 #include "strategies/candidates.hpp"
 #include "strategies/choose.hpp"

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "strategies/expected_wait.hpp"
-#include "strategies/narrow.hpp"
 #include "strategies/strategy.hpp"
 
 namespace karmad {
@@ -14,18 +13,15 @@ namespace karmad {
 /// all: two that were drawn blindly may both be slow. It never compares all of three or more of
 /// them, so that several masters do not all send to the single best one. Dead mirrors (HA-022) are
 /// excluded.
-class Adaptive final : public Strategy {
+class Adaptive final : public AvoidsDead {
  public:
   /// Simulated: with 4 p99.9 is up to 6 % higher where mirrors differ in size; if all are drawn
   /// from, half as high again where a third of them is slow (decision 023).
   static constexpr float kNear = 2;
 
   Adaptive(std::uint32_t tolerated_errors, std::size_t choices)
-      : tolerated_errors_(tolerated_errors), choices_(choices) {}
+      : AvoidsDead(tolerated_errors), choices_(choices) {}
 
-  Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
-    return prefer_alive(mirrors, suitable, tolerated_errors_);
-  }
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     const ExpectedWait wait(mirrors, from);
     const auto drawn_from = near(from, wait);
@@ -48,7 +44,6 @@ class Adaptive final : public Strategy {
     return from.size() > 2 ? std::min(choices_, from.size() - 1) : from.size();
   }
 
-  std::uint32_t tolerated_errors_;
   std::size_t choices_;
 };
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstdint>
-
 #include "strategies/expected_wait.hpp"
-#include "strategies/narrow.hpp"
 #include "strategies/strategy.hpp"
 
 namespace karmad {
@@ -19,13 +16,9 @@ inline float c3_rank(const MirrorView& mirror) {
 
 /// The mirror with the lowest rank of all; a tie is decided at random. Several masters may choose
 /// the same one. Dead mirrors (HA-022) are excluded.
-class Ars final : public Strategy {
+class Ars final : public AvoidsDead {
  public:
-  explicit Ars(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}
-
-  Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
-    return prefer_alive(mirrors, suitable, tolerated_errors_);
-  }
+  using AvoidsDead::AvoidsDead;
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     return cheapest(from, random, [&](auto mirror) { return c3_rank(mirrors[mirror]); });
   }
@@ -33,9 +26,6 @@ class Ars final : public Strategy {
     return cheapest_shares(from, from.size(),
                            [&](auto mirror) { return c3_rank(mirrors[mirror]); });
   }
-
- private:
-  std::uint32_t tolerated_errors_;
 };
 
 }  // namespace karmad

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "strategies/expected_wait.hpp"
-#include "strategies/narrow.hpp"
 #include "strategies/strategy.hpp"
 
 namespace karmad {
@@ -15,7 +14,7 @@ namespace karmad {
 /// latency; if all are hot, the one with the fewest attempts in flight. Prequal learns the numbers
 /// by probes; here the attempts of this process are counted instead. Dead mirrors (HA-022) are
 /// excluded.
-class Prequal final : public Strategy {
+class Prequal final : public AvoidsDead {
  public:
   /// Prequal's quantile of requests in flight.
   static constexpr double kHot = 0.84;
@@ -23,11 +22,8 @@ class Prequal final : public Strategy {
   static constexpr std::size_t kDrawn = 3;
 
   Prequal(std::uint32_t tolerated_errors, std::size_t drawn)
-      : tolerated_errors_(tolerated_errors), drawn_(drawn) {}
+      : AvoidsDead(tolerated_errors), drawn_(drawn) {}
 
-  Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
-    return prefer_alive(mirrors, suitable, tolerated_errors_);
-  }
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     return cheapest(draw(from, drawn_, random), random, HotCold(mirrors, from));
   }
@@ -64,7 +60,6 @@ class Prequal final : public Strategy {
     float hot_above_ = 0;
   };
 
-  std::uint32_t tolerated_errors_;
   std::size_t drawn_;
 };
 

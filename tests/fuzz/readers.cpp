@@ -226,7 +226,7 @@ void read_etcd(std::string_view bytes) {
   require(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
   const auto note = read_watch_line(bytes);
   require(note || !note.error().empty(), "a line fails without a reason", bytes);
-  const auto back = from_base64(base64(bytes));
+  const auto back = bytes_of_base64(base64_of(bytes));
   require(back && *back == bytes, "bytes are another text in base64", bytes);
 }
 

@@ -1,4 +1,4 @@
-#include "strategies/error_rates.hpp"
+#include "strategies/mirror_view.hpp"
 
 #include <gtest/gtest.h>
 

@@ -57,10 +57,7 @@ struct AnswerBuckets {
   bool keyed = false;  ///< `"buckets":{"name":{…}}`
 };
 
-constexpr auto kStatuses =
-    enum_names<AnswerBucket::Status>({{AnswerBucket::Status::unavailable, "unavailable"},
-                                      {AnswerBucket::Status::available, "available"},
-                                      {AnswerBucket::Status::selected, "selected"}});
+constexpr auto kStatuses = enumerators<AnswerBucket::Status>();
 
 void read_status(std::string_view value, AnswerBucket& bucket) {
   if (!is_string(value)) return;

@@ -16,6 +16,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
@@ -110,31 +111,6 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
 
 }  // namespace
 
-std::string base64_of(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
-  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                    reinterpret_cast<const unsigned char*>(bytes.data()),
-                                    static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
-
-std::optional<std::string> bytes_of_base64(std::string_view text) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
-  if (text.size() % 4 != 0 || text.size() > kLongestScrollToken ||
-      text.substr(0, text.size() - padding).find_first_not_of(kLetters) != text.npos)
-    return std::nullopt;
-  std::string bytes(text.size() / 4 * 3, '\0');
-  const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                    reinterpret_cast<const unsigned char*>(text.data()),
-                                    static_cast<int>(text.size()));
-  if (size < static_cast<int>(padding)) return std::nullopt;
-  bytes.resize(static_cast<std::size_t>(size) - padding);
-  return bytes;
-}
-
 std::string server_token(const std::vector<ScrollKey>& keys, std::string_view order) {
   // Servers also filter by the first key, and with a real number leave out rows: a weight, whether
   // or not the order has one, is such a filter that leaves out none.
@@ -173,7 +149,7 @@ std::optional<std::string> signed_token(std::string_view key, const ScrollPositi
 /// 400 for a token that was damaged, forged or made by another server.
 std::expected<ScrollPosition, ClientError> read_token(std::string_view key,
                                                       std::string_view token) {
-  const auto text = bytes_of_base64(token);
+  const auto text = token.size() > kLongestScrollToken ? std::nullopt : bytes_of_base64(token);
   if (!text) return bad_scroll_token("is not base64, or too long");
   constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
   const std::string_view all(*text);

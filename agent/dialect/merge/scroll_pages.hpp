@@ -55,10 +55,6 @@ struct ScrollPlace {
   std::string_view language;  ///< `json` or `sql`
 };
 
-std::string base64_of(std::string_view bytes);
-/// Nothing for a text that is not base64 (RFC 4648 section 4, padded).
-std::optional<std::string> bytes_of_base64(std::string_view text);
-
 /// The key with its JSON value in a hit or row. Ids may be written as strings.
 ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_view value);
 

@@ -1,5 +1,7 @@
 #include "agent/transport/http/url_encoding.hpp"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 
 #include "agent/transport/http/http_syntax.hpp"
@@ -64,6 +66,31 @@ void append_url_encoded(std::string& out, std::string_view text) {
       out += digits[byte & 15];
     }
   }
+}
+
+std::string base64_of(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
+  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                    reinterpret_cast<const unsigned char*>(bytes.data()),
+                                    static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+std::optional<std::string> bytes_of_base64(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
+  if (text.size() % 4 != 0 ||
+      text.substr(0, text.size() - padding).find_first_not_of(kLetters) != text.npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()),
+                                    static_cast<int>(text.size()));
+  if (size < static_cast<int>(padding)) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
+  return bytes;
 }
 
 }  // namespace karmad

@@ -25,4 +25,8 @@ std::optional<UrlParameter> take_parameter(std::string_view& query);
 /// Appends `text` with everything but letters, digits and `-._~` escaped.
 void append_url_encoded(std::string& out, std::string_view text);
 
+std::string base64_of(std::string_view bytes);
+/// Nothing for a text that is not base64 (RFC 4648 section 4, padded).
+std::optional<std::string> bytes_of_base64(std::string_view text);
+
 }  // namespace karmad

@@ -183,22 +183,19 @@ ClientCounts ClientRates::counts() const {
 }
 
 void write(StatsWriter& out, const ClientCounts& counts) {
-  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
-                       std::uint64_t value, StatKind kind = StatKind::counter) {
-    out.add({name, help, kind, Unit::count, kHidden, member}, value);
-  };
-  add("client_rate_attempted", "requests checked against client_request_rate",
-      "attemptedAdmissions", counts.successful + counts.rejected);
-  add("client_rate_successful", "requests admitted by client_request_rate", "successfulAdmissions",
-      counts.successful);
-  add("client_rate_rejected", "requests refused because of client_request_rate",
-      "rejectedAdmissions", counts.rejected);
-  add("client_rate_exempted", "requests exempt from client_request_rate", "exemptedAdmissions",
-      counts.exempted);
-  add("client_rate_remembered", "clients whose requests are counted now", "remembered",
-      counts.remembered, StatKind::gauge);
-  add("client_rate_forgotten", "clients forgotten because client_request_remembered was reached",
-      "forgotten", counts.forgotten);
+  out.add("client_rate_attempted", "requests checked against client_request_rate",
+          "attemptedAdmissions", counts.successful + counts.rejected);
+  out.add("client_rate_successful", "requests admitted by client_request_rate",
+          "successfulAdmissions", counts.successful);
+  out.add("client_rate_rejected", "requests refused because of client_request_rate",
+          "rejectedAdmissions", counts.rejected);
+  out.add("client_rate_exempted", "requests exempt from client_request_rate", "exemptedAdmissions",
+          counts.exempted);
+  out.add("client_rate_remembered", "clients whose requests are counted now", "remembered",
+          counts.remembered, StatKind::gauge);
+  out.add("client_rate_forgotten",
+          "clients forgotten because client_request_remembered was reached", "forgotten",
+          counts.forgotten);
 }
 
 }  // namespace karmad

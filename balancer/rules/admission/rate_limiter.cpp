@@ -159,36 +159,29 @@ RateCounts RateLimiter::counts(TimePoint now) const {
 }
 
 void write(StatsWriter& out, const RateCounts& counts) {
-  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
-                       StatValue value, StatKind kind = StatKind::counter) {
-    out.add({name, help, kind, Unit::count, kHidden, member}, value);
-  };
-  add("rate_attempted", "admissions requested from the rate limiter", "attemptedAdmissions",
-      counts.attempted);
-  add("rate_successful", "admissions granted by the rate limiter", "successfulAdmissions",
-      counts.successful);
-  add("rate_rejected", "admissions refused by the rate limiter", "rejectedAdmissions",
-      counts.rejected);
-  add("rate_exempted", "exempt admissions, granted without the rate limiter", "exemptedAdmissions",
-      counts.exempted);
-  add("rate_tokens", "tokens of the rate limiter now", "totalAvailableTokens", counts.available,
-      StatKind::gauge);
+  out.add("rate_attempted", "admissions requested from the rate limiter", "attemptedAdmissions",
+          counts.attempted);
+  out.add("rate_successful", "admissions granted by the rate limiter", "successfulAdmissions",
+          counts.successful);
+  out.add("rate_rejected", "admissions refused by the rate limiter", "rejectedAdmissions",
+          counts.rejected);
+  out.add("rate_exempted", "exempt admissions, granted without the rate limiter",
+          "exemptedAdmissions", counts.exempted);
+  out.add("rate_tokens", "tokens of the rate limiter now", "totalAvailableTokens", counts.available,
+          StatKind::gauge);
 }
 
 void write_queue(StatsWriter& out, const RateCounts& counts) {
   using enum StatKind;
-  out.add({"rate_queued", "connections put into the queue of the rate limiter", counter,
-           Unit::count, kHidden, "addedToQueue"},
+  out.add("rate_queued", "connections put into the queue of the rate limiter", "addedToQueue",
           counts.queued);
-  out.add({"rate_dequeued", "connections that left the queue of the rate limiter", counter,
-           Unit::count, kHidden, "removedFromQueue"},
-          counts.dequeued);
-  out.add({"rate_interrupted", "connections that ended in the queue of the rate limiter", counter,
-           Unit::count, kHidden, "interruptedInQueue"},
-          counts.interrupted);
-  out.add({"rate_queued_time", "moving mean of the time in the queue of the rate limiter", gauge,
-           Unit::microseconds, kHidden, "averageTimeQueuedMicros"},
-          static_cast<std::uint64_t>(counts.average_wait));
+  out.add("rate_dequeued", "connections that left the queue of the rate limiter",
+          "removedFromQueue", counts.dequeued);
+  out.add("rate_interrupted", "connections that ended in the queue of the rate limiter",
+          "interruptedInQueue", counts.interrupted);
+  out.add("rate_queued_time", "moving mean of the time in the queue of the rate limiter",
+          "averageTimeQueuedMicros", static_cast<std::uint64_t>(counts.average_wait), gauge,
+          Unit::microseconds);
 }
 
 }  // namespace karmad

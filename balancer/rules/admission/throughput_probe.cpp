@@ -33,8 +33,7 @@ std::uint64_t waited(const ProbeReadings& readings) {
 }  // namespace
 
 std::string_view name(ProbeState state) {
-  static constexpr auto kNames = enum_names<ProbeState>(
-      {{ProbeState::stable, "stable"}, {ProbeState::up, "up"}, {ProbeState::down, "down"}});
+  static constexpr auto kNames = enumerators<ProbeState>();
   return kNames[state];
 }
 

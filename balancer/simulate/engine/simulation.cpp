@@ -12,8 +12,6 @@
 
 #include "balancer/simulate/masters/masters.hpp"
 #include "balancer/simulate/replay/replay.hpp"
-#include "balancer/simulate/scenario/scenario.hpp"
-#include "balancer/simulate/simulation_result.hpp"
 #include "balancer/simulate/world/recorder.hpp"
 #include "balancer/simulate/world/world.hpp"
 #include "config/text/closest.hpp"

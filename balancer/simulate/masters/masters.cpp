@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/load.hpp"
 #include "config/text/source_text.hpp"
@@ -87,8 +86,6 @@ std::string config_text(const Scenario& scenario, std::string_view strategy,
 
 /// As the server's.
 constexpr Micros kUpkeepInterval = std::chrono::milliseconds(100);
-
-constexpr Micros kUpkeepPause = std::chrono::milliseconds(100);
 
 /// Lists of waits also have outdated entries; more of them are removed now and then.
 constexpr std::size_t kManyWaits = 1024;
@@ -403,7 +400,8 @@ void Masters::upkeep(std::uint32_t number) {
   auto& master = *masters_[number];
   master.upkeep(world_.now, number == 0 ? &watch_ : nullptr);
   for (const auto& set : master.sets) give_slots(*set);
-  world_.events.add_after(world_.now, kUpkeepPause, {.subject = number, .kind = EventKind::upkeep});
+  world_.events.add_after(world_.now, kUpkeepInterval,
+                          {.subject = number, .kind = EventKind::upkeep});
 }
 
 }  // namespace karmad

@@ -5,19 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
-#include "balancer/simulate/replay/access_trace.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
@@ -289,66 +285,6 @@ AccessTrace AccessLineCollector::finish() {
   return trace;
 }
 
-/// Bytes that are read at once. A line is copied only if it crosses the end of a block.
-constexpr std::size_t kAccessBlock = 1 << 20;
-
-/// Splits a stream into lines, in bounded memory: of a line that is too long nothing is kept.
-class AccessLineReader {
- public:
-  explicit AccessLineReader(std::istream& in) : in_(in), block_(kAccessBlock, 0) {}
-
-  /// The next line without its end; empty: there is none. The view lives until the next call.
-  std::optional<std::string_view> next();
-  std::uint64_t long_lines() const { return long_lines_; }
-
- private:
-  bool read_block();
-  void keep(std::string_view part);
-
-  std::istream& in_;
-  std::string block_;
-  std::string_view rest_;  ///< of the block
-  std::string kept_;       ///< beginning of a line, from blocks before
-  bool too_long_ = false;  ///< nothing of the line is kept
-  std::uint64_t long_lines_ = 0;
-};
-
-bool AccessLineReader::read_block() {
-  in_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
-  rest_ = std::string_view(block_).substr(0, static_cast<std::size_t>(in_.gcount()));
-  return !rest_.empty();
-}
-
-void AccessLineReader::keep(std::string_view part) {
-  too_long_ = too_long_ || kept_.size() + part.size() > kLongestAccessLine;
-  if (too_long_) {
-    kept_.clear();
-  } else {
-    kept_ += part;
-  }
-}
-
-std::optional<std::string_view> AccessLineReader::next() {
-  kept_.clear();
-  while (true) {
-    const bool at_end = rest_.empty() && !read_block();
-    const auto end = rest_.find('\n');
-    const auto part = rest_.substr(0, end);
-    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-    if (end == std::string_view::npos && !at_end) {
-      keep(part);
-      continue;
-    }
-    if (at_end && kept_.empty() && !too_long_) return std::nullopt;
-    if (!kept_.empty() || too_long_) keep(part);
-    if (std::exchange(too_long_, false) || part.size() > kLongestAccessLine) {
-      ++long_lines_;
-      return std::string_view();
-    }
-    return kept_.empty() ? part : std::string_view(kept_);
-  }
-}
-
 std::string nothing_usable(const AccessTraceCounts& counts) {
   if (counts.lines == 0) return "the access log is empty";
   return fmt::format(
@@ -362,17 +298,26 @@ std::string nothing_usable(const AccessTraceCounts& counts) {
 
 std::expected<AccessTrace, std::string> read_access_trace(std::istream& in) {
   AccessLineCollector collector;
-  AccessLineReader reader(in);
+  std::string line(kLongestAccessLine + 1, 0);  // with the zero byte behind it
   std::uint64_t lines = 0;
+  std::uint64_t long_lines = 0;
   for (bool more = true; more;) {
-    const auto line = reader.next();
-    if (!line) break;
+    in.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    auto size = static_cast<std::size_t>(in.gcount());
+    if (size == 0) break;
     ++lines;
-    more = line->empty() || collector.add(*line);
+    if (in.fail() && !in.bad()) {
+      ++long_lines;
+      in.clear(in.rdstate() & ~std::ios::failbit);
+      in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+      continue;
+    }
+    if (!in.eof()) --size;  // the end of the line
+    more = size == 0 || collector.add({line.data(), size});
   }
   auto trace = collector.finish();
   trace.counts.lines = lines;
-  trace.counts.long_lines = reader.long_lines();
+  trace.counts.long_lines = long_lines;
   if (in.bad()) return std::unexpected("the access log cannot be read to its end");
   if (trace.arrivals.empty()) return std::unexpected(nothing_usable(trace.counts));
   return trace;

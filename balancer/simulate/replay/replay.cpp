@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "balancer/simulate/scenario/scenario.hpp"
-
 namespace karmad {
 namespace {
 

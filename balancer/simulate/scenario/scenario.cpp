@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <numbers>
-#include <span>
-#include <vector>
 
 #include "config/text/closest.hpp"
 #include "config/text/number_in.hpp"

@@ -8,7 +8,6 @@
 
 #include "agent/transport/http/http_head.hpp"
 #include "balancer/simulate/replay/replay.hpp"
-#include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
 namespace {

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "agent/json/json_text.hpp"
 #include "agent/stats/document.hpp"

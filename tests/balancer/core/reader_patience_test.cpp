@@ -1,4 +1,4 @@
-#include "balancer/core/reader_patience.hpp"
+#include "balancer/core/client_connection.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/etcd_source.hpp"
 #include "balancer/discovery/kubernetes_source.hpp"
 #include "balancer/discovery/mirror_json.hpp"
@@ -87,25 +88,26 @@ TEST(MirrorJson, BoundsSizeAndDepth) {
 
 TEST(Base64, ReadsWhatItWrites) {
   for (const std::string text : {"", "f", "fo", "foo", "foob", "fooba", "foobar", "\xff\xfe\x00x"})
-    EXPECT_EQ(from_base64(base64(text)), text);
-  EXPECT_EQ(base64("foob"), "Zm9vYg==");
+    EXPECT_EQ(bytes_of_base64(base64_of(text)), text);
+  EXPECT_EQ(base64_of("foob"), "Zm9vYg==");
   for (const auto* wrong : {"Zm9", "Zm9*", "====", "Zg=a"}) {
-    const auto read = from_base64(wrong);
+    const auto read = bytes_of_base64(wrong);
     EXPECT_TRUE(!read || read->empty()) << wrong;
   }
 }
 
 TEST(EtcdJson, AsksForAllKeysWithThePrefix) {
   EXPECT_EQ(range_request("/a/"), fmt::format(R"({{"key":"{}","range_end":"{}","limit":"10001"}})",
-                                              base64("/a/"), base64("/a0")));
+                                              base64_of("/a/"), base64_of("/a0")));
   EXPECT_EQ(
       watch_request("a\xff", 7),
       fmt::format(R"({{"create_request":{{"key":"{}","range_end":"{}","start_revision":"7"}}}})",
-                  base64("a\xff"), base64("b")));
+                  base64_of("a\xff"), base64_of("b")));
 }
 
 std::string etcd_pair(const std::string& key, const std::string& value) {
-  return fmt::format(R"({{"key":"{}","value":"{}","version":"1"}})", base64(key), base64(value));
+  return fmt::format(R"({{"key":"{}","value":"{}","version":"1"}})", base64_of(key),
+                     base64_of(value));
 }
 
 TEST(EtcdJson, ReadsARange) {

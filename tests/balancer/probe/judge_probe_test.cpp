@@ -1,4 +1,4 @@
-#include "balancer/probe/judge_probe.hpp"
+#include "balancer/probe/probe.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "balancer/simulate/engine/simulation.hpp"
-#include "balancer/simulate/engine/simulation_report.hpp"
 #include "balancer/simulate/replay/access_trace_reader.hpp"
 #include "balancer/trace/trace_json.hpp"
 

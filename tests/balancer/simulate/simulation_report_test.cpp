@@ -1,4 +1,4 @@
-#include "balancer/simulate/engine/simulation_report.hpp"
+#include "balancer/simulate/engine/simulation.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "balancer/simulate/engine/simulation_report.hpp"
 #include "tests/support/counted_allocations.hpp"
 
 namespace karmad {

@@ -209,13 +209,7 @@ enum class Option : std::uint8_t {
   cutoff,
   max_matches
 };
-constexpr auto kOptionNames =
-    enum_names<Option>({{Option::agent_query_timeout, "agent_query_timeout"},
-                        {Option::retry_count, "retry_count"},
-                        {Option::retry_delay, "retry_delay"},
-                        {Option::scroll, "scroll"},
-                        {Option::cutoff, "cutoff"},
-                        {Option::max_matches, "max_matches"}});
+constexpr auto kOptionNames = enumerators<Option>();
 
 /// Handles every token of the body. Only top-level members and those of `options` are used; the
 /// others only count for the depth.

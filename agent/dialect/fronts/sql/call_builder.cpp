@@ -9,12 +9,7 @@
 namespace karmad {
 namespace {
 
-constexpr auto kProcedures = enum_names<CallKind>({{CallKind::pq, "pq"},
-                                                   {CallKind::suggest, "suggest"},
-                                                   {CallKind::qsuggest, "qsuggest"},
-                                                   {CallKind::keywords, "keywords"},
-                                                   {CallKind::snippets, "snippets"},
-                                                   {CallKind::autocomplete, "autocomplete"}});
+constexpr auto kProcedures = enumerators<CallKind>();
 
 /// Bounds the memory of a statement's options.
 constexpr std::size_t kMostArguments = 1000;
