@@ -3,6 +3,7 @@
 #include <array>
 
 #include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
