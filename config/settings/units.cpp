@@ -64,8 +64,8 @@ std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
   const auto number = parse_digits(text);
   if (!number) return std::unexpected(number.error());
   const auto suffix = text.substr(number->end);
-  const auto factor_of = [&units](std::string_view suffix) {
-    const auto unit = std::ranges::find(units, lower(suffix), &Unit::suffix);
+  const auto factor_of = [&units](std::string_view word) {
+    const auto unit = std::ranges::find(units, lower(word), &Unit::suffix);
     return unit == units.end() ? std::uint64_t{0} : unit->factor;
   };
   const auto factor = suffix.empty() ? bare : factor_of(suffix);
