@@ -59,9 +59,25 @@ struct ForeignForms {
   bool any() const { return may_be_more || !alias.empty(); }
 };
 
+/// A KNN() in WHERE.
+struct NearestClause {
+  bool knn = false;  ///< there is one
+  /// How many documents it finds in each shard, up to kLargestRowCount; 0: unknown.
+  std::size_t nearest = 0;
+  std::optional<KnnByDocument> knn_document;  ///< it names a document in place of a vector
+};
+
+/// GROUP n BY, WITHIN GROUP ORDER BY and HAVING.
+struct GroupClauses {
+  SqlSpan group;
+  std::size_t per_group = 1;
+  SqlSpan within;
+  SqlSpan having;
+};
+
 /// A SELECT: its tables and plain options, and its clauses without their keywords. Spans refer to
 /// `tokens`, which moves with them; all views refer to the statement.
-struct SqlSelect {
+struct SqlSelect : NearestClause, GroupClauses {
   SqlSelect() = default;
   SqlSelect(SqlSelect&&) = default;
   SqlSelect& operator=(SqlSelect&&) = default;
@@ -80,14 +96,6 @@ struct SqlSelect {
   SqlSpan items;
   std::string_view where;
   bool match = false;  ///< WHERE has a MATCH()
-  bool knn = false;    ///< WHERE has a KNN()
-  /// How many documents it finds in each shard, up to kLargestRowCount; 0: unknown.
-  std::size_t nearest = 0;
-  std::optional<KnnByDocument> knn_document;  ///< KNN() names a document in place of a vector
-  SqlSpan group;
-  std::size_t per_group = 1;
-  SqlSpan within;
-  SqlSpan having;
   SqlSpan order;
   RowWindow window;
   SqlSpan option_list;

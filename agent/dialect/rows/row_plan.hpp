@@ -109,9 +109,29 @@ struct OuterRows {
   std::size_t limit = 20;
 };
 
+/// How the groups of several shards become one list.
+struct GroupPlan {
+  bool grouped = false;         ///< rows are groups
+  std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
+  /// GROUPBY(), the key where a column of `group` turns out to have several values.
+  std::optional<ColumnAt> group_number;
+  /// By key of `group`, whether it is a value inside JSON, whose strings differ by case. Where
+  /// fewer are given, names and types of the columns tell.
+  std::vector<bool> exact;
+  std::vector<FoldedColumn> folded;
+  /// Without GROUP BY: COUNT(*), where the server shows no row for aggregates of no document.
+  std::optional<ColumnAt> documents;
+  std::vector<RowKey> within;  ///< order of the rows of one group
+  std::size_t per_group = 1;   ///< GROUP n BY
+  std::optional<RowCondition> having;
+  /// Rows requested of a shard in an order in which a group that it does not return may still be
+  /// among the first of all shards. As many in a reply: counts may be too small. 0: exact.
+  std::size_t asked = 0;
+};
+
 /// How a result set of several shards becomes one. A shard's documents are in the order `order`,
 /// except that its last key, the id, may be missing.
-struct RowPlan {
+struct RowPlan : GroupPlan {
   std::size_t hidden = 0;                 ///< number of last columns that the client does not get
   std::vector<std::string> hidden_names;  ///< what the shards call them, in their order
   /// Of a facet: number of columns behind the hidden ones that the client gets.
@@ -134,23 +154,6 @@ struct RowPlan {
   std::optional<OuterRows> outer;
   /// Columns that the client knows by another name: inside of a JSON string, escaped.
   std::vector<std::pair<ColumnAt, std::string>> names;
-
-  bool grouped = false;         ///< rows are groups
-  std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
-  /// GROUPBY(), the key where a column of `group` turns out to have several values.
-  std::optional<ColumnAt> group_number;
-  /// By key of `group`, whether it is a value inside JSON, whose strings differ by case. Where
-  /// fewer are given, names and types of the columns tell.
-  std::vector<bool> exact;
-  std::vector<FoldedColumn> folded;
-  /// Without GROUP BY: COUNT(*), where the server shows no row for aggregates of no document.
-  std::optional<ColumnAt> documents;
-  std::vector<RowKey> within;  ///< order of the rows of one group
-  std::size_t per_group = 1;   ///< GROUP n BY
-  std::optional<RowCondition> having;
-  /// Rows requested of a shard in an order in which a group that it does not return may still be
-  /// among the first of all shards. As many in a reply: counts may be too small. 0: exact.
-  std::size_t asked = 0;
 };
 
 /// Calls `visit` with each column that the plan names.
