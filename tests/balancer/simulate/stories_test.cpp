@@ -159,10 +159,10 @@ const SimulationStory kStories[] = {
 };
 
 SimulationResult run_story(const std::string& scenario, std::string_view strategy,
-                           const ScenarioOverrides& overrides) {
+                           const ScenarioOverrides& overrides, std::uint64_t seed = 1) {
   const auto* const found = library_scenario(scenario);
   EXPECT_NE(found, nullptr) << scenario;
-  auto result = simulate(*with_overrides(*found, overrides), strategy, 1);
+  auto result = simulate(*with_overrides(*found, overrides), strategy, seed);
   EXPECT_TRUE(result) << (result ? "" : text(result.error()[0]));
   return result.value_or(SimulationResult{});
 }
@@ -216,9 +216,13 @@ TEST(SimulationPromises, AdaptiveIsNearTheOracleWithFewAndManyMirrors) {
 
 TEST(SimulationPromises, AHundredMastersDoAboutAsWellAsOne) {
   for (const auto* scenario : {"homogeneous", "slow10", "stall", "herding"}) {
-    const auto one = run_story(scenario, "adaptive", {.masters = 1});
-    const auto hundred = run_story(scenario, "adaptive", {.masters = 100});
-    EXPECT_LE(p99_ms(hundred), 1.2 * p99_ms(one)) << scenario;
+    double one = 0;
+    double hundred = 0;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {  // a quantile is told in steps of 4 %
+      one += p99_ms(run_story(scenario, "adaptive", {.masters = 1}, seed));
+      hundred += p99_ms(run_story(scenario, "adaptive", {.masters = 100}, seed));
+    }
+    EXPECT_LE(hundred, 1.2 * one) << scenario;
   }
 }
 
