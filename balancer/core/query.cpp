@@ -45,17 +45,18 @@ Answer json_answer(int status, std::string body) {
 }
 
 Answer refusal(int status, std::string_view reason) {
-  std::string body;
-  add_error(JsonLine(body), reason);
-  return json_answer(status, std::move(body));
+  return refusal_at(nullptr, status, reason);
 }
 
 Answer refusal_at(const ServedPath* served, int status, std::string_view reason) {
-  if (served == nullptr) return refusal(status, reason);
   Answer answer;
   answer.status = status;
-  answer.content_type = served->kind.content_type;
-  served->dialect->refuse(status, reason, answer.body);
+  if (served != nullptr) {
+    answer.content_type = served->kind.content_type;
+    served->dialect->refuse(status, reason, answer.body);
+  } else {
+    add_error(JsonLine(answer.body), reason);
+  }
   return answer;
 }
 
