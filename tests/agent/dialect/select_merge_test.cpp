@@ -376,12 +376,13 @@ TEST(SelectMerge, CountsDifferentFloatsThatAreWrittenAlike) {
 
 TEST(SelectMerge, SaysWhichColumnsAreEstimates) {
   auto plan = by_price();
-  plan.rows = {.order = {{{1}, true}, {{0}}},
-               .limit = 1,
-               .grouped = true,
-               .group = {{0}},
-               .folded = {{{1}, Fold::sum}},
-               .asked = 2};
+  plan.rows = {};
+  plan.rows.order = {{{1}, true}, {{0}}};
+  plan.rows.limit = 1;
+  plan.rows.grouped = true;
+  plan.rows.group = {{0}};
+  plan.rows.folded = {{{1}, Fold::sum}};
+  plan.rows.asked = 2;
   const auto one = documents({R"({"id":1,"price":5})", R"({"id":2,"price":4})"}, 9);
   const auto two = documents({R"({"id":1,"price":5})"}, 1);
   EXPECT_EQ(select_merged(plan, {one, two}),
@@ -418,14 +419,15 @@ TEST(SelectMerge, KeepsTheBestRowsOfAGroup) {
 
 TEST(SelectMerge, MergesFacetsByTheirOwnPlansAndHidesColumnsWithinThem) {
   auto plan = by_price();
-  plan.facets.push_back({.hidden = 1,
-                         .behind = 1,
-                         .facet_name = "brand",
-                         .order = {{{2}, true}, {{0}}},
-                         .limit = 1,
-                         .grouped = true,
-                         .group = {{0}},
-                         .folded = {{{2}, Fold::sum}}});
+  auto& facet = plan.facets.emplace_back();
+  facet.hidden = 1;
+  facet.behind = 1;
+  facet.facet_name = "brand";
+  facet.order = {{{2}, true}, {{0}}};
+  facet.limit = 1;
+  facet.grouped = true;
+  facet.group = {{0}};
+  facet.folded = {{{2}, Fold::sum}};
   const std::vector<std::string> columns = {"brand:string", "k:long", "count(*):long"};
   const auto one = raw_reply({raw_set(kIdPrice, {R"({"id":1,"price":2})"}),
                               raw_set(columns, {R"x({"brand":"a","k":1,"count(*)":2})x",
