@@ -79,7 +79,7 @@ TEST_F(FollowUps, GoToTheMirrorThatAPreferenceLeavesOrFail) {  // SS-180
   const ClosedPort gone;
   const RestingMaster master(
       "workers = 1\n ha_strategy = roundrobin\n tags_in_flat = 1\n selection_timeout = 100ms\n"
-      " ha_ping_interval = 0",
+      " ha_ping_interval = 1m",
       engine({a.address() + "[tags=node:a]",
               b.address() + "[tags=node:b]|" + gone.address() + "[tags=node:c]"}));
   for (int i = 0; i < 6; ++i) {
