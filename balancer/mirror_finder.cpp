@@ -29,25 +29,24 @@ DnsSettings dns_settings(const NameSettings& names) {
           .tries = names.dns_tries.value};
 }
 
-MirrorFinder::MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainThreadExecutor> door,
-                           DnsSettings dns, SourceStatus& board, Hooks hooks)
+MirrorFinder::MirrorFinder(Loop& main, DnsSettings dns, SourceStatus& board, Hooks hooks)
     : main_(main),
       hooks_(std::move(hooks)),
-      discovery_(door, dns, board,
+      discovery_(main, dns, board,
                  {.judge =
                       [this](const Pictures& pictures) {
                         return hooks_.judge({pictures, finder_.answers()});
                       },
                   .changed = [this] { on_change(); },
                   .failed = [this] { explain_missing_mirrors(); }}),
-      finder_(std::move(door), std::move(dns), board,
+      finder_(main, std::move(dns), board,
               {.judge =
                    [this](const NameAnswers& names) {
                      return hooks_.judge({discovery_.pictures(), names});
                    },
                .mirrors_changed = [this] { on_change(); },
                .addresses_changed = [this] { on_change(); }}),  // saves them
-      change_timer_(main) {}
+      change_timer_(main.io) {}
 
 void MirrorFinder::start(const Settings& file, LastFound last, bool keeps_gone) {
   discovery_.remember(file, last.pictures);
@@ -55,12 +54,8 @@ void MirrorFinder::start(const Settings& file, LastFound last, bool keeps_gone) 
   discovery_.adopt(file);
   // Time for the first answers, so that the first queries find mirrors.
   const auto end = std::chrono::steady_clock::now() + kWaitForAnswers;
-  {
-    const auto guard = boost::asio::make_work_guard(main_);
-    while (discovery_.waiting() && main_.run_one_until(end) > 0) {
-    }
+  while (discovery_.waiting() && main_.io.run_one_until(end) > 0) {
   }
-  main_.restart();  // without work left it has stopped
   if (!keeps_gone) discovery_.adopt(file);
   ask(file, kWaitForAnswers);
 }
@@ -124,6 +119,12 @@ void MirrorFinder::explain_missing_mirrors() {
 void MirrorFinder::stop() {
   discovery_.stop();
   finder_.stop();
+}
+
+void MirrorFinder::end() {
+  stop();
+  main_.io.restart();
+  while (!discovery_.ended()) main_.io.run_one();
 }
 
 namespace {
@@ -191,13 +192,8 @@ std::string source_name(const NameQuestion& question) {
   return fmt::format("{} {}", question.srv ? "srv" : "name", question.host);
 }
 
-NameFinder::NameFinder(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns,
-                       SourceStatus& board, Hooks hooks)
-    : door_(std::move(door)),
-      dns_(std::move(dns)),
-      board_(board),
-      hooks_(std::move(hooks)),
-      timer_(door_->io()) {}
+NameFinder::NameFinder(Loop& loop, DnsSettings dns, SourceStatus& board, Hooks hooks)
+    : loop_(loop), dns_(std::move(dns)), board_(board), hooks_(std::move(hooks)), timer_(loop.io) {}
 
 void NameFinder::stop() {
   stopped_ = true;
@@ -244,7 +240,7 @@ void NameFinder::start(const NameQuestion& question, Name& name, std::shared_ptr
   name.asking = true;
   name.again = false;
   name.last = Loop::now();
-  run_detached([this, question, dns = dns_, door = door_, alive = alive_,
+  run_detached([this, question, dns = dns_, door = loop_.door(), alive = alive_,
                 batch = std::move(batch)]() mutable {
     auto result = look_up(question, dns);
     if (batch && batch->take(question, result)) return;

@@ -44,8 +44,7 @@ class NameFinder {
     std::function<void()> addresses_changed;  ///< an agent has other addresses
   };
 
-  NameFinder(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
-             Hooks hooks);
+  NameFinder(Loop& loop, DnsSettings dns, SourceStatus& board, Hooks hooks);
 
   /// The last answers of a former process: they count for new names until these have others.
   void remember(std::map<NameQuestion, FoundName> last) { remembered_ = std::move(last); }
@@ -87,7 +86,7 @@ class NameFinder {
   bool give(Agent& agent, const Name& name, bool at_start) const;
   void start_ticking();
 
-  const std::shared_ptr<MainThreadExecutor> door_;
+  Loop& loop_;
   const DnsSettings dns_;
   SourceStatus& board_;
   const Hooks hooks_;
@@ -115,8 +114,8 @@ class MirrorFinder {
     std::function<void()> changed;  ///< found() is new; changes that come together are one
   };
 
-  MirrorFinder(boost::asio::io_context& main, std::shared_ptr<MainThreadExecutor> door,
-               DnsSettings dns, SourceStatus& board, Hooks hooks);
+  /// `main`: the main thread's.
+  MirrorFinder(Loop& main, DnsSettings dns, SourceStatus& board, Hooks hooks);
 
   /// Follows the sources and names of the file, and waits up to half a second for the first
   /// answers. `last`: the answers of a former process. `keeps_gone`: also shards that a source has
@@ -136,13 +135,15 @@ class MirrorFinder {
   void name_agents(const std::shared_ptr<const Topology>& topology, bool at_start);
   /// Ends everything, for good.
   void stop();
+  /// The same; turns the loop, which does not run any more, until all connections are closed.
+  void end();
 
  private:
   void ask(const Settings& file, Micros wait);
   void on_change();
   void explain_missing_mirrors();
 
-  boost::asio::io_context& main_;
+  Loop& main_;
   const Hooks hooks_;
   Discovery discovery_;
   NameFinder finder_;

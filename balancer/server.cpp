@@ -183,7 +183,7 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
   registry_ = std::make_unique<AgentRegistry>(static_cast<unsigned>(fleet_.size()),
                                               searchd.ha_period_karma.value, dns_settings(searchd));
   mirrors_ = std::make_unique<MirrorFinder>(
-      main_, door_, dns_settings(searchd), sources_,
+      main_, dns_settings(searchd), sources_,
       MirrorFinder::Hooks{.judge = [this](const FoundMirrors& found) { return judge(found); },
                           .changed =
                               [this] {
@@ -199,7 +199,7 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
 }
 
 Server::~Server() {
-  door_->close();
+  mirrors_->end();
 }
 
 void Server::limit_memory() {
@@ -335,10 +335,10 @@ int Server::run() {
   fleet_.start();
   begin_serving();
   follow_certificates();
-  asio::steady_timer started(main_, kStart);
+  asio::steady_timer started(main_.io, kStart);
   started.async_wait([](error_code) { release_memory_of_start(); });
   wait_for_signal();
-  auto waiter = fleet_.await_end([this] { asio::post(main_, [this] { main_.stop(); }); });
+  auto waiter = fleet_.await_end([this] { main_.post([this] { main_.io.stop(); }); });
   main_.run();
   waiter.join();
   takeover_service_.reset();
@@ -402,12 +402,12 @@ void Server::follow_certificates() {
 }
 
 void Server::call(AdminCall call, std::string who, Done done) {
-  asio::post(main_, [this, call = std::move(call), who = std::move(who),
-                     done = std::move(done)]() mutable { operate(call, who, std::move(done)); });
+  main_.post([this, call = std::move(call), who = std::move(who),
+              done = std::move(done)]() mutable { operate(call, who, std::move(done)); });
 }
 
 void Server::describe(Done done) {
-  asio::post(main_, [this, done = std::move(done)]() mutable {
+  main_.post([this, done = std::move(done)]() mutable {
     done(admin_config(settings(), configuration_.overrides()));
   });
 }
@@ -438,7 +438,7 @@ void Server::operate(const AdminCall& call, const std::string& who, Done done) {
             {.kind = OperatorEvent::Kind::admin,
              .message = text(call, who),
              .done = [this, reply, before, after, not_saved, verb = call.verb] {
-               asio::post(main_, [=] { (*reply)(admin_changed(verb, before, after, *not_saved)); });
+               main_.post([=] { (*reply)(admin_changed(verb, before, after, *not_saved)); });
              }});
   if (!problems.empty())
     return refuse(call, who, *reply, 400, "the change is not possible; nothing was changed",
@@ -578,7 +578,7 @@ Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
       difference(effective_settings(settings()), effective_settings(changed)), next.fixed);
   const auto message = fmt::format("reload: done, {} tables", changed.tables.size());
   auto tell = [this, reply, result = std::move(result)] {
-    asio::post(main_, [this, reply, result] {
+    main_.post([this, reply, result] {
       tell_service_ready();
       if (*reply) (*reply)(result);
     });
@@ -651,7 +651,7 @@ std::optional<std::string> Server::judge(const FoundMirrors& found) {
 std::shared_ptr<const Topology> Server::destroyed_here(std::shared_ptr<const Topology> topology) {
   if (!topology) return nullptr;
   const auto* const same = topology.get();
-  return {same, [door = door_, topology = std::move(topology)](const Topology*) mutable {
+  return {same, [door = main_.door(), topology = std::move(topology)](const Topology*) mutable {
             door->post([last = std::move(topology)] {});
           }};
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -160,16 +161,16 @@ class Server final : private AdminApi {
   MirrorWatch mirror_watch_{operator_log_};
   WorkerFleet fleet_;
   SourceStatus sources_{events_};
-  asio::io_context main_;
-  const std::shared_ptr<MainThreadExecutor> door_ = std::make_shared<MainThreadExecutor>(main_);
+  static constexpr std::size_t kKeptBuffer = 64 << 10;
+  Loop main_{0, kKeptBuffer, std::random_device{}()};
   std::unique_ptr<MirrorFinder> mirrors_;
   std::vector<Listen> bound_;    ///< with the ports that were chosen
   std::string refused_mirrors_;  ///< the last error of adopt_mirrors()
   /// Signals are blocked in all threads and read here as data, so none interrupts other code.
-  asio::posix::stream_descriptor signals_{main_};
+  asio::posix::stream_descriptor signals_{main_.io};
   signalfd_siginfo signal_{};
-  asio::steady_timer shutdown_timer_{main_};
-  asio::steady_timer certificate_timer_{main_};
+  asio::steady_timer shutdown_timer_{main_.io};
+  asio::steady_timer certificate_timer_{main_.io};
   std::string certificate_warning_;  ///< the last one
   std::optional<std::uint64_t> logged_memory_limit_;
   bool stopping_ = false;

@@ -248,7 +248,7 @@ void Server::serve_successors() {
 std::expected<TakeoverOffer, std::string> Server::offer() {
   auto result = std::make_shared<std::promise<std::string>>();
   auto learned = result->get_future();
-  asio::post(main_, [this, result] {
+  main_.post([this, result] {
     fleet_.post(0, [this, result, overrides = state_text()] {
       auto all = collect_learned(*fleet_.topology(), fleet_.admission(), Loop::now());
       all.overrides = overrides;
@@ -267,7 +267,7 @@ std::string Server::release(Successor successor) {
   successor_ = std::move(successor);
   const std::scoped_lock lock(configuration_mutex_);
   handed_over_ = true;
-  asio::post(main_, [this] { after_release(); });
+  main_.post([this] { after_release(); });
   return overrides_json(configuration_.overrides());
 }
 

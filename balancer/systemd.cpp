@@ -141,14 +141,14 @@ std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int o
   return Micros{*interval};
 }
 
-Watchdog::Watchdog(asio::io_context& main, Micros interval, std::size_t workers, Ask ask,
+Watchdog::Watchdog(Loop& main, Micros interval, std::size_t workers, Ask ask,
                    std::function<void()> sign_of_life)
     : main_(main),
       every_(std::max(interval / 2, Micros{1})),
       workers_(workers),
       ask_(std::move(ask)),
       sign_of_life_(std::move(sign_of_life)),
-      timer_(main) {}
+      timer_(main.io) {}
 
 void Watchdog::start() {
   tick();
@@ -172,7 +172,7 @@ void Watchdog::ask_workers() {
   for (std::size_t i = 0; i < workers_; ++i)
     ask_(i, [this] {
       if (unanswered_.fetch_sub(1) != 1) return;
-      asio::post(main_, [this] {
+      main_.post([this] {
         asking_ = false;
         sign_of_life_();
       });

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <expected>
 #include <functional>
@@ -91,7 +90,7 @@ class Watchdog {
   /// Asks one worker: calls the job on its loop, some time.
   using Ask = std::function<void(std::size_t worker, Inbox::Job job)>;
 
-  Watchdog(asio::io_context& main, Micros interval, std::size_t workers, Ask ask,
+  Watchdog(Loop& main, Micros interval, std::size_t workers, Ask ask,
            std::function<void()> sign_of_life);
 
   void start();
@@ -104,7 +103,7 @@ class Watchdog {
   void tick();
   void ask_workers();
 
-  asio::io_context& main_;
+  Loop& main_;
   const Micros every_;
   const std::size_t workers_;
   const Ask ask_;

@@ -130,6 +130,14 @@ class Destination {
   std::optional<std::string> unresolved_;
 };
 
+/// A server that is no agent: nothing is counted of it.
+class PlainServer final : public Destination {
+ public:
+  explicit PlainServer(Address where, const DnsSettings& look_ups = {})
+      : Destination(std::move(where), 1, std::make_shared<const DnsSettings>(look_ups)) {}
+  void sent_unasked(unsigned, TimePoint) override {}
+};
+
 /// Increments a counter while it lives; moving it hands the increment over.
 class Flight {
  public:

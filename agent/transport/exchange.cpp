@@ -251,9 +251,8 @@ class ReplyReader {
   }
 
   bool too_large(std::uint64_t size) {
-    return fail(Outcome::wrong_reply,
-                fmt::format("its answer of {} bytes is larger than max_packet_size ({})", size,
-                            limits_.most));
+    return fail(Outcome::wrong_reply, fmt::format("its answer of {} bytes is larger than {} ({})",
+                                                  size, limits_.most_is, limits_.most));
   }
 
   void ends_at(std::size_t size) {

@@ -5,19 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "config/settings/settings.hpp"
+
 namespace karmad {
 
 /// Where a running karmad listens: `host:port`, `http://host:port` or the path of a socket.
 struct ServerAddress {
-  std::string host;
-  std::string port;
-  std::string path;     ///< of a socket; then host and port are empty
+  Address address;
   std::string token{};  ///< for Authorization: Bearer; empty: none
-
-  std::string text() const {
-    if (!path.empty()) return path;
-    return (host.contains(':') ? '[' + host + ']' : host) + ':' + port;
-  }
 };
 
 /// Without a port it is `default_port`. The error says what is wrong.

@@ -97,7 +97,7 @@ std::expected<std::string, std::string> body_of(const ServerAddress& server,
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (answer->status != 200)
     return std::unexpected(fmt::format("{} answers GET {} with status {}; is it karmad?",
-                                       server.text(), target, answer->status));
+                                       text(server.address), target, answer->status));
   return std::move(answer->body);
 }
 

@@ -22,9 +22,8 @@ WallTime wall_now() {
 
 }  // namespace
 
-Discovery::Discovery(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
-                     Hooks hooks)
-    : door_(std::move(door)), dns_(std::move(dns)), board_(board), hooks_(std::move(hooks)) {}
+Discovery::Discovery(Loop& loop, DnsSettings dns, SourceStatus& board, Hooks hooks)
+    : loop_(loop), dns_(std::move(dns)), board_(board), hooks_(std::move(hooks)) {}
 
 Discovery::~Discovery() = default;
 
@@ -78,9 +77,10 @@ void Discovery::adopt(const Settings& file) {
 
 void Discovery::follow(const DiscoverySource& source) {
   auto& watch = watches_[source];
-  SourceRun run{.door = door_, .dns = dns_, .report = [this, source](auto entries) {
-                  reported(source, std::move(entries));
-                }};
+  SourceRun run{.loop = loop_,
+                .dns = dns_,
+                .report = [this, source](auto entries) { reported(source, std::move(entries)); },
+                .connected = source.kind == DiscoverySource::Kind::file ? nullptr : connected_};
   switch (source.kind) {
     case DiscoverySource::Kind::file:
       watch.source = follow_file(source, std::move(run));

@@ -23,8 +23,7 @@ class Discovery {
     std::function<void()> failed;   ///< why() may be new
   };
 
-  Discovery(std::shared_ptr<MainThreadExecutor> door, DnsSettings dns, SourceStatus& board,
-            Hooks hooks);
+  Discovery(Loop& loop, DnsSettings dns, SourceStatus& board, Hooks hooks);
   ~Discovery();
 
   /// Before the first adopt(): the last pictures of a former process. Those that cannot be used
@@ -40,8 +39,10 @@ class Discovery {
   bool waiting() const;
   /// Why the table has no mirrors.
   std::string why(const std::string& table) const;
-  /// Ends everything, for good.
+  /// Ends everything, for good; ended() once all connections are closed, which takes turns of the
+  /// loop.
   void stop();
+  bool ended() const { return connected_.use_count() == 1; }
 
  private:
   struct Watch {
@@ -54,7 +55,7 @@ class Discovery {
   /// Takes the entries over; what is wrong with them, if anything.
   std::string take(const DiscoverySource& source, FoundEntries entries);
 
-  const std::shared_ptr<MainThreadExecutor> door_;
+  Loop& loop_;
   const DnsSettings dns_;
   SourceStatus& board_;
   const Hooks hooks_;
@@ -62,6 +63,7 @@ class Discovery {
   std::map<std::string, DiscoverySource> tables_;
   Pictures pictures_;
   bool stopped_ = false;
+  const std::shared_ptr<void> connected_ = std::make_shared<char>();
 };
 
 }  // namespace karmad

@@ -44,41 +44,36 @@ constexpr Micros kAfterWrong = 1s;  // until a wrong value is read again
 
 /// Until a key changes, the watch ends, or it is time to read again. Returns an error of the
 /// connection; else nothing.
-boost::asio::awaitable<std::string> watch_keys(std::shared_ptr<Following> of,
-                                               std::uint64_t revision) {
-  auto& connection = of->connection();
-  const SourceRequest watch{"/v3/watch", watch_request(of->source.name, revision)};
-  const auto begun = co_await connection.begin(of->server(), watch, of->run.dns);
+Task<std::string> watch_keys(Following& of, SourceClient& client, std::uint64_t revision) {
+  const SourceRequest watch{"/v3/watch", watch_request(of.source.name, revision)};
+  const auto begun = co_await client.watch(watch);
   if (!begun) co_return begun.error();
   for (;;) {
-    const auto line = co_await connection.next_line(kReadAgain);
+    const auto line = co_await client.next_line(kReadAgain);
     if (!line) co_return line.error();
     if (!*line) co_return std::string();
     const auto note = read_watch_line(**line);
     if (!note) co_return note.error();
     if (*note == EtcdNote::nothing) continue;
-    if (*note == EtcdNote::changed) co_await of->pause(kGather);
+    if (*note == EtcdNote::changed) co_await of.pause(kGather);
     co_return std::string();
   }
 }
 
-boost::asio::awaitable<std::string> etcd_session(std::shared_ptr<Following> of) {
-  const SourceRequest all_keys{"/v3/kv/range", range_request(of->source.name)};
-  while (!of->stopped()) {
-    auto& connection = of->connection();
-    const auto begun = co_await connection.begin(of->server(), all_keys, of->run.dns);
-    if (!begun) co_return begun.error();
-    const auto answer = co_await connection.rest();
+Task<std::string> etcd_session(Following& of, SourceClient& client) {
+  const SourceRequest all_keys{"/v3/kv/range", range_request(of.source.name)};
+  while (!of.stopped()) {
+    const auto answer = co_await client.ask(all_keys);
     if (!answer) co_return answer.error();
     auto range = read_range(*answer);
     if (!range) {
       // Not the connection's fault, and another server would answer the same.
-      of->report(std::unexpected(range.error()));
-      co_await of->pause(kAfterWrong);
+      of.report(std::unexpected(range.error()));
+      co_await of.pause(kAfterWrong);
       continue;
     }
-    of->report(std::move(range->entries));
-    auto why = co_await watch_keys(of, range->revision + 1);
+    of.report(std::move(range->entries));
+    auto why = co_await watch_keys(of, client, range->revision + 1);
     if (!why.empty()) co_return why;
   }
   co_return std::string();

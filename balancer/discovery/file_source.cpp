@@ -39,7 +39,7 @@ class FileSource final : public MirrorSource {
  private:
   struct State {
     State(std::string of, SourceRun with)
-        : path(std::move(of)), run(std::move(with)), timer(run.door->io()) {}
+        : path(std::move(of)), run(std::move(with)), timer(run.loop.io) {}
     const std::string path;
     SourceRun run;
     boost::asio::steady_timer timer;
@@ -50,7 +50,7 @@ class FileSource final : public MirrorSource {
   /// A read that blocks holds up only the next one.
   static void look(const std::shared_ptr<State>& state) {
     run_aside(
-        state->run.door,
+        state->run.loop,
         [path = state->path, known = state->last.stamp] { return read_if_new(path, known); },
         [state](std::optional<FileContent> content) {
           if (state->stopped) return;

@@ -4,36 +4,20 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
 #include <fstream>
-#include <vector>
 
-#include "agent/transport/resolve.hpp"
+#include "agent/mirrors/attempt.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/tls.hpp"
 #include "balancer/discovery/found.hpp"
 
 namespace karmad {
 namespace {
 
-namespace http = boost::beast::http;
-using Tcp = asio::ip::tcp;
-
 constexpr Micros kLongestStep = 5s;
+constexpr Micros kLongestRequest = 15s;
+constexpr Micros kHeadAlone = 100ms;  // without more, what follows a head is read line by line
 constexpr std::size_t kReadAtOnce = 16 << 10;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-
-std::string reason_of(const boost::system::error_code& error) {
-  if (error == boost::beast::error::timeout) return "no answer in time";
-  if (error == http::error::end_of_stream || error == asio::error::eof ||
-      error == asio::ssl::error::stream_truncated)
-    return "the connection was closed";
-  return error.message();
-}
 
 /// The token, which is the first line of the file, or why there is none.
 std::expected<std::string, std::string> read_token(const std::string& file) {
@@ -51,138 +35,132 @@ std::expected<std::string, std::string> read_token(const std::string& file) {
   return token;
 }
 
-/// Looks the server's name up on another thread.
-asio::awaitable<std::expected<Endpoints, std::string>> find_server(
-    const std::shared_ptr<MainThreadExecutor>& door, const Address& server,
-    const DnsSettings& dns) {
-  using Result = std::expected<Endpoints, std::string>;
-  if (auto literal = literal_endpoints(server)) co_return Result(*std::move(literal));
-  struct State {
-    explicit State(asio::io_context& io) : done(io, asio::steady_timer::time_point::max()) {}
-    asio::steady_timer done;
-    Result result;
-  };
-  auto state = std::make_shared<State>(door->io());
-  run_aside(
-      door, [server, dns] { return resolve_now(server, dns); },
-      [state](Result found) {
-        state->result = std::move(found);
-        state->done.cancel();
-      });
-  co_await state->done.async_wait(kAwait);
-  co_return std::move(state->result);
+/// Why a request has no answer of status 200.
+std::string failure(const AttemptResult& result) {
+  const auto status = result.reply.status;
+  if (status != 0 && status != 200) {
+    auto why = fmt::format("the answer has status {}", status);
+    if (const auto body = result.reply.body(); !body.empty())
+      why += fmt::format(": {}", body.substr(0, 200));
+    return why;
+  }
+  if (result.outcome == Outcome::query_timeout) return "no answer in time";
+  return result.connect || result.name_refused ? result.why : "cannot connect: " + result.why;
 }
 
 }  // namespace
 
-void SourceConnection::close() {
-  closed_ = true;
-  boost::system::error_code ignored;
-  stream_.socket().close(ignored);
-}
+SourceClient::SourceClient(const SourceRun& run, const SourceAccess& access, const Address& server,
+                           Ending& ending)
+    : loop_(run.loop),
+      access_(access),
+      ending_(ending),
+      server_(std::make_shared<PlainServer>(server, run.dns)),
+      pool_(loop_, server_, limits_, LookUp::at_load) {}
 
-SourceConnection::Step<SourceConnection::Done> SourceConnection::connect(const Address& server,
-                                                                         const DnsSettings& dns) {
+SourceClient::Step<SourceClient::Done> SourceClient::send(const SourceRequest& request,
+                                                          const ReplyLimits& limits) {
   using Result = std::expected<Done, std::string>;
-  auto found = co_await find_server(door_, server, dns);
-  if (!found) co_return Result(std::unexpected(found.error()));
-  std::vector<Tcp::endpoint> endpoints;
-  for (const auto& each : *found) {
-    Tcp::endpoint endpoint;
-    endpoint.resize(each.size());
-    std::memcpy(endpoint.data(), each.data(), each.size());
-    endpoints.push_back(endpoint);
+  if (connection_) std::exchange(connection_, {})->close();
+  if (ending_.requested()) co_return Result(std::unexpected("closed"));
+  if (access_.tls) {
+    const TlsClientRules rules{.ca = access_.ca, .certificate = access_.certificate};
+    auto made = TlsClient::read(rules);
+    if (!made) co_return Result(std::unexpected(made.error().why));
+    server_->tls(std::make_shared<TlsClient>(*std::move(made), rules, server_->address.host));
   }
-  if (closed_) co_return Result(std::unexpected("closed"));
-  stream_.expires_after(kLongestStep);
-  const auto [error, endpoint] = co_await stream_.async_connect(endpoints, kAwait);
-  if (error) co_return Result(std::unexpected(fmt::format("cannot connect: {}", reason_of(error))));
-  co_return Result(Done{});
-}
-
-SourceConnection::Step<SourceConnection::Done> SourceConnection::encrypt(const Address& server) {
-  using Result = std::expected<Done, std::string>;
-  const auto made = TlsClient::read({.ca = access_.ca, .certificate = access_.certificate});
-  if (!made) co_return Result(std::unexpected(made.error().why));
-  ::SSL_CTX_up_ref(made->get());
-  context_.emplace(made->get());
-  encrypted_.emplace(stream_, *context_);
-  auto* const ssl = encrypted_->native_handle();
-  set_peer_name(ssl, server.host);
-  const auto [error] = co_await encrypted_->async_handshake(asio::ssl::stream_base::client, kAwait);
-  if (!error) co_return Result(Done{});
-  auto refusal = tls_refusal(ssl);
-  co_return Result(std::unexpected(refusal.empty() ? "no TLS: " + reason_of(error) : refusal));
-}
-
-SourceConnection::Step<SourceConnection::Done> SourceConnection::begin(const Address& server,
-                                                                       const SourceRequest& request,
-                                                                       const DnsSettings& dns) {
-  using Result = std::expected<Done, std::string>;
-  auto connected = co_await connect(server, dns);
-  if (connected && access_.tls) connected = co_await encrypt(server);
-  if (!connected) co_return Result(std::unexpected(connected.error()));
-  http::request<http::string_body> head(request.body.empty() ? http::verb::get : http::verb::post,
-                                        request.target, 11);
-  head.set(http::field::host, text(server));
-  head.set(http::field::accept, "application/json");
-  head.set(http::field::user_agent, "karmad");
-  if (!request.body.empty()) head.set(http::field::content_type, "application/json");
+  std::string authorization;
   if (!access_.token.empty()) {
     const auto token = read_token(access_.token);
     if (!token) co_return Result(std::unexpected(token.error()));
-    head.set(http::field::authorization, "Bearer " + *token);
+    authorization = "Bearer " + *token;
   }
-  head.body() = request.body;
-  head.prepare_payload();
-  stream_.expires_after(kLongestStep);
-  const auto [not_sent, sent] =
-      co_await over([&](auto& stream) { return http::async_write(stream, head, kAwait); });
-  if (not_sent) co_return Result(std::unexpected(reason_of(not_sent)));
-  parser_.emplace();
-  parser_->body_limit(boost::none);  // a watch has no end; its lines are bounded
-  const auto [no_head, size] = co_await over(
-      [&](auto& stream) { return http::async_read_header(stream, buffer_, *parser_, kAwait); });
-  if (no_head) co_return Result(std::unexpected(reason_of(no_head)));
-  if (const auto status = parser_->get().result_int(); status != 200) {
-    const auto body = co_await rest();
-    auto why = fmt::format("the answer has status {}", status);
-    if (body && !body->empty()) why += ": " + body->substr(0, 200);
-    co_return Result(std::unexpected(std::move(why)));
-  }
+  const std::array<Field, 3> fields{
+      {{"Accept", "application/json"}, {"User-Agent", "karmad"}, {kAuthorization, authorization}}};
+  const bool is_get = request.body.empty();
+  const auto now = Loop::now();
+  const AttemptRequest attempted{
+      .began = now,
+      .method = is_get ? "GET" : "POST",
+      .target = request.target,
+      .content_type = is_get ? "" : "application/json",
+      .body = is_get ? std::nullopt : std::optional<std::string_view>(request.body),
+      .extra = std::span(fields).first(authorization.empty() ? 2 : 3),
+      .connect_timeout = kLongestStep,
+      .query_timeout = kLongestStep,
+      .deadline = now + kLongestRequest,
+      .limits = limits};
+  AttemptResult result;
+  Ending::Wait wait(ending_);
+  co_await attempt(loop_, pool_, attempted, wait.stop, result);
+  connection_ = std::move(result.rest.on);
+  left_ = result.reply.left;
+  chunks_ = std::move(result.reply.chunks);
+  if (result.outcome != Outcome::answered || result.reply.status != 200)
+    co_return Result(std::unexpected(failure(result)));
+  text_ = result.reply.body();
+  searched_ = 0;
   co_return Result(Done{});
 }
 
-SourceConnection::Step<std::size_t> SourceConnection::read_some(Micros longest) {
-  using Result = std::expected<std::size_t, std::string>;
-  std::array<char, kReadAtOnce> room{};
-  auto& body = parser_->get().body();
-  body.data = room.data();
-  body.size = room.size();
-  stream_.expires_after(longest);
-  const auto [error, size] = co_await over(
-      [&](auto& stream) { return http::async_read_some(stream, buffer_, *parser_, kAwait); });
-  timed_out_ = error == boost::beast::error::timeout;
-  if (error && error != http::error::need_buffer)
-    co_return Result(std::unexpected(reason_of(error)));
-  const auto count = room.size() - body.size;
-  text_.append(room.data(), count);
-  if (text_.size() > kLongestSource)
-    co_return Result(
-        std::unexpected(fmt::format("the answer is longer than {} bytes", kLongestSource)));
-  co_return Result(count);
-}
-
-SourceConnection::Step<std::string> SourceConnection::rest() {
+SourceClient::Step<std::string> SourceClient::ask(const SourceRequest& request) {
   using Result = std::expected<std::string, std::string>;
-  while (!parser_->is_done()) {
-    const auto read = co_await read_some(kLongestStep);
-    if (!read) co_return Result(std::unexpected(read.error()));
-  }
+  const auto sent =
+      co_await send(request, {.most = kLongestSource, .most_is = "what a source may have"});
+  if (!sent) co_return Result(std::unexpected(sent.error()));
   co_return Result(std::move(text_));
 }
 
-SourceConnection::Step<std::optional<std::string>> SourceConnection::next_line(Micros longest) {
+SourceClient::Step<SourceClient::Done> SourceClient::watch(const SourceRequest& request) {
+  return send(request, {.most = kLongestSource,
+                        .most_is = "what a source may have",
+                        .whole = 0,
+                        .open_end = true,
+                        .pause = kHeadAlone});
+}
+
+/// Adds bytes of the answer to its text. False: they are malformed.
+bool SourceClient::take(std::string_view bytes) {
+  if (chunks_) {
+    const auto used = chunks_->put(bytes, text_);
+    if (used && chunks_->done()) left_ = 0;
+    return used.has_value();
+  }
+  text_ += bytes;
+  if (left_ != kOpenEnd) left_ -= std::min<std::uint64_t>(left_, bytes.size());
+  return true;
+}
+
+SourceClient::Step<bool> SourceClient::read_some(Micros longest) {
+  using Result = std::expected<bool, std::string>;
+  std::array<char, kReadAtOnce> room{};
+  auto got = connection_->read_now(room.data(), room.size());
+  Ending::Wait wait(ending_);
+  if (got.error == asio::error::would_block) {
+    const Stop::Guard guard(wait.stop, connection_.get(),
+                            [](void* target) { static_cast<Connection*>(target)->close(); });
+    if (ending_.requested()) co_return Result(std::unexpected("closed"));
+    wait.stop.arm(Loop::now() + longest, StopReason::query_timeout);
+    connection_->start_read(room.data(), room.size());
+    got = co_await connection_->read();
+    wait.stop.disarm();
+  }
+  const bool is_well = !got.error && take({room.data(), got.size});
+  if (!is_well || left_ == 0) {
+    connection_->close();
+    connection_.reset();
+  }
+  if (wait.stop.why() == StopReason::query_timeout) co_return Result(false);
+  if (got.error == asio::error::eof) co_return Result(true);
+  if (got.error) co_return Result(std::unexpected(got.error.message()));
+  if (!is_well) co_return Result(std::unexpected("the answer is not HTTP"));
+  if (text_.size() > kLongestSource)
+    co_return Result(
+        std::unexpected(fmt::format("a line is longer than {} bytes", kLongestSource)));
+  co_return Result(true);
+}
+
+SourceClient::Step<std::optional<std::string>> SourceClient::next_line(Micros longest) {
   using Result = std::expected<std::optional<std::string>, std::string>;
   for (;;) {
     const auto end = text_.find('\n', searched_);
@@ -194,24 +172,32 @@ SourceConnection::Step<std::optional<std::string>> SourceConnection::next_line(M
       co_return Result(std::optional(std::move(line)));
     }
     searched_ = text_.size();
-    if (parser_->is_done()) co_return Result(std::unexpected("the answer has ended"));
+    if (!connection_) co_return Result(std::unexpected("the answer has ended"));
     const auto read = co_await read_some(longest);
-    if (!read && timed_out_ && text_.empty()) co_return Result(std::optional<std::string>());
     if (!read) co_return Result(std::unexpected(read.error()));
+    if (!*read && text_.empty()) co_return Result(std::optional<std::string>());
+    if (!*read) co_return Result(std::unexpected("no answer in time"));
   }
 }
 
-boost::asio::awaitable<void> Following::pause(Micros time) {
-  if (stopped_) co_return;
-  timer_.expires_after(time);
-  co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+Task<void> SourceClient::close() {
+  if (connection_) std::exchange(connection_, {})->close();
+  pool_.clear();
+  // Closed connections return to the pool in later turns of the loop.
+  while (!pool_.unused()) co_await next_turn(loop_);
 }
 
-boost::asio::awaitable<void> FollowedSource::follow(std::shared_ptr<Following> of,
-                                                    Session session) {
+Task<void> Following::pause(Micros time) {
+  Ending::Wait wait(ending_);
+  co_await sleep(run.loop, Loop::now() + time, wait.stop);
+}
+
+Task<void> FollowedSource::follow(std::shared_ptr<Following> of, Session session) {
   while (!of->stopped()) {
     const auto server = text(of->server());
-    const auto why = co_await session(of);
+    auto client = of->client();
+    const auto why = co_await session(*of, client);
+    co_await client.close();
     if (of->stopped()) break;
     of->report(std::unexpected(fmt::format("{}: {}", server, why)));
     co_await of->back_off();

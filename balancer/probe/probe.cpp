@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/topology/rule_reader.hpp"
@@ -51,7 +50,7 @@ class Prober {
   }
 
   Task<std::vector<ProbeExchange>> ask(const ProbeTarget& target) {
-    const auto agent = std::make_shared<Agent>(target.address, 0, 1, Micros(60s));
+    const auto agent = std::make_shared<PlainServer>(target.address);
     if (target.tls) {
       auto context = TlsClient::read(*target.tls);
       if (!context) co_return std::vector{failed(context.error().why)};
