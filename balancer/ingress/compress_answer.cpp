@@ -13,11 +13,15 @@ constexpr std::size_t kPiece = 32 << 10;  // compressed at once: less than a mil
 /// A turn of the loop counts moved bytes; compressing a byte takes this many times longer.
 constexpr std::size_t kCostOfCompressing = 8;
 
+bool forbids_change(const Field& field) {
+  return wire::same_word(field.name, "Cache-Control") &&
+         lower(field.value).find("no-transform") != std::string::npos;
+}
+
 /// Whether the agent lets its answer be coded otherwise.
 bool lets_change(const Head& head) {
   return is_compressible(head.find("Content-Type")) && head.find(kContentEncoding).empty() &&
-         head.find("Content-Range").empty() &&
-         lower(head.find("Cache-Control")).find("no-transform") == std::string::npos;
+         head.find("Content-Range").empty() && std::ranges::none_of(head.all(), forbids_change);
 }
 
 bool is_suitable(const Answer& answer, ResponseHead& head, std::size_t shortest) {

@@ -153,6 +153,8 @@ TEST_F(CompressedPages, LeaveOutWhatIsTrueOfTheAgentsBytesAndNameAFieldOnce) {
 TEST_F(CompressedPages, LeaveAloneWhatTheAgentHasCodedOrForbids) {
   for (const auto* fields : {"Content-Type: text/html\r\nContent-Encoding: br\r\n",
                              "Content-Type: text/html\r\nCache-Control: public, No-Transform\r\n",
+                             "Content-Type: text/html\r\nCache-Control: max-age=9\r\n"
+                             "cache-control: no-transform\r\n",
                              "Content-Type: text/html\r\nContent-Range: bytes 0-5002/9000\r\n",
                              "Content-Type: image/png\r\n", "X-Own: no type\r\n"}) {
     const auto answer = fetch(page(fields, text));
