@@ -61,11 +61,9 @@ HeaderRead version1(std::string_view bytes) {
     if (of_client) header.client = address;
   }
   const auto from = take_until(line, ' ');
-  const bool has_second = !line.empty();
-  const auto to = take_until(line, ' ');
   const auto port = port_in(from);
-  if (!port || !has_second || !port_in(to) || !line.empty())
-    return wrong(fmt::format("'{} {}' are not two ports", printable(from), printable(to)));
+  if (!port || !port_in(line))
+    return wrong(fmt::format("'{} {}' are not two ports", printable(from), printable(line)));
   header.port = *port;
   return header;
 }
