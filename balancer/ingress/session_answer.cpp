@@ -113,8 +113,9 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
     log.sent(size);
   }
   if (answer.compressor) worker_.compressor = std::move(answer.compressor);
-  if (!in_chunks) co_return true;
-  const bool ended = co_await send_now({kLastChunk, {}});
+  bool ended = true;
+  if (in_chunks) ended = co_await send_now({kLastChunk, {}});
+  if (ended) log.complete();
   co_return ended;
 }
 

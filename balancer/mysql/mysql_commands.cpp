@@ -500,6 +500,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
       co_return outcome;
     }
     log.sent(static_cast<std::size_t>(length));
+    log.complete();
   }
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {

@@ -130,7 +130,7 @@ RestLog::~RestLog() {
     return;
   std::string_view why = broken_off_;
   if (query_.client.is_cut_off) why = kCutOff;
-  if (why.empty() && sent_ < length_) why = "the client did not read it";
+  if (why.empty() && !is_complete_) why = "the client did not read it";
   log(query_, answer_, Loop::now(), sent_, why);
 }
 

@@ -32,22 +32,20 @@ void log_refused(Worker& worker, const LogSettings& settings, const RefusedReque
 class RestLog {
  public:
   RestLog(const Query& query, const Answer& answer)
-      : query_(query),
-        answer_(answer),
-        has_rest_(answer.rest != nullptr),
-        length_(has_rest_ ? answer.length() : 0) {}
+      : query_(query), answer_(answer), has_rest_(answer.rest != nullptr) {}
   RestLog(const RestLog&) = delete;
   RestLog& operator=(const RestLog&) = delete;
   ~RestLog();
 
   void sent(std::size_t bytes) { sent_ += bytes; }
   void broke_off(std::string_view why) { broken_off_ = why; }
+  void complete() { is_complete_ = true; }
 
  private:
   const Query& query_;
   const Answer& answer_;
   bool has_rest_;
-  std::uint64_t length_;
+  bool is_complete_ = false;
   std::uint64_t sent_ = 0;
   std::string broken_off_;  ///< empty: the client did not read all of it
 };

@@ -421,6 +421,35 @@ TEST_F(OpenAnswers, EndAtTheMirrorSoonAfterTheirClientHasLeft) {
   }
 }
 
+TEST_F(OpenAnswers, AreNotAnsweredInTheAccessLogIfTheirClientDoesNotRead) {
+  const TempDir dir;
+  const auto path = dir.path() + "/access.log";
+  FakeMirror agent(
+      [](const std::string&) {
+        return Reaction{
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + std::string(20'000'000, 'x'),
+            Then::close};
+      },
+      /*pings_too=*/true);
+  const Master master(fmt::format("{}\n network_timeout = 300ms\n access_log = {}", kSearchd, path),
+                      web(agent.address()));
+  const auto is_logged = [&](std::string_view text) {
+    return eventually([&] {
+      std::ifstream file(path);
+      return std::string(std::istreambuf_iterator<char>(file), {}).contains(text);
+    });
+  };
+  HttpClient slow(master.port(), 4096);
+  ASSERT_TRUE(get_on(slow));
+  EXPECT_TRUE(is_logged(R"("end":"broken_off")"));
+  agent.react([](const std::string&) { return open_answer("text/plain"); });
+  HttpClient reader(master.port());
+  ASSERT_TRUE(get_on(reader));
+  ASSERT_TRUE(has_first_event(reader));
+  agent.send_rest();
+  EXPECT_TRUE(is_logged(R"("bytes_out":20,"end":"answered")"));
+}
+
 TEST_F(OpenAnswers, ReachAClientThatHasClosedItsHalfBeforeTheyBegan) {
   FakeMirror agent(
       [](const std::string&) {
