@@ -18,17 +18,27 @@ bool forbids_change(const Field& field) {
          lower(field.value).find("no-transform") != std::string::npos;
 }
 
-/// Whether the agent lets its answer be coded otherwise.
-bool lets_change(const Head& head) {
-  return is_compressible(head.find("Content-Type")) && head.find(kContentEncoding).empty() &&
-         head.find("Content-Range").empty() && std::ranges::none_of(head.all(), forbids_change);
+/// Whether the agent lets its answer be coded otherwise. A 304 need not name the type.
+bool lets_change(const Head& head, int status) {
+  const auto type = head.find("Content-Type");
+  return (is_compressible(type) || (status == 304 && type.empty())) &&
+         head.find(kContentEncoding).empty() && head.find("Content-Range").empty() &&
+         std::ranges::none_of(head.all(), forbids_change);
 }
 
-bool is_suitable(const Answer& answer, ResponseHead& head, std::size_t shortest) {
-  if (answer.status == 101 || has_no_body(answer.status) || answer.source || answer.rows)
-    return false;
-  if (!answer.rest && answer.content().size() < shortest) return false;
-  if (answer.pass_fields) return answer.reply->restore(head) && lets_change(head);
+bool is_head(const Query& query) {
+  return equals_literal(query.request.method, "HEAD");
+}
+
+/// Whether the answer, or with HEAD and 304 that to GET, may be compressed.
+bool is_suitable(const Query& query, const Answer& answer, Head& head, std::size_t shortest) {
+  if (answer.status == 101 || answer.status == 204 || answer.source || answer.rows) return false;
+  const bool is_short = !answer.rest && answer.content().size() < shortest;
+  const bool has_body = answer.status != 304 && !is_head(query);
+  if (is_short && (has_body || !answer.pass_fields)) return false;
+  if (answer.pass_fields)
+    return answer.reply->restore(head) && lets_change(head, answer.status) &&
+           (!is_short || head.find("Content-Length").empty() || head.content_length >= shortest);
   const auto is_coding = [](const Field& field) { return field.name == kContentEncoding; };
   return is_compressible(answer.content_type) && std::ranges::none_of(answer.fields, is_coding);
 }
@@ -71,11 +81,16 @@ Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
   auto& worker = query.worker;
   const auto& settings = query.topology->settings;
   if (query.client.left) co_return;
-  if (!is_suitable(answer, worker.loop.response_head, settings.compress_min_size.value)) co_return;
+  if (!is_suitable(query, answer, worker.loop.response_head, settings.compress_min_size.value))
+    co_return;
   answer.varies = true;
   const auto coding =
       wanted_coding(query.request.fields.find(kAcceptEncoding), settings.compress.value);
-  if (coding == Coding::identity || equals_literal(query.request.method, "HEAD")) co_return;
+  if (coding == Coding::identity || answer.status == 304) co_return;
+  if (is_head(query)) {
+    answer.coding = coding;
+    co_return;
+  }
   if (answer.rest && query.request.fields.minor_version == 0) co_return;  // it knows no chunks
   if (!worker.compression.allows(settings.compress_share.value, Loop::now(),
                                  worker.loop.delay().last_late())) {

@@ -311,6 +311,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
   }
+  if (to_head && answer.coding != Coding::identity) length.reset();  // that to GET is another one
   const bool with_cors = !listener_.admin && !settings().allow_origin.value.empty();
   if (with_cors) add_cors(fields, texts.vary);
   add_representation(fields, answer, passed_on, texts);

@@ -90,7 +90,8 @@ TEST_F(CompressedAnswers, OfPagesAboutKarmadToo) {
   client.send(fmt::format("HEAD /agents HTTP/1.1\r\nHost: a\r\n{}\r\n", kTakesGzip));
   const auto head = client.receive(/*to_head=*/true);
   ASSERT_TRUE(head);
-  EXPECT_EQ(coding_of(*head), "");
+  EXPECT_EQ(coding_of(*head), "gzip");
+  EXPECT_FALSE(head->fields.contains("content-length"));
   EXPECT_EQ(client.request("GET", "/healthz")->status, 200);
 }
 
@@ -161,6 +162,37 @@ TEST_F(CompressedPages, LeaveAloneWhatTheAgentHasCodedOrForbids) {
     EXPECT_EQ(answer.body, text) << fields;
     EXPECT_FALSE(coding_of(answer) == "zstd" || coding_of(answer) == "gzip") << fields;
   }
+}
+
+TEST_F(CompressedPages, HaveTheFieldsOfTheirBodyAlsoWithoutIt) {
+  const std::string type = "Content-Type: application/json\r\nETag: \"a1\"\r\nVary: Cookie\r\n";
+  const auto fields_of = [&](const std::string& head, std::string_view fields = kTakesGzip) {
+    mirror.react(always({head}));
+    HttpClient client(master.port());
+    client.send(fmt::format("HEAD /w/x HTTP/1.1\r\nHost: a\r\n{}\r\n", fields));
+    return client.receive(/*to_head=*/true).value().fields;
+  };
+  const auto head_with = [&](std::string_view more) {
+    return fmt::format("HTTP/1.1 200 OK\r\n{}{}\r\n", type, more);
+  };
+  for (const auto* length : {"Content-Length: 5003\r\n", "Transfer-Encoding: chunked\r\n"}) {
+    auto fields = fields_of(head_with(length));
+    EXPECT_EQ(fields["content-encoding"], "gzip") << length;
+    EXPECT_EQ(fields["etag"], "W/\"a1\"") << length;
+    EXPECT_EQ(fields["vary"], "Cookie, Origin, Accept-Encoding") << length;
+    EXPECT_FALSE(fields.contains("content-length")) << length;
+  }
+  auto plain = fields_of(head_with("Content-Length: 5003\r\n"), "");
+  EXPECT_EQ(plain["content-length"], "5003");
+  EXPECT_EQ(plain["vary"], "Cookie, Origin, Accept-Encoding");
+  auto small = fields_of(head_with("Content-Length: 1023\r\n"));
+  EXPECT_EQ(small["content-length"], "1023");
+  EXPECT_EQ(small["vary"], "Cookie, Origin");
+  const auto vary_of = [&](std::string_view fields) {
+    return fetch(fmt::format("HTTP/1.1 304 Not Modified\r\n{}\r\n", fields)).fields.at("vary");
+  };
+  EXPECT_EQ(vary_of("ETag: \"a1\"\r\nVary: Cookie\r\n"), "Cookie, Origin, Accept-Encoding");
+  EXPECT_EQ(vary_of("Content-Type: image/png\r\n"), "Origin");
 }
 
 TEST_F(CompressedPages, OfAnyLengthPassWhileTheyArrive) {
