@@ -208,8 +208,8 @@ Task<bool> Session::answer_requests() {
   Memory memory(*this);
   Buffer in(worker_.loop.buffers, std::move(arrived()));
   unread_ = false;
-  had_request_ = true;
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
+    had_request_ = true;
     std::string chunks;
     std::string_view body;
     const auto received = parse_received(*in, head, body);

@@ -31,10 +31,11 @@ bool shows_its_end(const Answer& answer, bool in_chunks) {
   return !answer.source && (in_chunks || !answer.has_open_end());
 }
 
-/// Adds what tells of the new protocol, as the agent names it.
+/// Adds what tells of the new protocol, or of the one that 426 demands, as the agent names it.
 template <class Fields>
 void add_upgrade(Fields& fields, const Answer& answer, const Head* passed_on) {
-  if (!is_upgraded(answer) || passed_on == nullptr) return;
+  const bool names_one = is_upgraded(answer) || answer.status == 426;  // RFC 9110 section 15.5.22
+  if (!names_one || passed_on == nullptr || passed_on->find("Upgrade").empty()) return;
   fields.push_back({"Connection", "Upgrade"});
   fields.push_back({"Upgrade", passed_on->find("Upgrade")});
 }

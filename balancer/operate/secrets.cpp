@@ -102,6 +102,8 @@ void read_token(const std::optional<Located<std::string>>& file, std::string_vie
     problems.push_back({file->at, fmt::format("{} {}: {}", key, file->value, text.error())});
 }
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// Reads a file of at most `most` bytes by `parse` into `into`.
 template <class Into, class Parse>
 void read_by(const Place& at, std::string_view key, const std::string& path, std::size_t most,
@@ -112,7 +114,9 @@ void read_by(const Place& at, std::string_view key, const std::string& path, std
     notices.push_back(
         {at, fmt::format("{} {}: every user of this host may read it; chmod o-r", key, path),
          Problem::Severity::warning});
-  auto read = parse(std::string_view(file->content));
+  std::string_view text = file->content;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  auto read = parse(text);
   if (read)
     into = *std::move(read);
   else

@@ -79,7 +79,7 @@ TEST_F(ClientAuth, RemembersWhatItVerifiedUntilTheFileChanges) {
   EXPECT_EQ(search(master, kWrongAnn).status, 401);
   EXPECT_EQ(search(master, kWrongAnn).status, 401);
   EXPECT_EQ(verified(), 3);
-  dir.file("users", user_line("ann", "teapot-19"));
+  dir.file("users", "\xef\xbb\xbf" + user_line("ann", "teapot-19"));
   ASSERT_TRUE(master.reload(searchd("auth_failure_rate = unlimited"), set.table()));
   EXPECT_EQ(search(master, kAnn).status, 401);
   EXPECT_EQ(search(master, kWrongAnn).status, 200);

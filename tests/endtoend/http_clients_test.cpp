@@ -197,6 +197,14 @@ TEST(SlowReaders, ThatStopReadingAreDisconnectedAfterTheNetworkTimeout) {
   EXPECT_LT(reader.rest().size(), large.size());
 }
 
+TEST(ClientConnections, ThatSendOnlyEmptyLinesHaveTheTimeOfThoseThatSendNothing) {
+  FakeMirror mirror([](const std::string&) { return json("{}"); });
+  Master master("workers = 1\n network_timeout = 300ms\n client_timeout = 60s", one_table(mirror));
+  HttpClient client(master.port());
+  ASSERT_TRUE(client.send("\r\n"));
+  EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
+}
+
 TEST(Crowds, OfIdleAndSlowConnectionsDoNotStopOtherClients) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -152,6 +152,15 @@ TEST_F(Upgrades, MayBeRefusedLikeAnyRequest) {
   EXPECT_EQ(refused->status, 403);
   EXPECT_EQ(refused->body, R"({"error":"no"})");
   EXPECT_EQ(refused->fields.count("upgrade"), 0u);
+  mirror.react([](const std::string&) {
+    return Reaction{
+        "HTTP/1.1 426 Upgrade Required\r\nUpgrade: foo/2, websocket\r\nConnection: Upgrade\r\n"
+        "Content-Length: 0\r\n\r\n"};
+  });
+  const auto demand = client.request("GET", "/w/live");
+  ASSERT_TRUE(demand);
+  EXPECT_EQ(demand->status, 426);
+  EXPECT_EQ(demand->fields.at("upgrade"), "foo/2, websocket");
   mirror.react([](const std::string& request) { return switching(request); });
   EXPECT_EQ(client.request("GET", "/w/next")->body, R"({"upgraded":false})");
   EXPECT_TRUE(switches(client));
