@@ -105,10 +105,10 @@ bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buc
   });
 }
 
-/// The number of a type in the order of groups that are equal in the order of the server.
+/// The number of a type in the order of groups that are equal in the order of the server. 5 and "5"
+/// are one group there.
 std::uint64_t type_order(std::string_view value) {
-  if (is_string(value)) return 5;
-  if (is_json_number(value)) return 4;
+  if (is_string(value) || is_json_number(value)) return 4;
   if (is_object(value) || is_array(value)) return 3;
   return value.starts_with('t') ? 2 : value.starts_with('f') ? 1 : 0;
 }
@@ -456,9 +456,13 @@ std::size_t distinct_keys(const std::vector<AnswerBucket>& list, KeyKind kind,
                           Collation collation) {
   std::unordered_set<std::string, KeyedHash> keys;
   RowKeyText key(collation);
+  SortText room;
   for (const auto& bucket : list) {
     key.clear();
-    key.add(bucket.key, kind);
+    if (kind == KeyKind::json_path && is_json_number(bucket.key))
+      key.add(fmt::format(R"("{}")", json_sort_value(bucket.key, room).text), kind);
+    else
+      key.add(bucket.key, kind);
     keys.emplace(key.text());
   }
   return keys.size();

@@ -137,7 +137,7 @@ class SortTable {
 /// How the search server orders and groups the values of a field.
 enum class KeyKind : std::uint8_t {
   attribute,  ///< numbers by value, strings by the collation; equal strings are one group
-  json_path,  ///< values as text, by the collation; one group per type and spelling
+  json_path,  ///< values as text, by the collation; one group per spelling
 };
 
 /// The kind by the field's name: one with `.` or `[` is a path into a JSON attribute, except a call

@@ -98,6 +98,9 @@ TEST(Cardinality, CountsEachValueOnce) {
   };
   EXPECT_EQ(of_json({buckets({{"\"red\"", 1}, {"null", 3}}), buckets({{"\"Red\"", 1}, {"5", 1}})}),
             R"("value":3)");
+  EXPECT_EQ(of_json({buckets({{"12", 1}, {"2.5", 1}}),
+                     buckets({{"\"12\"", 2}, {"\"2.500000\"", 1}, {"-12", 1}})}),
+            R"("value":3)");
 }
 
 TEST(Percentiles, AreThoseThatOneServerHasRecorded) {

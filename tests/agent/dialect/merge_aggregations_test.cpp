@@ -243,15 +243,15 @@ TEST(MergedTerms, HoldSpellingsForOneKeyThatTheCollationHoldsForEqual) {
             R"({"b":{"buckets":[{"key":"Acme","doc_count":3},{"key":"acme","doc_count":2}]}})");
 }
 
-// In a JSON attribute "Red" and "red" are two values, and so are 5 and "5".
+// In a JSON attribute "Red" and "red" are two values, but 5 and "5" are one.
 TEST(MergedTerms, OfAJsonPathAreOneKeyOnlyWhereTheyAreSpeltAlike) {
   const std::vector<std::string> answers{
-      R"({"b":{"buckets":[{"key":"Red","doc_count":2969},{"key":5,"doc_count":2}]}})",
-      R"({"b":{"buckets":[{"key":"red","doc_count":2912},{"key":"5","doc_count":1},{"key":"\u0052ed","doc_count":1}]}})"};
+      R"({"b":{"buckets":[{"key":"Red","doc_count":2969},{"key":5,"doc_count":2},{"key":null,"doc_count":2},{"key":-7,"doc_count":1}]}})",
+      R"({"b":{"buckets":[{"key":"red","doc_count":2912},{"key":"5","doc_count":1},{"key":"\u0052ed","doc_count":1},{"key":"","doc_count":1},{"key":"7","doc_count":1}]}})"};
   for (const std::string field : {"meta.s", "meta['s']", "meta[0]"})
     EXPECT_EQ(
         merged_aggs(R"({"b":{"terms":{"field":")" + field + R"("}}})", answers),
-        R"({"b":{"buckets":[{"key":"Red","doc_count":2970},{"key":"red","doc_count":2912},{"key":5,"doc_count":2},{"key":"5","doc_count":1}]}})");
+        R"({"b":{"buckets":[{"key":"Red","doc_count":2970},{"key":"red","doc_count":2912},{"key":"5","doc_count":3},{"key":null,"doc_count":2},{"key":"","doc_count":1},{"key":-7,"doc_count":1},{"key":"7","doc_count":1}]}})");
 }
 
 // The server orders what stands in JSON as text.
