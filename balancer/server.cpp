@@ -100,6 +100,9 @@ void log_notices(const Settings& settings) {
 constexpr std::string_view kTakenOver =
     "another process takes over from this one; repeat the call, which it will get";
 
+constexpr std::string_view kListenersStay =
+    " (listen takes effect at the next start; until then its former lines count)";
+
 /// A call in a few words, for the log and the event.
 std::string text(const AdminCall& call) {
   std::string text(kAdminVerbs[call.verb]);
@@ -326,7 +329,7 @@ std::optional<StartFailure> Server::listen() {
     auto bound = listen;
     bound.address = address;
     spdlog::info("listening on {}", text(bound));
-    bound_.push_back({{}, address, listen.at});
+    bound_.push_back(std::move(bound));
   }
   return std::nullopt;
 }
@@ -571,6 +574,12 @@ void Server::reload(Done done) {
 Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
   const auto found = mirrors_->found_for(configuration_.file(), file);
   auto next = configuration_.on_file(std::move(file), found);
+  if (auto refused = check_where_it_listens(next.configuration.configured()); !refused.empty()) {
+    mirrors_->ask_names(configuration_.file());  // no longer those of the other file
+    if (std::ranges::find(next.fixed, "listen") != next.fixed.end())
+      for (auto& problem : refused) problem.message += kListenersStay;
+    return refused;
+  }
   for (const auto name : next.fixed)
     spdlog::warn("reload: {} takes effect at the next start", name);
   const auto& changed = next.configuration.settings();
@@ -628,19 +637,26 @@ void Server::adopt_mirrors() {
               std::chrono::system_clock::now());
 }
 
+/// What is wrong with these settings at the listeners of this process, which a reload keeps.
+Problems Server::check_where_it_listens(Settings settings) const {
+  if (!bound_.empty()) settings.searchd.listen = bound_;
+  Problems problems;
+  Problems notices;
+  check(settings, real_environment().this_host(), problems, notices);
+  return problems;
+}
+
 std::optional<std::string> Server::judge(const FoundMirrors& found) {
   const auto& file = configuration_.file();
   Settings settings;
   settings.searchd = file.searchd;
-  if (!bound_.empty()) settings.searchd.listen = bound_;
   std::ranges::copy_if(file.tables, std::back_inserter(settings.tables), [&](const auto& table) {
     return table.discovery || has_name(table, found.names);
   });
   std::vector<std::string> cuts;
   settings = with_found(std::move(settings), found, cuts);
-  Problems problems;
+  auto problems = check_where_it_listens(settings);
   Problems notices;
-  check(settings, real_environment().this_host(), problems, notices);
   Topology::judge(settings, hooks_.dialects, problems, notices);
   if (problems.empty()) return std::nullopt;
   return problems.front().message;

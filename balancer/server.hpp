@@ -91,6 +91,7 @@ class Server final : private AdminApi {
   Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);
   void reload_failed(const Problems& problems);
   void adopt_mirrors();
+  Problems check_where_it_listens(Settings settings) const;
   /// Why this cannot be used.
   std::optional<std::string> judge(const FoundMirrors& found);
   /// What is told about a change of settings when every worker uses them.
@@ -164,7 +165,7 @@ class Server final : private AdminApi {
   static constexpr std::size_t kKeptBuffer = 64 << 10;
   Loop main_{0, kKeptBuffer, std::random_device{}()};
   std::unique_ptr<MirrorFinder> mirrors_;
-  std::vector<Listen> bound_;    ///< with the ports that were chosen
+  std::vector<Listen> bound_;    ///< those in use, with the ports that were chosen
   std::string refused_mirrors_;  ///< the last error of adopt_mirrors()
   /// Signals are blocked in all threads and read here as data, so none interrupts other code.
   asio::posix::stream_descriptor signals_{main_.io};

@@ -249,6 +249,27 @@ TEST(ResolveAll, RefusesAddressesThatNoServerHasAndThatOfKarmad) {
   EXPECT_EQ(master.search(R"({"table":"srv","query":{"match_all":{}}})").status, 200);
 }
 
+TEST(ResolveAll, RefusesAReloadWithANameOfKarmad) {
+  const FakeMirror mirror(empty_answer);
+  NameServer server;
+  server.set("own.test", {"127.0.0.1", "127.0.0.2"});
+  const auto line = [](const std::string& address, int port) {
+    return name_table(fmt::format("agent = {}|own.test:{}[resolve=all]", address, port));
+  };
+  Master master(dns_searchd(server), name_table("agent = " + mirror.address()));
+  const auto is_refused = [&] {
+    ASSERT_TRUE(master.reload(dns_searchd(server), line(mirror.address(), master.port())));
+    EXPECT_EQ(mirror_addresses(master), mirror.address());
+    EXPECT_EQ(master.status("config_last_reload_failed"), "yes");
+    EXPECT_TRUE(master.process().output().contains(
+        fmt::format("127.0.0.1:{} is karmad itself", master.port())));
+  };
+  is_refused();
+  is_refused();  // though the answer is known now
+  ASSERT_TRUE(master.reload(dns_searchd(server), line("127.0.0.3:1", mirror.port())));
+  EXPECT_EQ(master.status("config_last_reload_failed"), "no");
+}
+
 TEST(Names, AreLookedUpAtAReload) {
   FakeMirror old(empty_answer);
   FakeMirror fresh(empty_answer, "127.0.0.2", old.port());

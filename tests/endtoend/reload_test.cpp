@@ -188,6 +188,28 @@ TEST(Reload, OfABrokenFileChangesNothingAndReportsThePlace) {
   EXPECT_TRUE(eventually([&] { return master.search(query("u")).status == 200; }));
 }
 
+// A new `listen` takes effect at the next start, so the file must also fit those that stay.
+TEST(Reload, IsCheckedAtTheListenersThatStay) {
+  const FakeMirror mirror(answer);
+  const TempDir dir;
+  const auto guarded = kCalm + "\n listen = 0.0.0.0:0:admin\n admin_token_file = " +
+                       dir.file("token", "0123456789abcdef\n");
+  Master master(guarded, table("t", mirror.address()));
+  const auto refuses = [&](const std::string& searchd, const std::string& tables,
+                           const std::string& why) {
+    const auto refused = master.count("config_reload_failures");
+    ASSERT_TRUE(master.reload(searchd, tables));
+    EXPECT_TRUE(master.process().output().contains(why)) << master.process().output();
+    EXPECT_EQ(master.count("config_reload_failures"), refused + 1);
+  };
+  refuses(kCalm, table("t", mirror.address()),
+          "can be reached from other hosts: set admin_token_file, or listen on 127.0.0.1 or a unix "
+          "socket (listen takes effect at the next start; until then its former lines count)");
+  const auto own = fmt::format("127.0.0.1:{}", master.port());
+  refuses(guarded, table("t", mirror.address() + "|" + own), own + " is karmad itself");
+  EXPECT_EQ(master.search(query("t")).status, 200);
+}
+
 TEST(Reload, LetsQueriesInProgressSucceedAlsoInARemovedTable) {
   const FakeMirror mirror([](const std::string&) { return slowly(30ms); });
   const FakeMirror other(answer);
