@@ -43,6 +43,13 @@ WaitQueue::Status WaitQueue::status() const {
           .time = Micros{static_cast<Micros::rep>(read(micros))}};
 }
 
+void WaitQueue::take_over(const WaitQueue& before) {
+  const auto counted = before.status();
+  waited = counted.waited;
+  refused = counted.refused;
+  micros = static_cast<std::uint64_t>(counted.time.count());
+}
+
 void write(StatsWriter& out, const WaitQueue::Status& line) {
   out.add(
       {"waiting", "queries that wait because all mirrors of the shard are full", StatKind::gauge},
@@ -104,6 +111,7 @@ void MirrorSet::take_over() {
   block_ = before->block_;
   typical_duration_ = before->typical_duration_.load(std::memory_order_relaxed);
   failure_cost_ = before->failure_cost_;
+  queue_.take_over(before->queue_);
   options_.strategy->continue_from(before->strategy(), options_.places);
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     if (!options_.places[i]) absent_.insert(i);

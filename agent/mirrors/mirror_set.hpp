@@ -127,6 +127,8 @@ struct WaitQueue {
     Micros time{};
   };
   Status status() const;
+  /// Goes on counting from there; those that wait stay in the other queue.
+  void take_over(const WaitQueue& before);
 };
 void write(StatsWriter& out, const WaitQueue::Status& line);
 

@@ -100,7 +100,7 @@ class RetryBudget {
   RetryBudget(const RetryBudget&) = delete;
   RetryBudget& operator=(const RetryBudget&) = delete;
 
-  /// Takes over savings or debt under new rules. Call before it is used.
+  /// Takes over savings or debt, and what was counted, under new rules. Call before it is used.
   void take_over(const RetryBudget& before);
 
   /// Counts one live request of a worker while it lives; on the worker's thread.

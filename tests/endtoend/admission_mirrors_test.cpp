@@ -225,6 +225,7 @@ TEST(MaxInFlight, AWaitingQueryIsServedAlthoughAReloadReplacedTheSet) {
   auto waits = pending(master);
   ASSERT_TRUE(has_waiting(master, 1));
   ASSERT_TRUE(master.reload(limited("1"), mirrors.table("ha_strategy = random")));
+  EXPECT_EQ(master.number("/tables/0/shards/0/max_in_flight/waited"), 1) << "it counts on";
   auto later = pending(master);
   ASSERT_TRUE(
       eventually([&] { return master.number("/tables/0/shards/0/max_in_flight/waiting") == 1; }));

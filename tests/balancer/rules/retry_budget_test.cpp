@@ -163,6 +163,20 @@ struct BudgetStory {
   }
 };
 
+TEST(RetryBudget, CountsOnUnderNewRules) {
+  RetryBudget before({.percent = 0, .at_least = 2});
+  {
+    const auto first = before.take(RetryBudget::For::other);
+    const auto second = before.take(RetryBudget::For::other);
+    EXPECT_FALSE(before.take(RetryBudget::For::other));
+  }
+  RetryBudget after({.percent = 0, .at_least = 1});
+  after.take_over(before);
+  EXPECT_EQ(after.given(), 2U);
+  EXPECT_EQ(after.refused(), 1U);
+  EXPECT_EQ(after.extras(), 0U);
+}
+
 TEST(RetryBudget, ARetryOntoAWorkingMirrorIsFreeUnlessItFails) {
   RetryBudget budget;
   for (int i = 0; i < 100; ++i) budget.take(RetryBudget::For::proven)->succeeded();
