@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <expected>
 #include <map>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/transport/http/http_syntax.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -16,7 +16,16 @@ namespace karmad {
 struct MirrorName {
   std::string table;
   std::string address;
-  auto operator<=>(const MirrorName&) const = default;
+  bool operator==(const MirrorName&) const = default;
+};
+
+/// The table in any case: the file may spell it in another one after a reload.
+struct MirrorNameLess {
+  bool operator()(const MirrorName& a, const MirrorName& b) const {
+    const wire::WordLess less;
+    if (less(a.table, b.table)) return true;
+    return !less(b.table, a.table) && a.address < b.address;
+  }
 };
 
 /// A setting that the operator changed. `configured`: its value in the configuration at that time,
@@ -45,8 +54,8 @@ struct TableOverride {
 
 /// All that the operator changed at run time.
 struct Overrides {
-  std::map<MirrorName, MirrorOverride> mirrors;
-  std::map<std::string, TableOverride> tables;
+  std::map<MirrorName, MirrorOverride, MirrorNameLess> mirrors;
+  std::map<std::string, TableOverride, wire::WordLess> tables;
   std::optional<Override<bool>> hedging;  ///< of the whole process
   std::optional<Override<LogLevel>> log_level;
 

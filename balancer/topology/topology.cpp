@@ -2,8 +2,6 @@
 
 #include <cassert>
 
-#include "agent/transport/http/http_syntax.hpp"
-
 namespace karmad {
 namespace {
 
@@ -84,13 +82,6 @@ void Topology::apply_limits(TimePoint now) const {
   for (const auto& table : tables)
     for (const auto& shard : table->shards) shard->mirrors->read_limits();
   for (const auto& [set, service] : services) set->serve(service, now);
-}
-
-bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {
-  if (a.size() != b.size()) return a.size() < b.size();
-  if (a == b) return false;  // most names have the same case
-  return std::ranges::lexicographical_compare(
-      a, b, [](char x, char y) { return wire::lower(x) < wire::lower(y); });
 }
 
 void Topology::take_over() const {

@@ -12,6 +12,7 @@
 #include "agent/health/state.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/protection.hpp"
@@ -253,11 +254,7 @@ class Topology {
   void add_endpoints(Dialects dialects, const DialectSettings& with);
 
   /// Names of tables are case-insensitive, as in the search server.
-  struct NameLess {
-    using is_transparent = void;
-    bool operator()(std::string_view a, std::string_view b) const;
-  };
-  std::map<std::string, const Table*, NameLess> by_name_;
+  std::map<std::string, const Table*, wire::WordLess> by_name_;
   std::vector<const Table*> routes_;     ///< longest first
   std::vector<ServedPath> endpoints_;    ///< few: a linear search is faster than a hash
   std::vector<ServedPath> patterns_;     ///< endpoints whose path is a pattern

@@ -112,6 +112,17 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
   return same_at(size - 8);
 }
 
+/// An order in which words are equal if they are the same_word().
+struct WordLess {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const {
+    if (a.size() != b.size()) return a.size() < b.size();
+    if (a == b) return false;  // most have the same case
+    return std::ranges::lexicographical_compare(a, b,
+                                                [](char x, char y) { return lower(x) < lower(y); });
+  }
+};
+
 /// Calls `each` for every element of a comma-separated list; skips empty elements.
 template <class Each>
 constexpr void for_each_element(std::string_view list, Each each) {

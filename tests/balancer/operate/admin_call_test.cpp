@@ -87,6 +87,28 @@ TEST(AdminCalls, ChangeEveryMirrorAtThatAddressOrThoseOfATable) {
   EXPECT_EQ(of_u.tables[1].shards[0].mirrors[0].state.value, ServiceState::maint);
 }
 
+TEST(AdminCalls, ChangeATableWhoseCaseTheFileHasChanged) {
+  const auto former = settings_of("table Old {\n type = distributed\n agent = a:1|b:2\n}\n");
+  const auto now = settings_of("table oLD {\n type = distributed\n agent = a:1|b:2\n}\n");
+  const auto after = [&](std::initializer_list<AdminCall> calls) {
+    Overrides overrides;
+    for (const auto& call : {call_of(AdminVerb::drain, R"({"mirror":"b:2"})"),
+                             call_of(AdminVerb::strategy, R"({"table":"old","strategy":"ars"})")})
+      overrides = apply(call, former, overrides).value();
+    for (const auto& call : calls) overrides = apply(call, now, overrides).value();
+    return with_overrides(now, overrides).tables[0].shards[0];
+  };
+  EXPECT_EQ(after({}).mirrors[1].state.value, ServiceState::drain);
+  const auto changed =
+      after({call_of(AdminVerb::ready, R"({"mirror":"b:2"})"),
+             call_of(AdminVerb::strategy, R"({"table":"old","strategy":"nodeads"})")});
+  EXPECT_EQ(changed.mirrors[1].state.value, ServiceState::ready);
+  EXPECT_EQ(changed.ha_strategy->value, "nodeads");
+  const auto restored = after({call_of(AdminVerb::restore, R"({"table":"old"})")});
+  EXPECT_EQ(restored.mirrors[1].state.value, ServiceState::ready);
+  EXPECT_FALSE(restored.ha_strategy.has_value());
+}
+
 TEST(AdminCalls, ChangeTablesAndTheProcess) {
   const auto after = changed({call_of(AdminVerb::strategy, R"({"table":"t","strategy":"nodeads"})"),
                               call_of(AdminVerb::hedging, R"({"on":false,"table":"t"})"),
