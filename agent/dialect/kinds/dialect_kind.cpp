@@ -291,9 +291,12 @@ class Judge {
     while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
     const auto [old, is_new] = taken_.emplace(prefix, &table);
     // That a table is defined twice was reported.
-    if (!is_new && lower(old->second->name) != lower(table.name))
-      problem(route.at, fmt::format("the route {} is already used in {}", in_quotes(route.value),
-                                    text(old->second->route.at)));
+    if (is_new || lower(old->second->name) == lower(table.name)) return;
+    const auto& taken_at = old->second->route.at;
+    const bool is_inherited = route.at == taken_at;
+    problem(
+        is_inherited ? table.at : route.at,
+        fmt::format("the route {} is already used in {}", in_quotes(route.value), text(taken_at)));
   }
 
   /// Names of the dialects whose tables have a route.

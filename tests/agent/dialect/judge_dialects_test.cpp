@@ -131,6 +131,10 @@ TEST(JudgeDialects, RefusesARouteThatIsTaken) {
                 "table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"
                 "table b : a {\n route = /x/\n}\ntable c : a {\n route = /xy\n}"),
             Lines{"c:8:10: the route '/x/' is already used in c:4:10"});
+  EXPECT_EQ(judged_problems("table a {\n type = distributed\n dialect = http\n route = /x\n "
+                            "agent = a:1\n}\ntable b : a {\n}\n"),
+            Lines{"c:7:1: the route '/x' is already used in c:4:10"})
+      << "the table that inherits it";
 }
 
 TEST(JudgeDialects, NamesAPathWithoutEffect) {
