@@ -546,10 +546,11 @@ void Server::reset_karma(const AdminCall& call, const std::string& who, Done don
 }
 
 void Server::reload(Done done) {
+  if (access_log_) access_log_->reopen();
+  if (stopping_) return spdlog::info("reload: karmad is stopping; the configuration in use stays");
   spdlog::info("reload: reading {}", config_path_);
   tell_service(reloading_text(
       std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch())));
-  if (access_log_) access_log_->reopen();
   // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));

@@ -115,6 +115,22 @@ TEST(AGracefulEnd, IsNotHeldUpByAPipeInTheConfiguration) {
   EXPECT_EQ(master.process().wait(), 0) << master.process().output();
 }
 
+// Its sources and names are no longer followed, and systemd was told that it ends.
+TEST(AGracefulEnd, ReadsNoOtherConfiguration) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("drain_delay = 1h", table(mirror));
+  master.process().signal(SIGTERM);
+  ASSERT_TRUE(master.process().wait_for("/readyz answers 503"));
+  master.write_config("drain_delay = 1h",
+                      "table u {\n type = distributed\n agent = " + mirror.address() + "\n}\n");
+  master.process().signal(SIGHUP);
+  EXPECT_TRUE(master.process().wait_for("karmad is stopping; the configuration in use stays"));
+  EXPECT_EQ(master.search(kShutdownQuery).status, 200);
+  EXPECT_FALSE(master.process().output().contains("reload: done"));
+  master.process().signal(SIGTERM);
+  EXPECT_EQ(master.process().wait(), 1);
+}
+
 TEST(AGracefulEnd, IsTheReasonOfRequestsThatItCancels) {
   const TempDir folder;
   const auto log = folder.path() + "/access";
