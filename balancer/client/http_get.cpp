@@ -48,12 +48,15 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
   server.host = text.substr(0, has_port ? colon : text.npos);
   const auto port =
       number_in<std::uint16_t>(has_port ? std::string_view(text).substr(colon + 1) : default_port);
+  const bool lacks_brackets = !server.host.starts_with('[') && server.host.contains(':');
   if (server.host.starts_with('[') && server.host.ends_with(']'))
     server.host = server.host.substr(1, server.host.size() - 2);
   if (server.host.empty()) server.host = "127.0.0.1";
-  if (!port)
-    return std::unexpected(fmt::format(
-        "'{}' is not an address; write host:port, http://host:port or the path of a socket", text));
+  if (!port || lacks_brackets)
+    return std::unexpected(
+        fmt::format("'{}' is not an address; write host:port, [IPv6]:port, "
+                    "http://host:port or the path of a socket",
+                    text));
   server.port = *port;
   return ServerAddress{server};
 }

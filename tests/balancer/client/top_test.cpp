@@ -170,7 +170,7 @@ TEST(ServerAddress, IsAHostAUrlOrASocket) {
   is("[::1]:80", "[::1]:80");
   is("/run/karmad.sock", "/run/karmad.sock");
   is("./karmad.sock", "./karmad.sock");
-  for (const auto* wrong : {"a:b", "a:", "a:123456", "a:65536", "https://a"})
+  for (const auto* wrong : {"a:b", "a:", "a:123456", "a:65536", "https://a", "::1", "fe80::2:9308"})
     EXPECT_FALSE(parse_server_address(wrong)) << wrong;
 }
 
