@@ -286,8 +286,10 @@ std::optional<StartFailure> Server::build_first_topology(Problems& problems) {
   mirrors_->start(configuration_.file(), std::move(last_found_), learned_.has_value());
   const auto build = [&](const FoundMirrors& found) {
     auto next = configuration_.on_mirrors(found);
+    problems = check_where_it_listens(next.configuration.configured());
     report(next);
     configuration_ = std::move(next.configuration);
+    if (!problems.empty()) return;
     topology_ = destroyed_here(Topology::build(settings(), environment(), nullptr, problems));
   };
   build(mirrors_->found());
@@ -615,14 +617,16 @@ void Server::adopt_mirrors() {
   mirrors_->ask_names(configuration_.file());
   auto next = configuration_.on_mirrors(mirrors_->found());
   const auto message = "mirrors: " + next.mirrors;
+  auto problems = check_where_it_listens(next.configuration.configured());
   const std::scoped_lock lock(configuration_mutex_);
-  if (next.mirrors.empty()) {  // the workers need no other topology
+  if (problems.empty() && next.mirrors.empty()) {  // the workers need no other topology
     report(next);
     configuration_ = std::move(next.configuration);
     return;
   }
-  const auto problems =
-      adopt(std::move(next), {.kind = OperatorEvent::Kind::mirrors_changed, .message = message});
+  if (problems.empty())
+    problems =
+        adopt(std::move(next), {.kind = OperatorEvent::Kind::mirrors_changed, .message = message});
   if (problems.empty()) {
     refused_mirrors_.clear();
     save_state();

@@ -142,6 +142,29 @@ TEST(FileDiscovery, WithoutAnyMirrorAnswers503WithTheReason) {
   EXPECT_TRUE(eventually([&] { return answers(master); }));
 }
 
+// What the state file has was judged where the former process listened.
+TEST(FileDiscovery, StartsWithoutAFormerMirrorThatIsKarmadNow) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  const auto config = kNoPings + "\n state_file = " + dir.path() + "/state";
+  int port = 0;
+  {
+    FakeMirror mirror(finds_nothing);
+    port = mirror.port();
+    write_file(path, fmt::format("[{}]", entry(mirror)));
+    Master master(config, discovered("file " + path));
+    EXPECT_TRUE(answers(master));
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(dir.path() + "/state"); }));
+    master.process().signal(SIGTERM);
+    EXPECT_EQ(master.process().wait(), 0);
+  }
+  std::filesystem::remove(path);
+  Master master(config + fmt::format("\n listen = 127.0.0.1:{}", port), discovered("file " + path));
+  EXPECT_TRUE(master.process().output().contains(fmt::format(
+      "the mirrors that were found cannot be used: 127.0.0.1:{} is karmad itself", port)));
+  EXPECT_EQ(master.search(kSearch).status, 503);
+}
+
 TEST(FileDiscovery, KeepsAShardThatHasNoMirrorsAnyMoreUntilAReload) {
   const TempDir dir;
   const auto path = dir.path() + "/m.json";
