@@ -261,6 +261,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
     query.request.path = part.path;
     query.request.path_table = part.tables;
     query.request.path_table_raw = {};
+    query.request.query = {};
     query.request.body = part.body;
     auto answer = co_await answer_query(query, served, scatter);
     if (query.client.left || query.resources.memory_denied()) co_return answer;
@@ -275,7 +276,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
   for (std::size_t i = 0; i < bodies.size(); ++i) answers[i].body = bodies[i];
   const auto took = std::chrono::duration_cast<Micros>(Loop::now() - query.record.began);
   whole.content_type = served.kind.content_type;
-  several.join(whole.body, answers, took);
+  several.join(whole.body, query.request, answers, took);
   co_return whole;
 }
 

@@ -115,6 +115,14 @@ TEST(ElasticPaths, AnswerEachSearchOfAMultiSearch) {
   EXPECT_EQ(post(at.master.port(), "/_msearch", "{}\n").status, 400);
 }
 
+TEST(ElasticPaths, AFilterOfAMultiSearchIsAboutTheWholeAnswer) {
+  const TwoTables at;
+  EXPECT_EQ(post(at.master.port(), "/_msearch?filter_path=responses.*.failed,responses.status",
+                 "{\"index\":\"two\"}\n{}\n{\"index\":\"nosuch\"}\n{}\n")
+                .body,
+            R"({"responses":[{"_shards":{"failed":0},"status":200},{"status":404}]})");
+}
+
 TEST(ElasticPaths, ASearchThatMirrorsRefuseDoesNotEndTheOthersOfAMultiSearch) {
   const auto refuse_seven = [](const std::string& request) {
     if (body_sent(request).find("\"size\":7") == std::string::npos)

@@ -106,12 +106,14 @@ enum class Statements : std::uint8_t {
   as_text,  ///< a table as text
 };
 
-/// How a request that holds several is taken apart, and its answer put together.
+/// How a request that holds several is taken apart, and its answer put together. The parameters of
+/// its URL are about the whole.
 struct SeveralRequests {
   /// The requests; their views are into the whole one. Null: the request is one.
   std::expected<std::vector<RequestPart>, ClientError> (*parts)(const ClientRequest&) = nullptr;
   /// Appends the answer, made of theirs in the same order.
-  void (*join)(std::string& out, std::span<const PartAnswer>, Micros took) = nullptr;
+  void (*join)(std::string& out, const ClientRequest&, std::span<const PartAnswer>,
+               Micros took) = nullptr;
 };
 
 /// A path that is served by a dialect.

@@ -262,7 +262,7 @@ struct JsonPlanner {
     if (elastic == nullptr)
       plan.step = BulkItems{parsed.table};
     else
-      plan.step = ElasticBulkItems{parsed.table, elastic->actions};
+      plan.step = ElasticBulkItems{parsed.table, elastic->actions, elastic->filter_path};
     return plan;
   }
 

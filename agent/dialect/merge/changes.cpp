@@ -11,6 +11,7 @@
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
+#include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -785,19 +786,24 @@ int merge_ends(const ElasticBulkItems& items, const ChangeEnds& ends, std::strin
   auto shards = shards_progress(checked(ends.replies, is_bulk_answer), split);
   const bool errors =
       std::ranges::any_of(shards, [](const auto& shard) { return !shard.failures.empty(); });
-  JsonLine line(out);
-  line.add(R"({"took":0,"errors":)", errors ? "true" : "false", R"(,"items":[)");
-  for (std::size_t i = 0; i < split.lines.size(); ++i) {
-    BulkFailure* failed = nullptr;
-    for (std::size_t s = 0; s < shards.size(); ++s) {
-      if (!split.lines[i].goes_to(s)) continue;
-      if (auto* const failure = shards[s].next(split.lines[i])) failed = failure;
+  std::string whole;
+  {
+    JsonLine line(items.filter_path.empty() ? out : whole);
+    line.add(R"({"took":0,"errors":)", errors ? "true" : "false", R"(,"items":[)");
+    for (std::size_t i = 0; i < split.lines.size(); ++i) {
+      BulkFailure* failed = nullptr;
+      for (std::size_t s = 0; s < shards.size(); ++s) {
+        if (!split.lines[i].goes_to(s)) continue;
+        if (auto* const failure = shards[s].next(split.lines[i])) failed = failure;
+      }
+      if (i != 0) line.add(',');
+      add_item_head(line, items, ends.body, split, i);
+      failed == nullptr ? add_bulk_success(line, items.actions[i])
+                        : add_bulk_failure(line, *failed);
     }
-    if (i != 0) line.add(',');
-    add_item_head(line, items, ends.body, split, i);
-    failed == nullptr ? add_bulk_success(line, items.actions[i]) : add_bulk_failure(line, *failed);
+    line.add("]}");
   }
-  line.add("]}");
+  if (!items.filter_path.empty()) append_filtered(out, whole, items.filter_path);
   return errors ? 500 : 200;
 }
 

@@ -295,6 +295,7 @@ int merge_ends(const BulkItems& items, const ChangeEnds& ends, std::string& out)
 struct ElasticBulkItems {
   std::string table;
   std::vector<std::string> actions;  ///< of each line
+  std::string filter_path{};         ///< the parts that the client gets (append_filtered())
 
   /// About the most bytes of an item.
   std::size_t item_size() const;

@@ -235,7 +235,7 @@ Paths paths_inside(const Paths& paths, std::string_view name) {
     auto rest = path;
     auto step = take_until(rest, '.');
     if (step == "**") {
-      inside.push_back(path);
+      inside.push_back(rest.empty() ? rest : path);
       step = take_until(rest, '.');
     }
     if (source_matches(step, name)) inside.push_back(rest);
@@ -275,6 +275,16 @@ bool append_parts(std::string& out, std::string_view value, const Paths& paths,
 
 }  // namespace
 
+void append_filtered(std::string& to, std::string_view whole, std::string_view filter_path) {
+  Paths paths;
+  while (!filter_path.empty())
+    if (const auto path = take_until(filter_path, ','); !path.empty()) paths.push_back(path);
+  if (paths.empty())
+    to += whole;
+  else if (!append_parts(to, whole, paths))
+    to += "{}";
+}
+
 void append_elastic(std::string& to, const ElasticForm& form, std::string_view answer,
                     ElasticShards shards) {
   std::string whole;
@@ -283,12 +293,7 @@ void append_elastic(std::string& to, const ElasticForm& form, std::string_view a
     append_elastic_count(out, answer, shards);
   else
     append_elastic_hits(out, answer, form.index, shards);
-  if (form.filter_path.empty()) return;
-  Paths paths;
-  std::string_view list = form.filter_path;
-  while (!list.empty())
-    if (const auto path = take_until(list, ','); !path.empty()) paths.push_back(path);
-  if (!append_parts(to, whole, paths)) to += "{}";
+  if (!form.filter_path.empty()) append_filtered(to, whole, form.filter_path);
 }
 
 }  // namespace karmad

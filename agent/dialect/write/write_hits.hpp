@@ -45,10 +45,13 @@ struct ElasticForm {
   std::string index;  ///< hits name it
   /// Of each shard, where the request names several tables: hits name that of their shard.
   std::vector<std::string> tables{};
-  /// The parts of the answer that the client gets, by `,`: paths of names with `*`, between dots,
-  /// and `**` for any number of names. Empty: all.
-  std::string filter_path{};
+  std::string filter_path{};  ///< the parts that the client gets (append_filtered())
 };
+
+/// Appends the parts of an answer that the paths name, `{}` if it has none of them. Paths have `,`
+/// between them: names with `*`, between dots, and `**` for any number of names. Without a path the
+/// whole answer.
+void append_filtered(std::string& out, std::string_view answer, std::string_view filter_path);
 
 /// Appends a merged answer of `/search` in the Elasticsearch-like form: ids are strings, hits name
 /// their table `index`, or the one in their member `_index`; or only the count. `answer` is one

@@ -330,6 +330,8 @@ TEST(ManticoreElastic, AFilterLeavesThePartsThatItNames) {
                   R"({"hits":{"total":2,"hits":[{"_source":{"b":[{"c":2}]}}]}})"),
         std::pair("**.c,timed_out",
                   R"({"timed_out":false,"hits":{"hits":[{"_source":{"b":[{"c":2}]}}]}})"),
+        std::pair("hits.hits._source.b.**,took",
+                  R"({"took":2,"hits":{"hits":[{"_source":{"b":[{"c":2}]}}]}})"),
         std::pair("hits.total.value,nothing", "{}")}) {
     const auto query = fmt::format("size=2&filter_path={}", filter);
     const auto request = elastic_call("POST", "/products/_search", "", query);
@@ -474,9 +476,18 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
   const std::array<PartAnswer, 4> answers{
       PartAnswer{200, R"({"hits":1,"status": 200})"}, PartAnswer{404, R"({"error":"x"})"},
       PartAnswer{400, R"({"error":"y","status":400})"}, PartAnswer{502, "cut"}};
-  append_responses(joined, answers, Micros(2000));
+  append_responses(joined, elastic_call("POST", "/_msearch", ""), answers, Micros(2000));
   EXPECT_EQ(joined, R"({"took":2,"responses":[{"hits":1,"status": 200},{"error":"x","status":404},)"
                     R"({"error":"y","status":400},{"error":"no answer","status":502}]})");
+  std::string filtered;
+  append_responses(filtered,
+                   elastic_call("POST", "/_msearch", "", "pretty&filter_path=took,responses.h*"),
+                   answers, Micros(3000));
+  EXPECT_EQ(filtered, R"({"took":3,"responses":[{"hits":1}]})");
+  EXPECT_EQ(read_multi_search(elastic_call("POST", "/_msearch", "{}\n{}", "filter_path=-took"))
+                .error()
+                .status,
+            400);
 
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
@@ -569,6 +580,32 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
   ASSERT_FALSE(hint);
   EXPECT_TRUE(hint.error().reason.starts_with("line 1 ")) << hint.error().reason;
   EXPECT_TRUE(hint.error().reason.contains("shard_by = id"));
+}
+
+TEST(ManticoreElastic, AFilterLeavesThePartsOfABulkThatItNames) {
+  const auto elastic = make_manticore_elastic({});
+  const auto request = elastic_call("POST", "/products/_bulk", kElasticLines,
+                                    "refresh=true&filter_path=errors,items.*.error.reason");
+  const auto parsed = elastic->parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  const auto answered = [&](std::string_view body, bool done) {
+    const auto plan = elastic->plan(request, *parsed, 1);
+    EXPECT_TRUE(plan);
+    const std::array<ChangeReply, 1> replies{
+        ChangeReply{.done = done, .status = done ? 200 : 500, .body = body, .mirror = "m"}};
+    std::string out;
+    EXPECT_EQ(merge_changes(*plan, replies, out), done ? 200 : 500);
+    return out;
+  };
+  EXPECT_EQ(answered(R"({"items":[],"current_line":4,"skipped_lines":0,"errors":false})", true),
+            R"({"errors":false})");
+  const auto failed = answered(
+      R"({"items":[],"current_line":3,"skipped_lines":1,"errors":true,"error":"bad"})", false);
+  EXPECT_TRUE(failed.starts_with(R"({"errors":true,"items":[{"delete":{"error":{"reason":")") ||
+              failed.starts_with(R"({"errors":true,"items":[{"update":{"error":{"reason":")"))
+      << failed;
+  EXPECT_FALSE(elastic->parse(elastic_call("POST", "/products/_bulk", kElasticLines,
+                                           "filter_path=-items")));
 }
 
 TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {

@@ -11,6 +11,7 @@
 #include "agent/dialect/request/document_ids.hpp"
 #include "agent/dialect/request/search_request.hpp"
 #include "agent/dialect/request/word_queries.hpp"
+#include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -102,9 +103,17 @@ struct UrlMember {
   std::string value;
 };
 
-/// `filter_path`: gets that parameter.
-std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters,
-                                                                   std::string& filter_path) {
+/// The parameter `filter_path`; empty: there is none.
+std::expected<std::string, ClientError> filter_path_in(std::string_view parameters) {
+  std::string paths;
+  while (auto parameter = take_parameter(parameters))
+    if (parameter->name == "filter_path") paths = std::move(parameter->value);
+  if (paths.starts_with('-') || paths.contains(",-"))
+    return refused("filter_path names what an answer has; '-' before a path is not supported");
+  return paths;
+}
+
+std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters) {
   std::vector<UrlMember> members;
   while (!parameters.empty()) {
     auto given = take_until(parameters, '&');
@@ -114,11 +123,6 @@ std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_v
       return refused(
           "the parameter 'scroll' is not supported; page with \"options\": {\"scroll\": true} in "
           "the body of /search");
-    if (key == "filter_path") {
-      filter_path = text;
-      if (text.starts_with('-') || text.contains(",-"))
-        return refused("filter_path names what an answer has; '-' before a path is not supported");
-    }
     const auto* const known = std::ranges::find(kUrlParameters, key, &UrlParameter::key);
     if (known == std::end(kUrlParameters)) continue;
     auto value = known->value(text);
@@ -323,9 +327,10 @@ std::string_view unsupported_member(std::string_view object) {
 }
 
 Translated translate_search(const ClientRequest& request, bool count) {
-  std::string filter_path;
-  const auto of_url = read_url_search(request.query, filter_path);
+  const auto of_url = read_url_search(request.query);
   if (!of_url) return std::unexpected(of_url.error());
+  auto filter_path = filter_path_in(request.query);
+  if (!filter_path) return std::unexpected(std::move(filter_path.error()));
   const auto object = elastic_object(request.body);
   if (!object) return refused("the body is not a JSON object");
   const bool in_path = !request.path_table.empty();
@@ -338,7 +343,7 @@ Translated translate_search(const ClientRequest& request, bool count) {
   return TranslatedRequest{.path = "/search",
                            .body = search_body(request, *object, *of_url, count),
                            .only_count = count,
-                           .filter_path = std::move(filter_path)};
+                           .filter_path = *std::move(filter_path)};
 }
 
 /// The changed values of a partial replacement: those in `doc`, or without it the whole body.
@@ -477,7 +482,9 @@ void append_engine_line(std::string& out, const BulkHeader& header, std::string_
 }
 
 Translated translate_bulk(const ClientRequest& request) {
-  TranslatedRequest bulk{.path = "/bulk"};
+  auto filter_path = filter_path_in(request.query);
+  if (!filter_path) return std::unexpected(std::move(filter_path.error()));
+  TranslatedRequest bulk{.path = "/bulk", .filter_path = *std::move(filter_path)};
   std::string table;
   BodyLines lines{request.body};
   const auto mistake = [&lines](std::string_view text) {
@@ -574,6 +581,8 @@ ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk) {
 
 std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
     const ClientRequest& request) {
+  if (auto filter = filter_path_in(request.query); !filter)
+    return std::unexpected(std::move(filter.error()));
   const std::string_view everywhere = "_all";
   const auto otherwise = request.path_table.empty() ? everywhere : request.path_table;
   std::vector<RequestPart> searches;
@@ -595,23 +604,29 @@ std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
   return searches;
 }
 
-void append_responses(std::string& to, std::span<const PartAnswer> answers, Micros took) {
-  JsonLine out(to);
-  out.add(R"({"took":)", std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
-          R"(,"responses":[)");
-  for (const auto& answer : answers) {
-    if (&answer != &answers.front()) out.add(',');
-    // Answers to searches have a status, and so have errors that karmad wrote.
-    auto object = whole_object(answer.body);
-    if (object && !PassedMembers(*object).next()) object.reset();
-    if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
-      out.add(*object);
-    } else {
-      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")",
-              R"(,"status":)", answer.status, '}');
+void append_responses(std::string& to, const ClientRequest& request,
+                      std::span<const PartAnswer> answers, Micros took) {
+  const auto filter_path = filter_path_in(request.query).value_or("");
+  std::string whole;
+  {
+    JsonLine out(filter_path.empty() ? to : whole);
+    out.add(R"({"took":)", std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
+            R"(,"responses":[)");
+    for (const auto& answer : answers) {
+      if (&answer != &answers.front()) out.add(',');
+      // Answers to searches have a status, and so have errors that karmad wrote.
+      auto object = whole_object(answer.body);
+      if (object && !PassedMembers(*object).next()) object.reset();
+      if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
+        out.add(*object);
+      } else {
+        out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")",
+                R"(,"status":)", answer.status, '}');
+      }
     }
+    out.add("]}");
   }
-  out.add("]}");
+  if (!filter_path.empty()) append_filtered(to, whole, filter_path);
 }
 
 }  // namespace karmad

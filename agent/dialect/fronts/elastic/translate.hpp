@@ -37,7 +37,9 @@ inline constexpr std::size_t kMostSearches = 100;
 std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
     const ClientRequest& request);
 
-/// Appends `{"took":…,"responses":[…]}`: the searches' answers in order, each with its `status`.
-void append_responses(std::string& out, std::span<const PartAnswer> answers, Micros took);
+/// Appends `{"took":…,"responses":[…]}`: the searches' answers in order, each with its `status`; or
+/// the parts of it that the parameter `filter_path` of the URL names.
+void append_responses(std::string& out, const ClientRequest& request,
+                      std::span<const PartAnswer> answers, Micros took);
 
 }  // namespace karmad
