@@ -104,6 +104,18 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
   }
 }
 
+TEST(ManticoreElastic, ADocumentThatIsOnlyCreatedReplacesNone) {
+  const auto own_path = [](std::string_view path, std::string_view query) {
+    const auto translated = translate_elastic(elastic_call("PUT", path, R"({"n":2})", query));
+    return translated ? std::string(translated->path) : translated.error().reason;
+  };
+  EXPECT_EQ(own_path("/products/_doc/7", "refresh=true&op_type=create"), "/insert");
+  EXPECT_EQ(own_path("/products/_doc/7", "op_type=index"), "/replace");
+  for (const auto* condition : {"if_seq_no=3&if_primary_term=1", "version=2"})
+    for (const auto* path : {"/products/_doc/7", "/products/_update/7"})
+      EXPECT_TRUE(own_path(path, condition).contains("is not supported: servers keep no versions"));
+}
+
 // Only a server knows which names are attributes: its error tells, and the search is asked again.
 TEST(ManticoreElastic, WordsInAnAttributeBecomeEqualityWithoutMovingAnything) {
   const auto again = [](std::string_view query, std::string_view field) {

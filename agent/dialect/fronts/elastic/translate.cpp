@@ -346,6 +346,21 @@ Translated translate_search(const ClientRequest& request, bool count) {
                            .filter_path = *std::move(filter_path)};
 }
 
+/// Reads what the URL says of a change: whether `_doc` only makes documents. Refuses (400) what
+/// would make the change depend on a version.
+std::optional<ClientError> read_url_change(std::string_view parameters, bool& creates) {
+  while (const auto parameter = take_parameter(parameters)) {
+    const auto& [name, value] = *parameter;
+    if (name == "op_type") creates = value == "create";
+    if (name == "if_seq_no" || name == "if_primary_term" || name == "version")
+      return ClientError{
+          400, fmt::format("the parameter '{}' is not supported: servers keep no versions of "
+                           "documents",
+                           name)};
+  }
+  return std::nullopt;
+}
+
 /// The changed values of a partial replacement: those in `doc`, or without it the whole body.
 std::string_view patched_document(std::string_view object) {
   const auto document = last_member(object, "doc");
@@ -358,6 +373,8 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
   constexpr std::size_t kMostDigits = 20;
   if (id.size() > kMostDigits || id.find_first_not_of(kDecimals) != id.npos)
     return refused(fmt::format("the id in the path must be a number: '{}'", id));
+  bool creates = false;
+  if (auto why = read_url_change(request.query, creates)) return std::unexpected(*std::move(why));
   auto body = fmt::format(R"({{"table":{})", json_quoted(request.path_table));
   if (!id.empty())
     body.append(R"(,"id":)").append(id, std::min(id.find_first_not_of('0'), id.size() - 1));
@@ -369,7 +386,7 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
   const bool patch = action == "_update";
   const auto values = body.size() + 1;
   body.append(R"(,"doc":)").append(patch ? patched_document(*object) : *object).append("}");
-  const bool replaces = action == "_doc" && !id.empty();
+  const bool replaces = action == "_doc" && !id.empty() && !creates;
   return TranslatedRequest{.path = patch      ? "/update"
                                    : replaces ? "/replace"
                                               : "/insert",
