@@ -210,7 +210,11 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
         Case{"/products/_doc/1", "{}", "", "the document in the body is empty"},
-        Case{"/products/_update/1", "{}", "", "the document in the body is empty"}}) {
+        Case{"/products/_update/1", "{}", "", "the document in the body is empty"},
+        Case{"/products/_update/1", R"({"doc":{"n":1},"doc_as_upsert":true})", "",
+             "\"doc_as_upsert\" is not supported"},
+        Case{"/products/_update/1", R"({"upsert":{"n":1},"doc":{"n":2}})", "",
+             "\"upsert\" is not supported"}}) {
     const auto elastic = make_manticore_elastic({});
     const auto& dialect = *elastic;
     const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
@@ -616,8 +620,8 @@ TEST(ManticoreElastic, AFilterLeavesThePartsOfABulkThatItNames) {
   EXPECT_TRUE(failed.starts_with(R"({"errors":true,"items":[{"delete":{"error":{"reason":")") ||
               failed.starts_with(R"({"errors":true,"items":[{"update":{"error":{"reason":")"))
       << failed;
-  EXPECT_FALSE(elastic->parse(elastic_call("POST", "/products/_bulk", kElasticLines,
-                                           "filter_path=-items")));
+  EXPECT_FALSE(
+      elastic->parse(elastic_call("POST", "/products/_bulk", kElasticLines, "filter_path=-items")));
 }
 
 TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {

@@ -313,14 +313,18 @@ std::string search_body(const ClientRequest& request, std::string_view object,
   return body += '}';
 }
 
-/// A member that changes what Elasticsearch finds or shows, and that servers ignore. Empty: none.
-std::string_view unsupported_member(std::string_view object) {
-  constexpr std::string_view kIgnored[] = {
-      "collapse", "docvalue_fields", "fields",           "min_score",    "pit",   "post_filter",
-      "rescore",  "retriever",       "runtime_mappings", "search_after", "slice", "suggest"};
+/// Members that change what Elasticsearch finds or shows, and that servers ignore.
+constexpr std::string_view kIgnored[] = {
+    "collapse", "docvalue_fields", "fields",           "min_score",    "pit",   "post_filter",
+    "rescore",  "retriever",       "runtime_mappings", "search_after", "slice", "suggest"};
+/// Members beside the `doc` of an update that change more than its values.
+constexpr std::string_view kBesideDoc[] = {"doc_as_upsert", "script", "scripted_upsert", "upsert"};
+
+/// The first member with one of these names that is neither empty nor off. Empty: none.
+std::string_view member_in_use(std::string_view object, std::span<const std::string_view> names) {
   PassedMembers members(object);
   while (const auto member = members.next())
-    if (std::ranges::find(kIgnored, member->name) != std::end(kIgnored) && !is_off(member->value) &&
+    if (std::ranges::find(names, member->name) != names.end() && !is_off(member->value) &&
         member->value != "[]" && member->value != "{}")
       return member->name;
   return {};
@@ -336,7 +340,7 @@ Translated translate_search(const ClientRequest& request, bool count) {
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
     return refused("the path names the table; leave out \"table\" and \"index\"");
-  if (const auto name = count ? "" : unsupported_member(*object); !name.empty())
+  if (const auto name = count ? "" : member_in_use(*object, kIgnored); !name.empty())
     return refused(
         fmt::format("\"{}\" is not supported{}", name,
                     name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : ""));
@@ -384,6 +388,10 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
   if (!object) return refused("the body must be a JSON object with the document");
   if (!PassedMembers(*object).next()) return refused("the document in the body is empty");
   const bool patch = action == "_update";
+  if (patch && is_object(last_member(*object, "doc")))
+    if (const auto name = member_in_use(*object, kBesideDoc); !name.empty())
+      return refused(
+          fmt::format("\"{}\" is not supported: an update only sets the values in \"doc\"", name));
   const auto values = body.size() + 1;
   body.append(R"(,"doc":)").append(patch ? patched_document(*object) : *object).append("}");
   const bool replaces = action == "_doc" && !id.empty() && !creates;
