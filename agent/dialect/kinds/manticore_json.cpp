@@ -187,6 +187,7 @@ struct JsonPlanner {
     if (elastic != nullptr) {
       const auto& tables = layout.tables;
       plan.elastic = {.only_count = elastic->only_count,
+                      .hides_source = elastic->hides_source,
                       .index = tables.size() == 1 ? std::string(tables.front()) : parsed.table,
                       .tables = {tables.begin(), tables.end()},
                       .filter_path = elastic->filter_path};

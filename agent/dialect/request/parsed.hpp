@@ -50,6 +50,7 @@ struct TranslatedRequest {
   std::string_view path;  ///< `/search`, `/update`, `/insert`, `/replace`, `/delete` or `/bulk`
   std::string body{};
   bool only_count = false;    ///< its answer is a number
+  bool hides_source = false;  ///< its hits have no `_source`
   std::string filter_path{};  ///< the parts of the answer that the client gets; empty: all
   /// Of an update that can also change texts, which mirrors take at the client's path only: where
   /// `"doc":` and the changed values stand in the body, up to its end. 0: it is another request.

@@ -155,7 +155,8 @@ void add_elastic_shards(JsonLine& line, ElasticShards shards) {
 }
 
 /// One hit: the id as a string, the index after the score.
-void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view index) {
+void add_elastic_hit(JsonLine& line, std::string_view hit, const ElasticForm& form) {
+  std::string_view index = form.index;
   char before = '{';
   PassedMembers members(hit);
   while (const auto member = members.next()) {
@@ -164,8 +165,11 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view inde
       continue;
     }
     line.add(std::exchange(before, ','));
-    if (member->name == "_source")
-      line.add(R"("_index":)", Quoted(index), R"(,"_type":"doc","_version":1,)");
+    if (member->name == "_source") {
+      line.add(R"("_index":)", Quoted(index), R"(,"_type":"doc","_version":1)");
+      if (form.hides_source) continue;
+      line.add(',');
+    }
     if (member->name == "_id" && is_json_number(member->value))
       line.add(R"("_id":")", member->value, '"');
     else
@@ -174,7 +178,7 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, std::string_view inde
   line.add(before == '{' ? "{}" : "}");
 }
 
-void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view index) {
+void add_elastic_hits(JsonLine& line, std::string_view hits, const ElasticForm& form) {
   line.add(R"("hits":{)");
   bool scored = false;
   bool first = true;
@@ -191,7 +195,7 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view in
     bool later = false;
     visit_elements(member->value, [&](std::string_view hit) {
       if (std::exchange(later, true)) line.add(',');
-      add_elastic_hit(line, hit, index);
+      add_elastic_hit(line, hit, form);
       return true;
     });
     line.add(']');
@@ -199,7 +203,7 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, std::string_view in
   line.add('}');
 }
 
-void append_elastic_hits(std::string& out, std::string_view answer, std::string_view index,
+void append_elastic_hits(std::string& out, std::string_view answer, const ElasticForm& form,
                          ElasticShards shards) {
   JsonLine line(out);
   line.add('{');
@@ -208,7 +212,7 @@ void append_elastic_hits(std::string& out, std::string_view answer, std::string_
     if (member->name == "hits") {
       add_elastic_shards(line, shards);
       line.add(',');
-      add_elastic_hits(line, member->value, index);
+      add_elastic_hits(line, member->value, form);
     } else {
       line.add('"', member->name, "\":", member->value);
     }
@@ -292,7 +296,7 @@ void append_elastic(std::string& to, const ElasticForm& form, std::string_view a
   if (form.only_count)
     append_elastic_count(out, answer, shards);
   else
-    append_elastic_hits(out, answer, form.index, shards);
+    append_elastic_hits(out, answer, form, shards);
   if (!form.filter_path.empty()) append_filtered(to, whole, form.filter_path);
 }
 

@@ -42,7 +42,8 @@ struct ElasticShards {
 /// What an answer in the Elasticsearch-like form tells of a merged answer.
 struct ElasticForm {
   bool only_count = false;
-  std::string index;  ///< hits name it
+  bool hides_source = false;  ///< hits have no `_source`
+  std::string index;          ///< hits name it
   /// Of each shard, where the request names several tables: hits name that of their shard.
   std::vector<std::string> tables{};
   std::string filter_path{};  ///< the parts that the client gets (append_filtered())

@@ -283,6 +283,29 @@ TEST(ManticoreElastic, HitsShowTheValuesOfTheSearchesKeys) {
   }
 }
 
+TEST(ManticoreElastic, HitsWithoutSourceKeepTheirIndexAndTheValuesOfTheKeys) {
+  const auto elastic = make_manticore_elastic({});
+  const std::pair<std::string_view, std::string_view> forms[] = {
+      {"", R"({"sort":["n"],"_source":false})"}, {"_source=false&sort=n", R"({"_source":["n"]})"}};
+  for (const auto& [query, body] : forms)
+    for (const std::size_t shards : {1, 3}) {
+      const auto request = elastic_call("POST", "/products/_search", body, query);
+      const auto parsed = elastic->parse(request);
+      ASSERT_TRUE(parsed);
+      const auto plan = elastic->plan(request, *parsed, shards);
+      ASSERT_TRUE(plan) << plan.error().reason;
+      std::vector<ShardReply> replies(shards);
+      replies.front().body =
+          R"({"took":2,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":)"
+          R"([{"_id":7,"_score":5,"_source":{"n":61},"highlight":{"t":["x"]}}]}})";
+      std::string out;
+      ASSERT_FALSE(merge(*plan, replies, {}, out));
+      EXPECT_TRUE(out.contains(R"([{"_id":"7","_score":5,"_index":"products","_type":"doc",)"
+                               R"("_version":1,"highlight":{"t":["x"]},"sort":[61]}])"))
+          << out;
+    }
+}
+
 TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
   const auto elastic = make_manticore_elastic({});
   const auto& dialect = *elastic;

@@ -58,9 +58,11 @@ std::optional<std::string> sort_keys(std::string_view keys) {
   return json + ']';
 }
 
+constexpr std::string_view kNoSource = R"({"excludes":["*"]})";
+
 /// `true` and `false` are known to Elasticsearch only.
 std::string_view own_source(std::string_view source) {
-  return source == "true" ? "[]" : source == "false" ? R"({"excludes":["*"]})" : source;
+  return source == "true" ? "[]" : source == "false" ? kNoSource : source;
 }
 
 std::string name_list(std::string_view names) {
@@ -344,9 +346,12 @@ Translated translate_search(const ClientRequest& request, bool count) {
     return refused(
         fmt::format("\"{}\" is not supported{}", name,
                     name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : ""));
+  auto body = search_body(request, *object, *of_url, count);
+  const bool hides_source = last_member(body, "_source") == kNoSource;
   return TranslatedRequest{.path = "/search",
-                           .body = search_body(request, *object, *of_url, count),
+                           .body = std::move(body),
                            .only_count = count,
+                           .hides_source = hides_source,
                            .filter_path = *std::move(filter_path)};
 }
 
