@@ -172,6 +172,8 @@ TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
        Case{"/products/_search", "_source_includes=p*,q&_source_excludes=price", "",
             R"({"table":"products","_source":{"includes":["p*","q"],"excludes":["price"]}})"},
        Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
+       Case{"/_search", "size=0030&from=00", R"({"index":"a"})",
+            R"({"index":"a","limit":30,"offset":0})"},
        Case{"/_search", "size=1", R"({"index":"a","l\u0069mit":3})", R"({"index":"a","limit":1})"},
        Case{
            "/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",

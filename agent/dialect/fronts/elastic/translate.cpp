@@ -37,7 +37,8 @@ std::optional<std::string> count_text(std::string_view text) {
   constexpr std::size_t kMostDigits = 9;
   const bool counts =
       !text.empty() && text.size() <= kMostDigits && text.find_first_not_of(kDecimals) == text.npos;
-  return counts ? std::optional(std::string(text)) : std::nullopt;
+  if (!counts) return std::nullopt;
+  return std::string(text.substr(std::min(text.find_first_not_of('0'), text.size() - 1)));
 }
 
 std::optional<std::string> query_string(std::string_view text) {
