@@ -201,6 +201,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_search", R"({"Table":"other"})", "", "some search servers read as"},
         Case{"/products/_search", R"({"join":[{"table":"other"}]})", "", "names another table"},
         Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
+        Case{"/products/_count", "", "source=%7B%7D&source_content_type=application/json",
+             "the parameter 'source' is not supported; send the search in the body"},
         Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
         Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},
         Case{"/products/_search", "", "_source=", "'_source=' cannot be read"},

@@ -126,6 +126,8 @@ std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_v
       return refused(
           "the parameter 'scroll' is not supported; page with \"options\": {\"scroll\": true} in "
           "the body of /search");
+    if (key == "source")
+      return refused("the parameter 'source' is not supported; send the search in the body");
     const auto* const known = std::ranges::find(kUrlParameters, key, &UrlParameter::key);
     if (known == std::end(kUrlParameters)) continue;
     auto value = known->value(text);

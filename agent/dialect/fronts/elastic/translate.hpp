@@ -23,7 +23,8 @@ namespace karmad {
 /// number, also as a string.
 ///
 /// 400 with the reason, of a bulk with the line: the body is not an object, an id is not a number,
-/// a parameter cannot be read or is given twice, or is `scroll`; lines name different tables.
+/// a parameter cannot be read or is given twice, or is `scroll` or `source`; lines name different
+/// tables.
 std::expected<TranslatedRequest, ClientError> translate_elastic(const ClientRequest& request);
 
 /// A mistake that names a line of the translated bulk (`line 3 …`), with the client's line instead.
