@@ -58,6 +58,14 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
            R"({"index":"a","query":{"bool":{"must_not":[{"term":{"ok":{"value":true}}},{"terms":{"n":[1,2.5]}}],"filter":{"term":{"id":7}}}}})",
            "/search",
            R"({"index":"a","query":{"bool":{"must_not":[{"equals":{"ok":1}},{"bool":{"should":[{"equals":{"n":1}},{"equals":{"n":2.5}}]}}],"filter":{"equals":{"id":7}}}}})"},
+       // Clients in Java always write a boost.
+       Case{
+           "POST", "/products/_search",
+           R"({"query":{"bool":{"must":[{"terms":{"n":[1,2],"boost":1.0}},{"terms":{"n":[0.5],"boost":2}}]}}})",
+           "/search",
+           R"({"table":"products","query":{"bool":{"must":[{"in":{"n":[1,2]}},{"bool":{"should":[{"equals":{"n":0.5}}]}}]}}})"},
+       Case{"POST", "/products/_search", R"({"query":{"terms":{"n":[1],"m":[2]}}})", "/search",
+            R"({"table":"products","query":{"terms":  {"n":[1],"m":[2]}}})"},
        Case{"POST", "/products/_search", R"({"query":{"terms":{"n.keyword":[1,true]}}})", "/search",
             R"({"table":"products","query":{"in":{"n":[1,true]}}})"},
        Case{"POST", "/products/_search",

@@ -172,12 +172,14 @@ std::string exact_value(std::string_view term) {
   return fmt::format(R"({{"{}":{}}})", field->name, value);
 }
 
-/// `"in":{"price":[5,7]}` for `{"price":[5,7]}`, if these are numbers and there is no more in it. A
-/// server takes no fractions there: each is compared then. Else nothing.
+/// `"in":{"price":[5,7]}` for `{"price":[5,7],"boost":1}`, if these are numbers and there is no
+/// more in it. A server takes no fractions there: each is compared then. Else nothing.
 std::string listed_numbers(std::string_view terms) {
   PassedMembers fields(terms);
   const auto field = fields.next();
-  if (!field || fields.next() || !is_array(field->value)) return {};
+  if (!field || !is_array(field->value)) return {};
+  while (const auto other = fields.next())
+    if (other->name != "boost") return {};
   bool fractions = false;
   std::string each;
   const bool whole = visit_elements(field->value, [&](std::string_view value) {
@@ -189,7 +191,7 @@ std::string listed_numbers(std::string_view terms) {
   });
   if (!whole || each.empty()) return {};
   return fractions ? fmt::format(R"("bool":{{"should":[{}]}})", each)
-                   : fmt::format(R"("in":{})", terms);
+                   : fmt::format(R"("in":{{"{}":{}}})", field->name, field->value);
 }
 
 /// The text with `brand` for `brand.keyword`, as Elasticsearch names the whole of a text: in the
