@@ -104,7 +104,8 @@ Answer UnmergedAnswers::failed(int status, std::string_view reason) {
 }
 
 Answer UnmergedAnswers::refused(const ClientError& mistake) {
-  count_refused(query_.worker, mistake.status, mistake.reason);
+  // In columns and rows the search server has 500 for mistakes of clients, too.
+  count_refused(query_.worker, mistake.is_defect ? mistake.status : 400, mistake.reason);
   return error(mistake.status, mistake.reason);
 }
 

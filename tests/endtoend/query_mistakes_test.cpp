@@ -278,6 +278,19 @@ TEST(QueryMistakes, OfStatementsAreSeenToo) {
   expect_healthy(master, 2);
 }
 
+// Servers answer these with 500 in columns and rows.
+TEST(QueryMistakes, ThatKarmadFindsItselfAreNoDefectsOfIt) {
+  FakeSet set(2);
+  RestingMaster master(calm(), table_of({set[0].address() + ":t", set[1].address() + ":t"}));
+  constexpr std::string_view kWrongDirection = "SELECT id FROM t ORDER BY rating downwards";
+  constexpr std::string_view kTooFar = "SELECT id FROM t LIMIT 3000,7";
+  for (const auto statement : {kWrongDirection, kTooFar})
+    EXPECT_EQ(post(master.port(), "/cli_json", statement).status, 500) << statement;
+  EXPECT_EQ(master.count("bad_requests"), 2);
+  EXPECT_EQ(master.count("internal_errors"), 0);
+  EXPECT_FALSE(master.process().output().contains("downwards")) << master.process().output();
+}
+
 // A.4: whatever the text is, and whether it names something of the query or not.
 TEST(TroubleOfTheSet, IsNotTheQueriesWhateverItsText) {
   for (const auto* text :

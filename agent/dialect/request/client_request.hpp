@@ -76,6 +76,7 @@ void append_path(std::string& out, const ClientRequest& request,
 struct ClientError {
   int status = 400;
   std::string reason;
+  bool is_defect = false;  ///< karmad's, not a mistake in the request
 };
 
 inline std::unexpected<ClientError> refused(std::string reason) {
@@ -85,7 +86,8 @@ inline std::unexpected<ClientError> refused(std::string reason) {
 /// The error of a request whose bytes, or those of its replies, met a defect of karmad: code that
 /// reads them has thrown.
 inline ClientError internal_error(const std::exception& thrown) {
-  return {500, std::string("an internal error of karmad, please report it: ") + thrown.what()};
+  return {500, std::string("an internal error of karmad, please report it: ") + thrown.what(),
+          true};
 }
 
 /// What `read` returns, an expected value. It is pure code: what it throws ends its request, not
