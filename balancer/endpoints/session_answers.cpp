@@ -95,9 +95,11 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
   session->select = select.size() <= kLongestKeptSelect ? select : std::string_view();
   query.client.meta = &session->meta;
   auto answer = co_await answer_query(query, served, scatter);
-  if (answer.status != 200) {
+  const bool interrupted = query.client.left;  // or killed
+  if (interrupted || answer.status != 200) {
     session->select.clear();
-    session->meta = meta_of_failure(reason_in_answer(answer.content()));
+    session->meta = meta_of_failure(interrupted ? "Query execution was interrupted"
+                                                : reason_in_answer(answer.content()));
   }
   co_return answer;
 }

@@ -475,6 +475,24 @@ TEST(AMysqlClient, MayKillStatementsAndConnectionsOfItsUser) {
   EXPECT_EQ(karmad.master().count("clients_left"), 0);
 }
 
+TEST(AMysqlClient, AsksNoKilledSelectAgainByShowMeta) {
+  FakeMirror mirror([](const std::string& request) {
+    return body_in(request).contains("heavy") ? silence() : json(kMysqlRows);
+  });
+  MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h");
+  MysqlClient killer(karmad.port());
+  MysqlClient victim(karmad.port());
+  const auto id = id_of(victim);
+  EXPECT_EQ(victim.query("SELECT id FROM t").rows.size(), 2U);
+  victim.send(MysqlClient::packet_of("\3SELECT heavy FROM t", 0));
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 2; }));
+  EXPECT_EQ(killer.query("KILL QUERY " + id).error, 0);
+  EXPECT_EQ(victim.next_result().error, 1317);
+  EXPECT_EQ(victim.query("SHOW META").rows.at(0), "error|Query execution was interrupted");
+  EXPECT_EQ(victim.query("SHOW PLAN").error, 1064);
+  EXPECT_EQ(mirror.requests(), 2);
+}
+
 TEST(AMysqlClient, MayKillAnIdleConnectionByACommand) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror, "workers = 2");
