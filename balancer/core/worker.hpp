@@ -107,6 +107,12 @@ class Worker {
   TimeShare compression;             ///< of this thread's time (`compress_share`)
   std::unique_ptr<Compressor> compressor;              ///< kept for the next answer; null: none
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
+  /// The count of all workers together.
+  std::uint64_t total(Count count) const {
+    std::uint64_t sum = 0;
+    for (const auto& each : all) sum += each->counters[count];
+    return sum;
+  }
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() {
     if (process.upkeep_pauses.load(std::memory_order_relaxed) &&

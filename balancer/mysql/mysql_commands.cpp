@@ -157,7 +157,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
           std::chrono::duration_cast<std::chrono::seconds>(Loop::now() - worker_.monitoring.started)
               .count(),
           worker_.connections.open.load(std::memory_order_relaxed),
-          worker_.counters[Count::mysql_queries]));
+          worker_.total(Count::mysql_queries)));
       packets.end();
       break;
     default:

@@ -45,12 +45,6 @@ void write_probing(Document& out, const ProbingStatus& probing) {
   out.text("last_decision", probing.last_decision);
 }
 
-std::uint64_t total(const Worker& worker, Count count) {
-  std::uint64_t sum = 0;
-  for (const auto& each : worker.all) sum += each->counters[count];
-  return sum;
-}
-
 std::uint64_t read(const std::atomic<std::uint64_t>& count) {
   return count.load(std::memory_order_relaxed);
 }
@@ -79,7 +73,7 @@ void append_admission_json(std::string& out, const Worker& worker,
     document.object("counters", [&] {
       for (const auto count :
            {Count::tickets_waited, Count::tickets_refused, Count::tickets_expired})
-        document.add(stat(count), total(worker, count));
+        document.add(stat(count), worker.total(count));
     });
   });
 }

@@ -194,11 +194,8 @@ void write_shards(StatsWriter& out, const Snapshot& snapshot) {
 }
 
 void write_counters(StatsWriter& out, const Worker& worker) {
-  for (const auto& [count, stat] : kCountStats) {
-    std::uint64_t sum = 0;
-    for (const auto& each : worker.all) sum += each->counters[count];
-    if (count != Count::connections) out.add(stat, sum);  // ProcessStatus has these
-  }
+  for (const auto& [count, stat] : kCountStats)
+    if (count != Count::connections) out.add(stat, worker.total(count));  // ProcessStatus has these
 }
 
 void write_attempt_results(StatsWriter& out, const Worker& worker) {
@@ -422,7 +419,7 @@ Snapshot collect(Worker& worker) {
         std::chrono::duration_cast<Micros>(tls->expires() - std::chrono::system_clock::now());
   if (worker.monitoring.sources != nullptr) process.sources = worker.monitoring.sources->all();
   process.workers = static_cast<unsigned>(worker.all.size());
-  for (const auto& each : worker.all) process.connections += each->counters[Count::connections];
+  process.connections = worker.total(Count::connections);
   StatsRecorder recorder;
   write(recorder, worker, snapshot, now);
   process.counters = recorder.take();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -187,6 +188,19 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(client.query("START TRANSACTION x").error, 1064);
   EXPECT_EQ(client.query("SELECT 1, DATABASE()").rows, Rows{"1|market"});
   EXPECT_EQ(mirror.requests(), 0U);
+}
+
+TEST(AMysqlClient, GetsTheStatisticsOfAllWorkers) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "workers = 2");
+  std::deque<MysqlClient> clients;
+  for (int i = 0; i < 9; ++i)
+    EXPECT_EQ(clients.emplace_back(karmad.port()).query("SELECT id FROM t").rows.size(), 2U);
+  for (auto& client : clients) {
+    client.send(MysqlClient::packet_of("\t", 0));
+    const auto packet = client.next_packet();
+    EXPECT_TRUE(packet.ends_with("Statements: 9")) << packet;
+  }
 }
 
 // What PyMySQL, MariaDB Connector/J and others send by themselves. The flags are the engine's.
