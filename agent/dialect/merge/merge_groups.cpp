@@ -395,8 +395,7 @@ class GroupMerge {
     const auto sum_of = type == "long long" ? SumOf::whole
                         : type == "float"   ? SumOf::floats
                                             : SumOf::numbers;
-    auto value = karmad::folded(folded.fold, measured_, collation_, sum_of);
-    return value == "null" ? std::string() : value;
+    return karmad::folded(folded.fold, measured_, collation_, sum_of);
   }
 
   /// Empty: the pairs of that group are unknown.
