@@ -44,8 +44,8 @@ MysqlError mysql_error(int status, std::string text) {
     return {1146, "42S02", std::move(text)};
   if (text.contains("Unknown system variable")) return {1193, "HY000", std::move(text)};
   // What a mirror says of the statement; drivers take 1105 for trouble of the server.
-  if (status == 400 || (status == 500 && blame_of(text, nullptr) == Blame::client))
-    return {1064, "42000", std::move(text)};
+  const bool is_mistake = blame_of(text, nullptr) == Blame::client || is_update_conflict(text);
+  if (status == 400 || (status <= 500 && is_mistake)) return {1064, "42000", std::move(text)};
   return {1105, "HY000", std::move(text)};
 }
 

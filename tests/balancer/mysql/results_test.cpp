@@ -418,6 +418,8 @@ TEST(MysqlError, HasTheCodeThatClientsKnow) {
   EXPECT_EQ(mysql_error(400, "t: no such filter attribute 'a'").state, "42S22");
   EXPECT_EQ(mysql_error(409, "duplicate id '901'").code, 1062);
   EXPECT_EQ(mysql_error(500, "table docs: can not aggregate non-scalar attribute 'x'").code, 1064);
+  EXPECT_EQ(mysql_error(500, "t: attribute 'body' can not be updated (must be bool)").code, 1064);
+  EXPECT_EQ(mysql_error(409, "row 2, column 4: string expected").code, 1064);
   EXPECT_EQ(mysql_error(500, "disk full").code, 1105);
   EXPECT_EQ(mysql_error(502, "offset out of bounds (offset=7, max_matches=5)").code, 1105);
   EXPECT_EQ(mysql_error(500, "offset out of bounds (offset=7, max_matches=5)").code, 1064);
