@@ -68,7 +68,7 @@ void AttemptChains::attempt_ended(AttemptChain& chain, AttemptReport& report) {
   auto next = after_attempt(chain, report);
   if (chain.end.answered()) return end_chain(chain);
   apply(chain, next, report);
-  if (report.outcome == Outcome::client_mistake && !next.is_retry()) {
+  if (report.outcome == Outcome::client_mistake) {
     if (report.hint.kind == ErrorHint::Kind::none) return end_chain(chain);
     chain.end.outcome = Outcome::agent_error;  // it shows the mirror's state
   }

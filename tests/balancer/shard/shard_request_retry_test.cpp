@@ -361,6 +361,24 @@ TEST_F(ARequest, StopsWhereNoMirrorWorksAndTheBudgetIsEmpty) {
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
+// A status 4xx that shows the mirror's state is no mistake of the client, whatever ends the query.
+TEST_F(ARequest, ReportsTheStateOfAMirrorAsItsErrorIfARetryIsNotMade) {
+  all_fail();
+  while (protection->budget.take(RetryBudget::For::other)) {
+  }
+  for (const auto& [kind, status] : {std::pair{Kind::lost_copy, 410U},
+                                     {Kind::draining, 403U},
+                                     {Kind::generation_low, 404U},
+                                     {Kind::overload, 400U}}) {
+    auto told = hint(kind, status);
+    told.outcome = Outcome::client_mistake;
+    start();
+    EXPECT_EQ(ends(told), "finish: agent error") << status;
+    EXPECT_EQ(request->failed().size(), 1U);
+  }
+  EXPECT_EQ(counted(Count::retries_refused), 4U);
+}
+
 /// Nothing is known of any mirror, and the budget is empty.
 struct AtTheStart : ARequest {
   AtTheStart() {
