@@ -89,12 +89,17 @@ const Refusal* ShardParts::whole_refusal(bool may_be_partial, bool may_lack_all)
 }
 
 const ShardDriver* ShardParts::overloaded() const {
-  const auto found = std::ranges::find_if(parts_, [](const auto& part) {
+  const ShardDriver* longest = nullptr;
+  for (const auto& part : parts_) {
     const auto& result = part->result();
-    if (result.refused) return result.refused->overloaded;
-    return result.outcome == Outcome::agent_error && result.hint.overload && result.hint.retryable;
-  });
-  return found == parts_.end() ? nullptr : &**found;
+    const auto& hint = result.hint;
+    const bool refuses =
+        result.refused ? result.refused->overloaded
+                       : result.outcome == Outcome::agent_error && hint.overload && hint.retryable;
+    if (refuses && (longest == nullptr || longest->result().hint.delay < hint.delay))
+      longest = &*part;
+  }
+  return longest;
 }
 
 bool ShardParts::any_timed_out() const {

@@ -40,7 +40,8 @@ class ShardParts {
   /// is only missing in the answer if partial answers are allowed. `may_lack_all`: also if that are
   /// all.
   const Refusal* whole_refusal(bool may_be_partial, bool may_lack_all) const;
-  /// The first part with an overload that retries did not overcome; null: there is none.
+  /// Of the parts with an overload that retries did not overcome, the one whose mirror wants the
+  /// longest pause; null: there is none.
   const ShardDriver* overloaded() const;
   /// Whether a part has no answer because of a timeout.
   bool any_timed_out() const;

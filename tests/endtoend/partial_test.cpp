@@ -108,6 +108,21 @@ TEST(PartialResults, DeniedBecauseOfOverloadAreToldAsOverload) {
   }
 }
 
+// A client that returned earlier would be refused by the other shard again.
+TEST(PartialResults, TheLongestPauseOfAllShardsIsTold) {
+  const FakeMirror soon(with(refused(503, "Retry-After: 4\r\n")));
+  const FakeMirror late(with(refused(429, "Retry-After: 31\r\n")));
+  const FakeMirror untold(with(refused(429, "")));
+  for (const auto& table :
+       {shards(soon.address(), late.address()), shards(late.address(), soon.address()),
+        shards(untold.address(), late.address())}) {
+    const Master master("ha_ping_interval = 0\n overload_max_retries = 0", table);
+    const auto answer = master.search(kQuery);
+    EXPECT_EQ(answer.status, 429) << answer.body;
+    EXPECT_EQ(answer.fields.at("retry-after"), "31");
+  }
+}
+
 TEST(PartialResults, AreDeniedByTheInstanceUnlessTheTableAllowsThem) {
   const FakeMirror alive(with(nothing_found()));
   const ClosedPort gone;
