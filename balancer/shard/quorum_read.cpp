@@ -218,8 +218,9 @@ bool QuorumRead::counts(const AttemptChain& reader) {
   return reader.ended() && (reader.end.answered() || reader.end.outcome == Outcome::client_mistake);
 }
 
-/// Whether to stop: every mirror would refuse the query, or all are slow.
+/// Whether to stop: every mirror would refuse the query, all are slow, or no time is left.
 bool QuorumRead::starts_no_more_reads() const {
+  if (reads_ > 0 && chains_.now() >= chains_.rules().deadline) return true;
   bool slow = false;
   bool answered = false;
   for (const auto slot : round_) {

@@ -121,6 +121,20 @@ TEST_F(AQuorumRead, EndsItsBarrierBeforeTheDeadline) {
   EXPECT_EQ(time_passes(), "finish: quorum_not_met") << "the next step would be at 100 ms";
 }
 
+TEST_F(AQuorumRead, BeginsNoReadAfterTheDeadline) {
+  auto late = report(Outcome::cancelled);
+  late.out_of_time = true;
+  for (const bool one_answers : {false, true}) {
+    rules.deadline = now + 300ms;
+    start();
+    EXPECT_EQ(one_answers ? ends(at_generation(5), 1) : "", "");
+    now += 300ms;
+    EXPECT_EQ(one_answers ? "" : ends(late, 1), "");
+    EXPECT_EQ(ends(late, 2), one_answers ? "finish: quorum_not_met" : "finish: cancelled");
+    EXPECT_EQ(request->result().timed_out, true);
+  }
+}
+
 // Replicas are always a little late: the primary is newer each time, and no two of a round agree.
 TEST_F(AQuorumRead, IsMetByARoundThatHasReachedTheFirstAnswers) {
   start();
