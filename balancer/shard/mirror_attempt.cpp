@@ -56,6 +56,13 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
   return place.query.record.trace.begin(start);
 }
 
+/// Whether a mirror that reports this is at fault, whatever its status. One that is behind, or at
+/// which two updates collided, works.
+bool is_at_fault(ErrorHint::Kind kind) {
+  using enum ErrorHint::Kind;
+  return kind != none && kind != retry_with && kind != generation_low;
+}
+
 /// For an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning, unless there
 /// is a sub-status.
 bool is_plain(const ShardQuery& shard_query, const AttemptResult& result, const ErrorHint& hint) {
@@ -422,6 +429,8 @@ MirrorAttempt::Blame MirrorAttempt::blamed(std::string_view complaint) {
   if (looped) result_.outcome = Outcome::client_mistake;
   Blame blame{.hint = hint_in(query_.worker.loop, shard_query_, result_, body)};
   if (looped) return blame;
+  if (result_.outcome == Outcome::client_mistake && is_at_fault(blame.hint.kind))
+    result_.outcome = Outcome::agent_error;
   blame.marked_unreachable =
       tracks_state_ && report_to_set(set_, mirror, result_, body, blame.hint, Loop::now());
   blame.undecided =

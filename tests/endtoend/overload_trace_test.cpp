@@ -39,7 +39,7 @@ TEST(Trace, ShowsReasonAndOutcomeOfEveryAttempt) {  // CO-001
       {{"", Reaction::Then::reset}, "", "initial retry", "connection broken answered"},
       {refused(429, ""), "", "initial overload", "agent error answered"},
       {refused(429, "Retry-After-Ms: 2\r\n"), "", "initial throttled", "agent error answered"},
-      {refused(410, "", R"({"error":"moved"})"), "", "initial moved", "client's mistake answered"},
+      {refused(410, "", R"({"error":"moved"})"), "", "initial moved", "agent error answered"},
       {refused(449, "", R"({"error":"again"})"), "", "initial conflict",
        "client's mistake answered"},
       {silence(), "search_timeouts = 100ms, 20s", "initial retry", "query timed out answered"},

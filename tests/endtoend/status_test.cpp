@@ -9,6 +9,7 @@
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
 namespace {
@@ -103,6 +104,8 @@ TEST(Status, EveryKindOfErrorHasItsOwnCounter) {
       {"wrong_replies", json("busy", 503), 3},
       {"wrong_replies", json("slower", 429), 3},
       {"wrong_replies", json("<html>"), 3},
+      {"wrong_replies", refused(410, "X-Sub-Status: 1022\r\n"), 3},
+      {"wrong_replies", refused(403, "X-Sub-Status: 1008\r\n"), 3},
       {"wrong_replies", {.bytes = "SSH-2.0-OpenSSH\r\n\r\n"}, 3},
       {"warnings", warning, 0},
       {"succeeded_queries", nothing_found(), 0},
