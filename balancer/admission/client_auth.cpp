@@ -34,19 +34,6 @@ bool same_bytes(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-/// An error in the words of the dialect that serves the path.
-Answer error_at(const Topology& topology, std::string_view path, int status,
-                std::string_view reason) {
-  const auto* const served = topology.endpoint_at(path);
-  const auto* const table = served == nullptr ? topology.route(path) : nullptr;
-  if (table == nullptr) return refusal_at(served, status, reason);
-  Answer answer;
-  answer.status = status;
-  answer.content_type = table->dialect.content_type;
-  table->routed->refuse(status, reason, answer.body);
-  return answer;
-}
-
 /// The checks of one request.
 class AuthSteps {
  public:
@@ -63,20 +50,21 @@ class AuthSteps {
         Field{kAuthenticate, R"(Basic realm="karmad", charset="UTF-8")"}};
     static constexpr std::array kBearer{Field{kAuthenticate, R"(Bearer realm="karmad")"}};
     const bool basic = request_.auth.kind == ClientAuth::Kind::basic;
-    auto answer = error_at(request_.topology, request_.head.path, 401,
-                           why.empty() ? basic ? "this needs a user and a password (Authorization: "
-                                                 "Basic)"
-                                               : "this needs a token (Authorization: Bearer)"
-                           : basic     ? "the user or the password is wrong"
-                                       : "the token is not known");
+    auto answer =
+        refusal_at(request_.topology, request_.head.path, 401,
+                   why.empty() ? basic ? "this needs a user and a password (Authorization: "
+                                         "Basic)"
+                                       : "this needs a token (Authorization: Bearer)"
+                   : basic     ? "the user or the password is wrong"
+                               : "the token is not known");
     answer.fields = basic ? kBasic : kBearer;
     return answer;
   }
 
   Answer limit(Micros wait) {
     request_.worker.counters.add(Count::auth_limited);
-    auto answer = error_at(request_.topology, request_.head.path, 429,
-                           "too many wrong credentials came from this address");
+    auto answer = refusal_at(request_.topology, request_.head.path, 429,
+                             "too many wrong credentials came from this address");
     answer.retry_after = static_cast<unsigned>(
         std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count()));
     return answer;

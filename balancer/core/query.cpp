@@ -45,24 +45,33 @@ Answer json_answer(int status, std::string body) {
 }
 
 Answer refusal(int status, std::string_view reason) {
-  return refusal_at(nullptr, status, reason);
-}
-
-Answer refusal_at(const ServedPath* served, int status, std::string_view reason) {
   Answer answer;
   answer.status = status;
-  if (served != nullptr) {
-    answer.content_type = served->kind.content_type;
-    served->dialect->refuse(status, reason, answer.body);
-  } else {
-    add_error(JsonLine(answer.body), reason);
-  }
+  add_error(JsonLine(answer.body), reason);
   return answer;
+}
+
+Answer refusal_in(const DialectKind& kind, const Dialect& dialect, int status,
+                  std::string_view reason) {
+  Answer answer;
+  answer.status = status;
+  answer.content_type = kind.content_type;
+  dialect.refuse(status, reason, answer.body);
+  return answer;
+}
+
+Answer refusal_at(const Topology& topology, std::string_view path, int status,
+                  std::string_view reason) {
+  if (const auto* const served = topology.endpoint_at(path))
+    return refusal_in(served->kind, *served->dialect, status, reason);
+  if (const auto* const table = topology.route(path))
+    return refusal_in(table->dialect, *table->routed, status, reason);
+  return refusal(status, reason);
 }
 
 Answer bad_request(Query& query, int status, std::string_view reason) {
   count_refused(query.worker, status, reason);
-  return refusal_at(query.topology->endpoint_at(query.request.path), status, reason);
+  return refusal_at(*query.topology, query.request.path, status, reason);
 }
 
 void count_refused(Worker& worker, int status, std::string_view reason) {

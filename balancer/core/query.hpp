@@ -299,8 +299,12 @@ constexpr bool has_no_body(int status) {
 Answer json_answer(int status, std::string body);
 /// An error of karmad in the search server's format.
 Answer refusal(int status, std::string_view reason);
-/// The same in the format of the dialect that serves the path. Null: none does.
-Answer refusal_at(const ServedPath* served, int status, std::string_view reason);
+/// The same in the format of a dialect.
+Answer refusal_in(const DialectKind& kind, const Dialect& dialect, int status,
+                  std::string_view reason);
+/// The same in the format of the dialect that serves the path, if one does.
+Answer refusal_at(const Topology& topology, std::string_view path, int status,
+                  std::string_view reason);
 /// The same for a request that cannot become a query; counted.
 Answer bad_request(Query& query, int status, std::string_view reason);
 

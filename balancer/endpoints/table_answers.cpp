@@ -15,7 +15,7 @@ Task<Answer> completed_task(Answer answer) {
 
 Answer refused_query(Query& query, const ServedPath& served, const ClientError& error) {
   count_refused(query.worker, error.status, error.reason);
-  return refusal_at(&served, error.status, error.reason);
+  return refusal_in(served.kind, *served.dialect, error.status, error.reason);
 }
 
 namespace {

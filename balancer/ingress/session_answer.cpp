@@ -344,9 +344,9 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
 Task<bool> Session::refuse(int status, std::string_view reason, std::size_t bytes_in,
                            const RequestHead* head) {
   worker_.counters.add(Count::bad_requests);
-  const auto* const served =
-      head != nullptr ? worker_.topology_now()->endpoint_at(head->path) : nullptr;
-  const auto answer = refusal_at(served, status, reason);
+  const auto answer = head != nullptr
+                          ? refusal_at(*worker_.topology_now(), head->path, status, reason)
+                          : refusal(status, reason);
   const bool stays = co_await end_with(answer, log_refusal(answer, bytes_in, head));
   co_return stays;
 }

@@ -46,7 +46,7 @@ OptionalRefusal refuse_for_size(const ArrivedHead& request) {
   const auto most = request.topology.settings.max_packet_size.value;
   if (head.framing != Framing::length || head.content_length <= most) return std::nullopt;
   request.worker.counters.add(Count::bad_requests);
-  return EarlyRefusal{refusal_at(request.topology.endpoint_at(head.path), 413,
+  return EarlyRefusal{refusal_at(request.topology, head.path, 413,
                                  fmt::format("the request's body of {} bytes is larger than "
                                              "max_packet_size ({})",
                                              head.content_length, most)),

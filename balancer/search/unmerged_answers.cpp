@@ -110,11 +110,7 @@ Answer UnmergedAnswers::refused(const ClientError& mistake) {
 }
 
 Answer UnmergedAnswers::error(int status, std::string_view reason) {
-  Answer answer;
-  answer.status = status;
-  answer.content_type = shard_query_.table.dialect.content_type;
-  shard_query_.dialect.refuse(status, reason, answer.body);
-  return answer;
+  return refusal_in(shard_query_.table.dialect, shard_query_.dialect, status, reason);
 }
 
 }  // namespace karmad

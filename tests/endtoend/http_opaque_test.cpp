@@ -84,8 +84,11 @@ TEST_F(Opaque, PassesAnyMethodPathAndQueryString) {
   for (const auto* target :
        {"/moved/../x", "/moved/a/..", "/moved/%2e%2E/x", "/moved/./x", "/moved/..%2fadmin",
         "/moved/..;/admin", "/moved/..%5cadmin", "/moved/..\\admin", "/moved//admin",
-        "/moved/%252e%252e/x", "/moved/a%00", "/moved/a%2fb"})
-    EXPECT_EQ(client.request("GET", target)->status, 400) << target;
+        "/moved/%252e%252e/x", "/moved/a%00", "/moved/a%2fb"}) {
+    const auto answer = client.request("GET", target);
+    EXPECT_EQ(answer->status, 400) << target;
+    EXPECT_TRUE(answer->body.ends_with(R"( is not passed on","status":400})")) << answer->body;
+  }
   EXPECT_EQ(a.requests(), seen);
 }
 
