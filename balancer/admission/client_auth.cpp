@@ -34,6 +34,21 @@ bool same_bytes(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
+/// Whether the value of a field Authorization has the admin token, and that counts where queries
+/// are.
+bool has_admin_token(const InstanceSettings& settings, std::string_view field) {
+  return settings.admin_on_query_port.value && !settings.admin_token.empty() &&
+         same_bytes(sent_token(field), settings.admin_token);
+}
+
+/// Whether karmad and an agent could read different credentials.
+bool is_ambiguous(const Head& head) {
+  const auto is_authorization = [](const Field& field) {
+    return wire::same_word(field.name, kAuthorization);
+  };
+  return std::ranges::count_if(head.all(), is_authorization) > 1;
+}
+
 /// The checks of one request.
 class AuthSteps {
  public:
@@ -135,6 +150,16 @@ std::string_view sent_token(std::string_view field) {
   return after_scheme(field, "Bearer");
 }
 
+std::optional<std::string_view> authorization_for(const AgentCredentials& credentials,
+                                                  const Query& query) {
+  const auto& settings = query.topology->settings;
+  if (!credentials.differs && !settings.admin_on_query_port.value) return std::nullopt;
+  const auto sent = query.request.fields.find(kAuthorization);
+  const bool is_admin = has_admin_token(settings, sent);
+  if (!credentials.differs && !is_admin) return std::nullopt;
+  return credentials.for_client(is_admin ? std::string_view() : sent);
+}
+
 bool matches_hash(const std::string& hash, const std::string& password) {
   const auto data = std::make_unique<crypt_data>();
   const char* const made = ::crypt_r(password.c_str(), hash.c_str(), data.get());
@@ -158,12 +183,15 @@ Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
   AuthSteps steps(request);
   auto& worker = request.worker;
   const auto& settings = request.topology.settings;
+  if (is_ambiguous(request.head)) {
+    worker.counters.add(Count::auth_refused);
+    co_return refusal_at(request.topology, request.head.path, 400,
+                         "more than one field Authorization");
+  }
   const auto field = request.head.find(kAuthorization);
   const auto token = sent_token(field);
   // Admin calls have their own token, also where queries are.
-  if (!token.empty() && !settings.admin_token.empty() && settings.admin_on_query_port.value &&
-      same_bytes(token, settings.admin_token))
-    co_return std::nullopt;
+  if (has_admin_token(settings, field)) co_return std::nullopt;
   const auto clients = settings.known_by(request.auth);
   if (request.auth.kind == ClientAuth::Kind::bearer) {
     if (token.empty()) co_return steps.refuse({});

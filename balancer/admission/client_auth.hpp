@@ -21,6 +21,12 @@ std::optional<SentPassword> sent_password(std::string_view field);
 /// The token in the value of a field Authorization (RFC 6750); empty: it has none.
 std::string_view sent_token(std::string_view field);
 
+/// What agents with these credentials get in the field Authorization of a query, empty: none;
+/// nothing: what the dialect sends anyway. They never get the admin token, which counts where
+/// queries are, too (`admin_on_query_port`).
+std::optional<std::string_view> authorization_for(const AgentCredentials& credentials,
+                                                  const Query& query);
+
 /// Whether the password has that hash of crypt(3): bcrypt, yescrypt, SHA-512 … Takes 50 ms and
 /// more. Any thread.
 bool matches_hash(const std::string& hash, const std::string& password);

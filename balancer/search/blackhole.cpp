@@ -4,6 +4,7 @@
 
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/http_write.hpp"
+#include "balancer/admission/client_auth.hpp"
 
 namespace karmad {
 namespace {
@@ -107,10 +108,7 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
     }
     worker.counters.add(Count::blackhole_sent);
     Buffer buffer(worker.loop.buffers);
-    const auto& credentials = blackhole.credentials;
-    const auto authorization =
-        credentials.differs ? credentials.for_client(query.request.fields.find(kAuthorization))
-                            : std::string_view();
+    const auto authorization = authorization_for(blackhole.credentials, query);
     const auto request = dialect.write(query.request, parsed, blackhole.tables, *buffer);
     spawn(send(worker, blackhole.agent,
                {.method = std::string(request.method),
@@ -124,9 +122,8 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .request_id = query.record.request_id,
                 .traceparent = traceparent_of(query),
                 .tracestate = query.record.trace_context.state,
-                .authorization = std::string(authorization),
-                .withheld = credentials.differs && authorization.empty() ? kAuthorization
-                                                                         : std::string_view(),
+                .authorization = std::string(authorization.value_or("")),
+                .withheld = authorization == "" ? kAuthorization : std::string_view(),
                 .hops = query.request.hops + 1,
                 .connect_timeout = table.timeouts.connect,
                 .query_timeout = table.timeouts.query,

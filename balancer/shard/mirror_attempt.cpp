@@ -14,6 +14,7 @@
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/refuses_connections.hpp"
+#include "balancer/admission/client_auth.hpp"
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/shard/attempt_effects.hpp"
@@ -142,12 +143,11 @@ AgentRequest write_for_mirror(const Query& query, const ShardQuery& shard_query,
 ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query, const Shard& shard,
                          std::size_t shard_at, std::string&& preference) {
   add(kBackpressure, "1");
-  if (shard.credentials.differs) {
-    const auto value = shard.credentials.for_client(query.request.fields.find(kAuthorization));
-    if (value.empty())
+  if (const auto value = authorization_for(shard.credentials, query)) {
+    if (value->empty())
       withheld_ = kAuthorization;
     else
-      add(kAuthorization, value);
+      add(kAuthorization, *value);
   }
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
   if (shard_query.table.forwards_headers) {

@@ -65,6 +65,8 @@ TEST_F(ClientAuth, IsNeededForAllButHealth) {
   EXPECT_TRUE(elastic.body.contains(R"("reason":"this needs a user)")) << elastic.body;
   EXPECT_EQ(search(master, kWrongAnn).status, 401);
   EXPECT_EQ(search(master, kNobody).status, 401);
+  EXPECT_EQ(search(master, std::string(kAnn).append(kNobody)).status, 400);
+  EXPECT_EQ(search(master, std::string(kWrongAnn).append(kAnn)).status, 400);
   EXPECT_EQ(set.requests(), 0U);
   EXPECT_EQ(search(master, kAnn).status, 200);
   EXPECT_EQ(set.requests(), 1U);

@@ -167,6 +167,30 @@ TEST(HttpCredentials, TravelOnUnlessTheTableSaysNo) {
   EXPECT_EQ(sent(own + "\n pass_authorization = yes", ""), "ApiKey b3duLWtleS1vZi1rYXJtYWQ=");
 }
 
+TEST(HttpCredentials, OfTheOperatorReachNoAgent) {
+  const TempDir dir;
+  const auto token = dir.file("token", "the-token-of-the-operator\n");
+  const auto file = dir.file("key", "apikey b3duLWtleS1vZi1rYXJtYWQ=\n");
+  FakeMirror mirror(always(nothing_found()));
+  const auto sent = [&](std::string_view settings, std::string_view fields) {
+    const Master master(
+        taking_turns("admin_on_query_port = 1\n admin_token_file = " + token),
+        fmt::format("table t {{\n type = distributed\n dialect = http\n route = /t\n {}\n "
+                    "agent = {}\n agent_blackhole = {}\n}}\n",
+                    settings, mirror.address(), mirror.address()));
+    const auto before = mirror.seen().size();
+    EXPECT_EQ(ask(master.port(), "GET", "/t/x", "", fields).status, 200);
+    EXPECT_TRUE(eventually([&] { return mirror.seen().size() >= before + 2; }));
+    return last_authorization(mirror);
+  };
+  constexpr std::string_view kOperator = "Authorization: Bearer the-token-of-the-operator\r\n";
+  const auto own = "pass_authorization = yes\n credentials = " + file;
+  EXPECT_EQ(sent("", kClients), kClientsLine);
+  EXPECT_EQ(sent("", kOperator), "");
+  EXPECT_EQ(sent(own, kOperator), "ApiKey b3duLWtleS1vZi1rYXJtYWQ=");
+  for (const auto& request : mirror.seen()) EXPECT_FALSE(request.contains("operator")) << request;
+}
+
 /// A secured Elasticsearch: whatever it is asked without its credentials, it says 401.
 Reaction secured(const std::string& request) {
   if (authorization_in(request) != kOwnLine) return denied();
