@@ -2,14 +2,9 @@
 
 #include <array>
 
-#include "strategies/kinds/adaptive.hpp"
-#include "strategies/kinds/ars.hpp"
-#include "strategies/kinds/leastops.hpp"
-#include "strategies/kinds/nodeads.hpp"
-#include "strategies/kinds/noerrors.hpp"
-#include "strategies/kinds/prequal.hpp"
-#include "strategies/kinds/random.hpp"
-#include "strategies/kinds/roundrobin.hpp"
+#include "strategies/kinds/by_karma.hpp"
+#include "strategies/kinds/by_load.hpp"
+#include "strategies/kinds/by_weight.hpp"
 
 namespace karmad {
 namespace {

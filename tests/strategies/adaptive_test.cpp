@@ -1,4 +1,4 @@
-#include "strategies/kinds/adaptive.hpp"
+#include "strategies/kinds/by_load.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "strategies/estimates/karma_weights.hpp"
-#include "strategies/kinds/nodeads.hpp"
+#include "strategies/kinds/by_karma.hpp"
 #include "tests/strategies/builders.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "strategies/kinds/leastops.hpp"
+#include "strategies/kinds/by_load.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strategies/kinds/nodeads.hpp"
+#include "strategies/kinds/by_karma.hpp"
 
 #include <gtest/gtest.h>
 

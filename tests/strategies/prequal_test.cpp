@@ -1,4 +1,4 @@
-#include "strategies/kinds/prequal.hpp"
+#include "strategies/kinds/by_load.hpp"
 
 #include <gtest/gtest.h>
 

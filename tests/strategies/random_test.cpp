@@ -1,4 +1,4 @@
-#include "strategies/kinds/random.hpp"
+#include "strategies/kinds/by_weight.hpp"
 
 #include <gtest/gtest.h>
 

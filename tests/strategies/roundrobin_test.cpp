@@ -1,4 +1,4 @@
-#include "strategies/kinds/roundrobin.hpp"
+#include "strategies/kinds/by_weight.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,19 @@
 
 namespace karmad {
 
+/// Every mirror has a probability in proportion to its weight, by default the same; errors are
+/// ignored (HA-003).
+class Random final : public Strategy {
+ public:
+  std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
+    if (evenly_weighted(mirrors, from)) return uniform(from, random);
+    return weighted(mirrors, from, random, weight_of);
+  }
+  Shares shares(MirrorViews mirrors, Candidates from) const override {
+    return weighted_shares(mirrors, from, weight_of);
+  }
+};
+
 /// The order of the configuration line: 1, 2, …, N, 1, 2, … over all workers; errors are ignored
 /// (HA-004). Skips mirrors that are not candidates, and continues after the one chosen, so that no
 /// mirror is chosen twice in a row while there is another. Retries, hedges and probes have a
