@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "strategies/read_preference.hpp"
-#include "strategies/tags_text.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad {
 

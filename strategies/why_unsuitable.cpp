@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strategies/read_preference.hpp"
-#include "strategies/tags_text.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad {
 namespace {

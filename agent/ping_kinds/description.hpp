@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "strategies/role.hpp"
+#include "strategies/set_picture.hpp"
 #include "strategies/tags.hpp"
 
 namespace karmad {

@@ -40,12 +40,14 @@ Tags tags_of(const Value& answer) {
   const auto* nodes = member(answer, "nodes");
   if (nodes == nullptr || !nodes->IsObject() || nodes->ObjectEmpty()) return out;
   const auto& node = nodes->MemberBegin()->value;
-  if (const auto name = text_member(node, "name"); !name.empty()) add_tag(out, "node", name);
+  if (const auto name = text_member(node, "name"); !name.empty())
+    add_reported_tag(out, "node", name);
   const auto* attributes = member(node, "attributes");
   if (attributes == nullptr || !attributes->IsObject()) return out;
   for (const auto& attribute : attributes->GetObject())
     if (attribute.value.IsString())
-      add_tag(out, text_of(attribute.name), text_of(attribute.value));  // drops surplus ones
+      add_reported_tag(out, text_of(attribute.name),
+                       text_of(attribute.value));  // drops surplus ones
   return out;
 }
 

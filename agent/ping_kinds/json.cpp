@@ -73,7 +73,7 @@ const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name
   return found == nullptr || found->IsNull() ? nullptr : found;
 }
 
-bool add_tag(Tags& tags, std::string_view name, std::string_view value) {
+bool add_reported_tag(Tags& tags, std::string_view name, std::string_view value) {
   const auto at = std::ranges::lower_bound(tags, name, {}, &Tag::name);
   if (at != tags.end() && at->name == name) return true;
   if (tags.size() == kMaxTags) return false;

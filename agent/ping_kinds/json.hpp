@@ -21,6 +21,6 @@ const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name
 inline constexpr std::size_t kMaxTags = 64;
 
 /// Adds a tag; if the name exists, the first one stays. False: too many.
-bool add_tag(Tags& tags, std::string_view name, std::string_view value);
+bool add_reported_tag(Tags& tags, std::string_view name, std::string_view value);
 
 }  // namespace karmad

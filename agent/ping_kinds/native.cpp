@@ -89,7 +89,7 @@ class Members {
     for (const auto& tag : found->GetObject()) {
       if (!tag.value.IsString())
         should_be(name, "an object of strings");
-      else if (!add_tag(out, text_of(tag.name), text_of(tag.value)))
+      else if (!add_reported_tag(out, text_of(tag.name), text_of(tag.value)))
         should_be(name, fmt::format("an object of at most {} strings", kMaxTags));
     }
     return out;

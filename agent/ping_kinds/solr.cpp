@@ -127,11 +127,11 @@ Description describe_replica(const Replica& replica, std::optional<std::uint64_t
     out.why =
         fmt::format("the replica is {}", replica.state.empty() ? "without a state" : replica.state);
   }
-  add_tag(out.tags, "shard", replica.shard);
+  add_reported_tag(out.tags, "shard", replica.shard);
   // Before Solr 7 there was only one type, without a name.
   const auto type = replica.type.empty() ? std::string_view("NRT") : replica.type;
   const auto kind = lower(type);
-  add_tag(out.tags, "type", kind);
+  add_reported_tag(out.tags, "type", kind);
   // The version counts changes of one index. TLOG and PULL replicas copy their leader's index with
   // its version; an NRT replica writes its own, which cannot be compared with the leader's.
   if (replica.leader || kind != "nrt") out.generation = generation;

@@ -19,8 +19,8 @@
 #include "config/settings/address.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
-#include "strategies/role.hpp"
-#include "strategies/tags_text.hpp"
+#include "strategies/set_picture.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad {
 namespace {

@@ -10,7 +10,7 @@
 #include "balancer/rules/attempt_reason.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "config/settings/settings.hpp"
-#include "strategies/role.hpp"
+#include "strategies/set_picture.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -11,7 +11,7 @@
 #include "balancer/watch/event_log.hpp"
 #include "strategies/narrow.hpp"
 #include "strategies/read_preference_text.hpp"
-#include "strategies/tags_text.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad {
 namespace {

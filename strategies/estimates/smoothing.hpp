@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 
@@ -13,15 +15,29 @@ namespace karmad {
 class RoundTrips {
  public:
   /// Adds a measurement; a negative one is refused and ignored (SS-154).
-  bool add(Micros trip);
+  bool add(Micros trip) {
+    if (trip < Micros{0}) return false;
+    const auto measured = static_cast<double>(trip.count());
+    average_ = average_ ? kAlpha * measured + (1 - kAlpha) * *average_ : measured;
+    last_[next_] = trip;
+    next_ = (next_ + 1) % last_.size();
+    count_ = std::min(count_ + 1, last_.size());
+    return true;
+  }
   /// The mirror became unavailable: drops all measurements (SS-151).
-  void clear();
+  void clear() { *this = {}; }
   /// The average in µs, exact; empty before the first measurement. 0 is a legal average.
   std::optional<double> average() const { return average_; }
   /// The average to the nearest µs.
-  std::optional<Micros> smoothed() const;
+  std::optional<Micros> smoothed() const {
+    if (!average_) return std::nullopt;
+    return Micros{std::llround(*average_)};
+  }
   /// The minimum of the last ten; 0 with fewer than two (SD-011).
-  Micros least() const;
+  Micros least() const {
+    if (count_ < 2) return Micros{0};
+    return *std::ranges::min_element(last_.begin(), last_.begin() + static_cast<long>(count_));
+  }
 
  private:
   static constexpr double kAlpha = 0.2;  // SS-153

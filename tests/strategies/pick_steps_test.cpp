@@ -1,5 +1,4 @@
 // What a selection hands over for explanations.
-#include "strategies/pick_steps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "strategies/set_picture.hpp"
-#include "strategies/tags_text.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad::testing {
 

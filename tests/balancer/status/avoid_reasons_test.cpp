@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "strategies/pick_steps.hpp"
+#include "strategies/select.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "strategies/tags_text.hpp"
+#include "strategies/tags.hpp"
 
 #include <fmt/format.h>
 
