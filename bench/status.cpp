@@ -5,8 +5,8 @@
 
 #include "agent/dialect/write/write_rows.hpp"
 #include "agent/stats/history.hpp"
-#include "balancer/status/agents_json.hpp"
 #include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/status_json.hpp"
 
 namespace karmad {
 namespace {

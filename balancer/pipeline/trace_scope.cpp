@@ -1,7 +1,7 @@
 #include "balancer/pipeline/trace_scope.hpp"
 
 #include "balancer/selection/explanation.hpp"
-#include "balancer/status/explanation_json.hpp"
+#include "balancer/status/status_json.hpp"
 #include "balancer/trace/access.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"

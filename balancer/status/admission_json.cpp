@@ -1,4 +1,4 @@
-#include "balancer/status/admission_json.hpp"
+#include "balancer/status/status_json.hpp"
 
 #include "agent/stats/document.hpp"
 #include "balancer/admission/admission.hpp"

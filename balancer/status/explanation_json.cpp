@@ -1,4 +1,4 @@
-#include "balancer/status/explanation_json.hpp"
+#include "balancer/status/status_json.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "balancer/admission/admission.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/status/admission_json.hpp"
+#include "balancer/status/status_json.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
 namespace karmad {
