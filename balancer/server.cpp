@@ -12,7 +12,7 @@
 #include <random>
 
 #include "balancer/core/memory.hpp"
-#include "balancer/discovery/mirror_json.hpp"
+#include "balancer/discovery/source_json.hpp"
 #include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_json.hpp"

@@ -1,4 +1,4 @@
-#include "balancer/discovery/etcd_source.hpp"
+#include "balancer/discovery/source_json.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/following.hpp"
-#include "balancer/discovery/mirror_json.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {

@@ -2,8 +2,8 @@
 #include <optional>
 #include <utility>
 
-#include "balancer/discovery/mirror_json.hpp"
 #include "balancer/discovery/mirror_source.hpp"
+#include "balancer/discovery/source_json.hpp"
 #include "config/text/environment.hpp"
 
 namespace karmad {

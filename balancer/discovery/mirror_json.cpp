@@ -1,4 +1,4 @@
-#include "balancer/discovery/mirror_json.hpp"
+#include "balancer/discovery/source_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

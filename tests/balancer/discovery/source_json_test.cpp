@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/discovery/etcd_source.hpp"
-#include "balancer/discovery/kubernetes_source.hpp"
-#include "balancer/discovery/mirror_json.hpp"
+#include "balancer/discovery/source_json.hpp"
 
 namespace karmad {
 namespace {

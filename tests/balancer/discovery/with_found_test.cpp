@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "balancer/discovery/mirror_json.hpp"
+#include "balancer/discovery/source_json.hpp"
 #include "config/agent_line.hpp"
 #include "config/load.hpp"
 
