@@ -5,8 +5,7 @@
 
 #include "balancer/client/command_line.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/manual/build_facts.hpp"
-#include "balancer/manual/generated_files.hpp"
+#include "balancer/manual/manual.hpp"
 #include "balancer/operate/secrets.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/probe/probe.hpp"

@@ -1,4 +1,4 @@
-#include "balancer/manual/build_facts.hpp"
+#include "balancer/manual/manual.hpp"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>

@@ -1,4 +1,4 @@
-#include "balancer/manual/generated_files.hpp"
+#include "balancer/manual/manual.hpp"
 
 #include <fmt/format.h>
 
