@@ -14,9 +14,6 @@
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
-#include "balancer/endpoints/statement_answers.hpp"
-#include "balancer/endpoints/status_answers.hpp"
-#include "balancer/endpoints/table_answers.hpp"
 
 namespace karmad {
 namespace {

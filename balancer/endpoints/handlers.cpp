@@ -15,7 +15,6 @@
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
-#include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/status/status_json.hpp"

@@ -3,9 +3,12 @@
 #include <array>
 #include <string_view>
 
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/kinds/dialect_kind.hpp"
+#include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/endpoints/table_answers.hpp"
+#include "balancer/topology/topology.hpp"
 
 namespace karmad {
 
@@ -39,5 +42,56 @@ bool is_admin_call(const Query& query);
 /// Does the call, or refuses it: 401 without the token, 403 on the query port (unless
 /// `admin_on_query_port`) and for web pages without a token, 400, 404, 405 and 409 for mistakes.
 Task<Answer> answer_admin_call(Query& query);
+
+/// Parses the request, a long one on a helper thread, and sends it to the shards of its table. A
+/// request that names no table goes to the first table of the dialect.
+Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter);
+
+/// Refuses a query in the form of errors of its dialect.
+Answer refused_query(Query& query, const ServedPath& served, const ClientError& error);
+
+/// A task that is complete: it has this answer.
+Task<Answer> completed_task(Answer answer);
+
+enum class StatusForm : std::uint8_t { raw, text, rows };
+
+/// The rows as an answer of karmad; without columns: that the statement is done.
+Answer rows_answer(ResultSet set, StatusForm form);
+
+/// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
+/// writes the answer.
+Task<Answer> answer_agents(Query& query);
+Task<Answer> answer_status(Query& query);
+Task<Answer> answer_metrics(Query& query);
+Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form);
+
+/// The statements of the request, found once. Reads a long one on this thread: before it is
+/// admitted its class must be known.
+const StatementsRead& statements_of(Query& query);
+
+/// Answers a request at an endpoint of statements: each is about karmad itself, about the client's
+/// connection, or is sent to the shards of its table by `scatter`. Several are answered one after
+/// the other, as an array of result sets, or as tables in text; the first that fails is the answer.
+Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter);
+
+/// Answers a statement about the schema (StatementKind::schema), the one of `query.request`: from
+/// the configuration, and from what mirrors say of the tables that it can be about.
+Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
+                           StatusForm form);
+
+/// Makes `statement`, whose text outlives the query's answer, the request of the query: one of
+/// several that are answered one after the other, with rows as the endpoint writes them.
+void set_statement(Query& query, StatementText statement);
+
+/// Answers a SELECT, and keeps it for SHOW META if the connection of the query keeps one: of one
+/// that failed only the reason.
+Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
+                           std::string_view select);
+
+/// Answers a statement about the client's connection. SHOW META tells of the last SELECT on it; if
+/// that SELECT was passed to its only shard, it is asked again together with SHOW META. SHOW PLAN
+/// and SHOW PROFILE ask a mirror of the first shard to run the SELECT again.
+Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
+                            SessionStatement statement, StatusForm form);
 
 }  // namespace karmad

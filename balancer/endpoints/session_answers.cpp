@@ -1,11 +1,9 @@
-#include "balancer/endpoints/statement_answers.hpp"
-
 #include <fmt/format.h>
 
 #include "agent/json/json_text.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/sql_session.hpp"
-#include "balancer/endpoints/table_answers.hpp"
+#include "balancer/endpoints/handlers.hpp"
 #include "balancer/status/rows/like.hpp"
 
 namespace karmad {

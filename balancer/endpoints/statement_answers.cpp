@@ -1,4 +1,4 @@
-#include "balancer/endpoints/statement_answers.hpp"
+#include "balancer/endpoints/handlers.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include "balancer/core/ask_workers.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/operator_access.hpp"
-#include "balancer/endpoints/table_answers.hpp"
 #include "balancer/schema/select.hpp"
 #include "balancer/schema/show.hpp"
 #include "balancer/schema/tables.hpp"

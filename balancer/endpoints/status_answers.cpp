@@ -1,4 +1,4 @@
-#include "balancer/endpoints/status_answers.hpp"
+#include "balancer/endpoints/handlers.hpp"
 
 #include "agent/dialect/write/write_rows.hpp"
 #include "balancer/core/long_work.hpp"

@@ -1,4 +1,4 @@
-#include "balancer/endpoints/table_answers.hpp"
+#include "balancer/endpoints/handlers.hpp"
 
 #include <fmt/format.h>
 

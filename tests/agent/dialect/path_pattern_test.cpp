@@ -1,4 +1,3 @@
-
 #include <gtest/gtest.h>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"

@@ -1,4 +1,3 @@
-
 #include <gtest/gtest.h>
 
 #include "balancer/operate/admin_call.hpp"
