@@ -7,7 +7,7 @@
 #include "balancer/client/commands.hpp"
 #include "balancer/client/http_get.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/admin_call.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/effective.hpp"
 

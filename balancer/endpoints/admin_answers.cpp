@@ -5,7 +5,6 @@
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/operate/admin_call.hpp"
-#include "balancer/operate/admin_json.hpp"
 
 namespace karmad {
 namespace {

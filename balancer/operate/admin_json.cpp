@@ -1,4 +1,4 @@
-#include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/admin_call.hpp"
 
 #include "agent/stats/document.hpp"
 #include "balancer/topology/topology.hpp"
