@@ -3,7 +3,7 @@
 #include <exception>
 #include <iostream>
 
-#include "balancer/client/command_line.hpp"
+#include "balancer/client/commands.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/manual/manual.hpp"
 #include "balancer/operate/secrets.hpp"

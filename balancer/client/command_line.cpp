@@ -1,7 +1,8 @@
-#include "balancer/client/command_line.hpp"
+#include "balancer/client/commands.hpp"
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
 

@@ -7,6 +7,10 @@
 #include <string_view>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace karmad {
 
 /// Options of `karmad top`.
@@ -82,5 +86,38 @@ struct SimulateOptions {
 /// Simulates scenarios with the program's own balancing and prints the results. Exit codes: 0, 1 if
 /// a file cannot be written, 2 for a wrong access log, wrong scenarios, strategies or settings.
 int run_simulate(const SimulateOptions& options);
+
+/// The commands of the program besides the server itself.
+class CommandLine {
+ public:
+  /// Adds them to the program's command line; `app` must outlive this object.
+  explicit CommandLine(CLI::App& app);
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// After parsing: the exit code of the command; none: there is none.
+  /// `config`: the value of --config.
+  std::optional<int> run(const std::string& config) const;
+
+ private:
+  void add_top(CLI::App& app);
+  void add_explain(CLI::App& app);
+  void add_ctl(CLI::App& app);
+  void add_diff(CLI::App& app);
+  void add_simulate(CLI::App& app);
+  void add_what_to_simulate();
+
+  CLI::App* top_ = nullptr;
+  CLI::App* explain_ = nullptr;
+  CLI::App* ctl_ = nullptr;
+  CLI::App* simulate_ = nullptr;
+  TopOptions top_options_;
+  ExplainOptions explain_options_;
+  CtlOptions ctl_options_;
+  std::vector<std::string> diff_;            ///< two files; empty: not given
+  std::optional<std::string> diff_running_;  ///< address of a running karmad
+  CtlOptions running_;
+  SimulateOptions simulate_options_;
+};
 
 }  // namespace karmad

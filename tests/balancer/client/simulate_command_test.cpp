@@ -1,12 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "balancer/client/command_line.hpp"
+#include "balancer/client/commands.hpp"
 
 namespace karmad {
 namespace {
