@@ -8,14 +8,23 @@
 #include <optional>
 #include <string>
 
+#include "agent/dialect/rows/result_set.hpp"
 #include "agent/transport/stream.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/forwarded.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/core/sql_session.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
+
+/// Longest SELECT that a connection keeps for SHOW META, PLAN and PROFILE.
+inline constexpr std::size_t kLongestKeptSelect = 16 << 10;
+
+/// What a client's connection keeps of its last SELECT. Used by its worker.
+struct SqlSession {
+  SelectMeta meta;     ///< at most 64 KiB, and a token of at most 64 KiB
+  std::string select;  ///< its text; empty: there was none, or it was too long
+};
 
 /// Bytes of a request or an answer that a client must move per `network_timeout`.
 inline constexpr std::size_t kPerTimeout = 64 << 10;

@@ -12,10 +12,9 @@
 #include "balancer/core/process.hpp"
 #include "balancer/core/process_list.hpp"
 #include "balancer/explain/explain_record.hpp"
-#include "balancer/rules/admission/time_share.hpp"
 #include "balancer/rules/admission/verified_passwords.hpp"
 #include "balancer/topology/topology.hpp"
-#include "balancer/trace/line_rate.hpp"
+#include "balancer/trace/line_writer.hpp"
 
 namespace karmad {
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "agent/json/json_text.hpp"
+#include "balancer/core/client_connection.hpp"
 #include "balancer/core/refusal.hpp"
-#include "balancer/core/sql_session.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/status/rows/like.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "balancer/topology/topology.hpp"
-#include "balancer/trace/line_rate.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/event_log.hpp"
 #include "balancer/watch/mirror_condition.hpp"
 #include "balancer/watch/table_success.hpp"

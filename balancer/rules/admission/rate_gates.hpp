@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "balancer/rules/admission/client_rates.hpp"
-#include "balancer/rules/admission/moving_average.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "config/settings/settings.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "balancer/rules/admission/time_share.hpp"
 #include "tests/support/gzip.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "balancer/trace/line_rate.hpp"
+#include "balancer/trace/line_writer.hpp"
 
 #include <gtest/gtest.h>
 
