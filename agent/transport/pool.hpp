@@ -8,6 +8,7 @@
 
 #include "agent/stats/outcome.hpp"
 #include "agent/transport/destination.hpp"
+#include "agent/transport/loop/loop.hpp"
 #include "agent/transport/stream.hpp"
 
 namespace karmad {
@@ -176,5 +177,9 @@ class Pool final : ConnectionLimits::Member {
   unsigned connecting_ = 0;   ///< being opened
   unsigned local_ = 0;        ///< open or being opened by this worker
 };
+
+/// Whether the agent refuses connections at all its addresses: its process has ended. False until
+/// that is known, also when a stop is requested.
+Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop);
 
 }  // namespace karmad

@@ -3,7 +3,6 @@
 
 #include "agent/transport/keep_alive.hpp"
 #include "agent/transport/pool.hpp"
-#include "agent/transport/refuses_connections.hpp"
 
 // How a pool opens a connection.
 

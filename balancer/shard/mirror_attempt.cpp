@@ -13,7 +13,7 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/upgrade.hpp"
-#include "agent/transport/refuses_connections.hpp"
+#include "agent/transport/pool.hpp"
 #include "balancer/admission/client_auth.hpp"
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
