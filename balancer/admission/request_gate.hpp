@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "agent/transport/loop/memory_limit.hpp"
 #include "balancer/core/query.hpp"
 #include "config/settings/address_range.hpp"
 
@@ -27,5 +28,13 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
 
 /// 429 with both labels, code 462, and the time after which a retry makes sense (BP-015).
 Answer too_many_requests(Worker& worker, const OverRate& over);
+
+/// The answer to a request that was denied memory (`memory_limit`). 429 with both labels, code 462
+/// and Retry-After if the request may be retried: it was refused before any work, or it only reads.
+/// Otherwise 503 without labels, because an update may have taken effect.
+Answer memory_refusal(const MemoryLimit& limit, MemoryDenial why, bool repeatable);
+
+/// Counts a denial.
+void count_denial(Counters& counters, MemoryDenial why);
 
 }  // namespace karmad

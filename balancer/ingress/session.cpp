@@ -9,7 +9,7 @@
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_write.hpp"
-#include "balancer/admission/memory_gate.hpp"
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
 #include "balancer/ingress/compress_answer.hpp"
 #include "balancer/trace/trace_json.hpp"

@@ -6,7 +6,6 @@
 
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/ask_workers.hpp"
 #include "balancer/core/refusal.hpp"

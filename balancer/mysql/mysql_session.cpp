@@ -15,7 +15,7 @@
 
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/client_auth.hpp"
-#include "balancer/admission/memory_gate.hpp"
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
 #include "balancer/trace/plain_text.hpp"
 

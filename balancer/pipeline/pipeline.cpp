@@ -6,7 +6,6 @@
 
 #include "agent/transport/http/upgrade.hpp"
 #include "balancer/admission/client_auth.hpp"
-#include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/endpoints.hpp"
