@@ -15,7 +15,6 @@
 #include "balancer/discovery/source_json.hpp"
 #include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/secrets.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/selection/selection_log.hpp"

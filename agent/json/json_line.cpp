@@ -3,7 +3,6 @@
 #include <rapidjson/encodings.h>
 #include <rapidjson/memorystream.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "agent/transport/http/field_names.hpp"
-#include "agent/transport/http/http_head.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/load_report.hpp"
 #include "agent/transport/http/upgrade.hpp"

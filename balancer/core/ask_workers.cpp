@@ -1,8 +1,6 @@
 #include "balancer/core/ask_workers.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 namespace karmad {
 namespace {

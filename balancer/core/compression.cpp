@@ -3,7 +3,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
 #include <new>
 #include <optional>
 #include <stdexcept>

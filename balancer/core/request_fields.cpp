@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_syntax.hpp"

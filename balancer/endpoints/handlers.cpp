@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/http/http_head.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"

@@ -7,7 +7,6 @@
 #include <memory>
 #include <set>
 #include <span>
-#include <string>
 #include <variant>
 
 #include "balancer/status/rows/like.hpp"

@@ -1,7 +1,6 @@
 #include "balancer/schema/translate.hpp"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>

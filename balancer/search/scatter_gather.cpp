@@ -13,7 +13,6 @@
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
-#include "balancer/search/shard_parts.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/shard/error_attributions.hpp"
 #include "balancer/shard/shard_driver.hpp"

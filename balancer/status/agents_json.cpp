@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
-#include <vector>
 
 #include "agent/stats/document.hpp"
 #include "config/settings/words.hpp"

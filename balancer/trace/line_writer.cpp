@@ -15,7 +15,6 @@
 #include <csignal>
 #include <cstring>
 #include <mutex>
-#include <utility>
 
 #include "config/text/source_text.hpp"
 

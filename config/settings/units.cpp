@@ -7,7 +7,6 @@
 #include <charconv>
 #include <limits>
 
-#include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {

@@ -1,6 +1,5 @@
 #include "agent/transport/http/load_report.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "agent/json/json_cursor.hpp"

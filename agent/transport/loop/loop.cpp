@@ -1,6 +1,5 @@
 #include "agent/transport/loop/loop.hpp"
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace karmad {

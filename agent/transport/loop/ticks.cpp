@@ -1,6 +1,5 @@
 #include "agent/transport/loop/ticks.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace karmad {
