@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "balancer/discovery/with_found.hpp"
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 
 namespace karmad {
 

@@ -1,12 +1,36 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
-#include "config/agent_options.hpp"
 #include "config/settings/settings.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
+
+/// Highest weight of a mirror.
+inline constexpr unsigned kMostWeight = 1000;
+
+/// Which options a bracket of an agent line may have: those of the mirror before it (`role`,
+/// `tags`, `weight`, `max_in_flight`, `resolve`), those of the line (`conn`, `ha_strategy`, …), or
+/// either, but not both kinds.
+enum class OptionsOf : std::uint8_t { mirror, line, either };
+
+/// Reads the text between the brackets, `name=value,name=value`, into the mirror or the line.
+/// Reports every mistake at its character.
+void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettings& mirror,
+                        ShardSettings& line, Problems& problems);
+
+/// The options of a mirror in this table as text; empty if it has none.
+std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table);
+/// The same for a line, without the kind (blackhole or not).
+std::string line_options_text(const ShardSettings& line, const TableSettings& table);
+
+/// The names of all options of a mirror and of a line.
+std::span<const std::string_view> mirror_option_names();
+std::span<const std::string_view> line_option_names();
 
 /// Whether a table may have this name: letters, digits, `_`, and then also `-` and `.`.
 bool is_table_name(std::string_view name);

@@ -1,4 +1,4 @@
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 #include "config/settings/values.hpp"
 #include "config/text/paragraphs.hpp"
 

@@ -16,7 +16,6 @@
 #include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/loops.hpp"
 #include "balancer/core/ticket.hpp"
-#include "balancer/rules/admission/drain_rate.hpp"
 #include "balancer/rules/admission/queue_discipline.hpp"
 #include "strategies/time.hpp"
 

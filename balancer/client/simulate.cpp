@@ -10,7 +10,7 @@
 #include "balancer/client/commands.hpp"
 #include "balancer/simulate/engine/simulation.hpp"
 #include "balancer/simulate/html_report.hpp"
-#include "balancer/simulate/replay/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/simulate/replay/replay.hpp"
 #include "balancer/simulate/world/recorder.hpp"
 #include "config/text/closest.hpp"

@@ -14,7 +14,6 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
 #include "config/agent_line.hpp"
-#include "config/agent_options.hpp"
 #include "config/own_address.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/words.hpp"

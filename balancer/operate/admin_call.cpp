@@ -11,7 +11,7 @@
 #include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/topology/topology.hpp"
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"

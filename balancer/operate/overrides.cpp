@@ -10,7 +10,7 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 #include "config/settings/words.hpp"
 
 // The state file: {"version":1,"mirrors":[{"table","address","state","configured_state","weight",

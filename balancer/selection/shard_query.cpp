@@ -2,7 +2,7 @@
 
 #include "agent/dialect/plan/plan.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "balancer/selection/shard_rules.hpp"
+#include "balancer/selection/mirror_choice.hpp"
 
 namespace karmad {
 namespace {

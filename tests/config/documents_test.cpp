@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 #include "config/settings/keys.hpp"
 #include "tests/config/page_text.hpp"
 #include "tests/config/written.hpp"

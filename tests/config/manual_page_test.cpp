@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "config/agent_options.hpp"
+#include "config/agent_line.hpp"
 #include "config/settings/keys.hpp"
 
 namespace karmad {

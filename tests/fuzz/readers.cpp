@@ -28,7 +28,7 @@
 #include "balancer/operate/admin_call.hpp"
 #include "balancer/operate/overrides.hpp"
 #include "balancer/operate/secrets.hpp"
-#include "balancer/simulate/replay/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/trace/request_identity.hpp"
 #include "config/agent_line.hpp"
 #include "config/effective.hpp"

@@ -7,9 +7,9 @@
 
 #include "agent/mirrors/ping.hpp"
 #include "balancer/admission/admission.hpp"
+#include "balancer/selection/mirror_choice.hpp"
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"
-#include "balancer/selection/shard_rules.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/world/fleet.hpp"
 #include "balancer/simulate/world/world.hpp"

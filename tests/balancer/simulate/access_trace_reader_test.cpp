@@ -1,4 +1,4 @@
-#include "balancer/simulate/replay/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "balancer/simulate/engine/simulation.hpp"
-#include "balancer/simulate/replay/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {

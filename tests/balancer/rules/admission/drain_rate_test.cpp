@@ -1,4 +1,4 @@
-#include "balancer/rules/admission/drain_rate.hpp"
+#include "balancer/rules/admission/queue_discipline.hpp"
 
 #include <gtest/gtest.h>
 
