@@ -1,8 +1,12 @@
 #include "balancer/trace/plain_text.hpp"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace karmad {
+
 namespace {
 
 bool is_continuation(char c) {
@@ -55,6 +59,13 @@ std::string fitted(std::string_view text, std::size_t width, bool to_the_right) 
     out.push_back(c);
   }
   return out + "~";
+}
+
+std::string utc_text(WallTime time) {
+  const auto ms = std::chrono::time_point_cast<std::chrono::milliseconds>(time);
+  const auto s = std::chrono::floor<std::chrono::seconds>(ms);
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(s)),
+                     (ms - s).count());
 }
 
 }  // namespace karmad

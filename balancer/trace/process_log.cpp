@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/trace/utc_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {

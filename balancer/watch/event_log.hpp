@@ -11,7 +11,7 @@
 #include "agent/transport/destination.hpp"
 #include "balancer/core/body_source.hpp"
 #include "balancer/core/worker.hpp"
-#include "balancer/trace/utc_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
