@@ -36,25 +36,25 @@ Task<Answer> write_answer(Query& query, Write write) {
   if (is_long && worker.process.helpers != nullptr)
     return write_on_helper(query, std::move(snapshot), worker.topology(), std::move(write));
   add_histories(snapshot, *worker.topology_now());
-  return [](Answer answer) -> Task<Answer> { co_return std::move(answer); }(write(snapshot));
+  return completed_task(write(snapshot));
+}
+
+Task<Answer> answer_json(Query& query, void (*append)(std::string&, const Snapshot&)) {
+  return write_answer(query, [append](const Snapshot& snapshot) {
+    Answer answer;
+    append(answer.body, snapshot);
+    return answer;
+  });
 }
 
 }  // namespace
 
 Task<Answer> answer_agents(Query& query) {
-  return write_answer(query, [](const Snapshot& snapshot) {
-    Answer answer;
-    append_agents_json(answer.body, snapshot);
-    return answer;
-  });
+  return answer_json(query, append_agents_json);
 }
 
 Task<Answer> answer_status(Query& query) {
-  return write_answer(query, [](const Snapshot& snapshot) {
-    Answer answer;
-    append_status_json(answer.body, snapshot);
-    return answer;
-  });
+  return answer_json(query, append_status_json);
 }
 
 Task<Answer> answer_metrics(Query& query) {
