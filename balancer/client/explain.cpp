@@ -7,7 +7,7 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/client/http_get.hpp"
+#include "balancer/client/http_ask.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
@@ -131,7 +131,7 @@ std::expected<std::string, std::string> explanation_text(std::string_view json) 
 int run_explain(const ExplainOptions& options) {
   const auto server = server_with_token(options.address, options.token_file);
   if (!server) return failed_explain(server.error(), 2);
-  const auto answer = http_get(*server, target_of(options), std::chrono::seconds(5));
+  const auto answer = http_ask(*server, {.target = target_of(options)}, std::chrono::seconds(5));
   if (!answer) return failed_explain(answer.error(), 1);
   if (answer->status != 200)
     return failed_explain(fmt::format("status {}: {}", answer->status, reason_in(answer->body)), 1);

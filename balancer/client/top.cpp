@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "balancer/client/http_get.hpp"
+#include "balancer/client/http_ask.hpp"
 #include "balancer/client/top_view.hpp"
 
 namespace karmad {
@@ -93,7 +93,7 @@ class Screen {
 
 std::expected<std::string, std::string> body_of(const ServerAddress& server,
                                                 const std::string& target) {
-  auto answer = http_get(server, target, kLongestWait);
+  auto answer = http_ask(server, {.target = target}, kLongestWait);
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (answer->status != 200)
     return std::unexpected(fmt::format("{} answers GET {} with status {}; is it karmad?",

@@ -24,7 +24,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// Longest body that http_get() accepts, in bytes.
+/// Longest body that http_ask() accepts, in bytes.
 inline constexpr std::size_t kLongestAnswer = 64 << 20;
 
 /// The same with the token of this file, unless its name is empty.
@@ -43,11 +43,6 @@ struct HttpRequest {
 /// says what failed, with the address.
 std::expected<HttpAnswer, std::string> http_ask(const ServerAddress& server,
                                                 const HttpRequest& request,
-                                                std::chrono::milliseconds longest);
-
-/// The same for GET.
-std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
-                                                const std::string& target,
                                                 std::chrono::milliseconds longest);
 
 struct CtlOptions;

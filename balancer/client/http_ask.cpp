@@ -1,4 +1,4 @@
-#include "balancer/client/http_get.hpp"
+#include "balancer/client/http_ask.hpp"
 
 #include <fmt/format.h>
 
@@ -70,12 +70,6 @@ std::expected<ServerAddress, std::string> server_with_token(const std::string& t
   if (!token) return std::unexpected(fmt::format("{}: {}", token_file, token.error()));
   server->token = *std::move(token);
   return server;
-}
-
-std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
-                                                const std::string& target,
-                                                std::chrono::milliseconds longest) {
-  return http_ask(server, {.target = target}, longest);
 }
 
 std::expected<HttpAnswer, std::string> http_ask(const ServerAddress& server,
