@@ -8,7 +8,7 @@
 
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
-#include "balancer/topology/outlier_signs.hpp"
+#include "balancer/topology/topology.hpp"
 
 namespace karmad {
 namespace {

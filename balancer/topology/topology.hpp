@@ -23,6 +23,7 @@
 #include "strategies/estimates/karma_weights.hpp"
 #include "strategies/estimates/slow_start.hpp"
 #include "strategies/kinds/registry.hpp"
+#include "strategies/random_source.hpp"
 
 namespace karmad {
 
@@ -267,5 +268,9 @@ class Topology {
   };
   mutable CombinedTables combined_;
 };
+
+/// Looks for outliers among the mirrors of a shard (OutlierEjection), and starts those slowly that
+/// are admitted again. Nothing without `outlier`. Worker 0 calls it about ten times a second.
+void watch_outliers(const Shard& shard, TimePoint now, RandomSource& random);
 
 }  // namespace karmad

@@ -5,7 +5,6 @@
 
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/selection/shard_query.hpp"
-#include "balancer/topology/outlier_signs.hpp"
 
 namespace karmad {
 namespace {
