@@ -1,4 +1,4 @@
-#include "agent/transport/reply_fields.hpp"
+#include "agent/transport/exchange.hpp"
 
 #include <gtest/gtest.h>
 
