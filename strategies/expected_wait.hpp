@@ -62,11 +62,11 @@ class ExpectedWait {
     }
     const auto per_alike = 1 / (kAlike * shortest);
     for (const auto i : compared) {
-      constexpr float kMostTimes = 1e4F;  // so that the power is a number
+      constexpr float kMostTimesAlike = 1e4F;  // so that the power is a number
       const auto& mirror = mirrors[i];
       const auto free = 1 - std::clamp(mirror.load, 0.0F, kMostLoad);
       const auto before = static_cast<float>(mirror.in_flight) + 1;
-      const auto times = std::clamp(of_[i] * per_alike, 1.0F, kMostTimes);
+      const auto times = std::clamp(of_[i] * per_alike, 1.0F, kMostTimesAlike);
       const auto cubed = times * times * times;
       of_[i] = cubed * cubed * before / (static_cast<float>(mirror.weight) * free);
       least_ = std::min(least_, of_[i]);
