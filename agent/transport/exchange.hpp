@@ -101,7 +101,7 @@ struct Reply {
 
 /// How much of a reply is read and kept.
 struct ReplyLimits {
-  std::size_t most = 0;  ///< bytes of the body; a longer one is an error
+  std::size_t most = 0;                          ///< bytes of the body; a longer one is an error
   std::string_view most_is = "max_packet_size";  ///< what says so
   /// If a successful reply has a greater length, only its beginning is read; the rest stays on the
   /// connection (`Reply::left`).
