@@ -84,10 +84,15 @@ void CommandLine::add_ctl(CLI::App& app) {
                    "on|off; log_level LEVEL; reset_karma; restore; reload; show")
       ->required();
   ctl_->add_option("ARGUMENT", options.arguments, "of the call, as listed above");
-  ctl_->add_option(
-      "--table", options.table,
-      "only of this table (ready, drain, maint, weight, hedging, reset_karma, restore)");
-  ctl_->add_option("--mirror", options.mirror, "only this mirror (reset_karma, restore)");
+  const auto has_name = [](const std::string& text) {
+    return text.empty() ? "it is empty; leave the option out for all" : "";
+  };
+  ctl_->add_option("--table", options.table,
+                   "only of this table (ready, drain, maint, weight, hedging, reset_karma, "
+                   "restore)")
+      ->check(has_name);
+  ctl_->add_option("--mirror", options.mirror, "only this mirror (reset_karma, restore)")
+      ->check(has_name);
   ctl_->add_flag("--force", options.force,
                  "also if a shard is left without a mirror that can serve (drain, maint, restore)");
   ctl_->add_option("--address", options.address,
