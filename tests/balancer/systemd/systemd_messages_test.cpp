@@ -59,7 +59,7 @@ TEST(WatchdogInterval, IsForThisProcessOrTheOneItTookOver) {
 struct WatchedWorkers {
   std::vector<Inbox::Job> asked;
   int signs = 0;
-  asio::io_context main;
+  Loop main{0, 64 << 10, 1};
   Watchdog watchdog{main, 2ms, 2,
                     [this](std::size_t, Inbox::Job job) { asked.push_back(std::move(job)); },
                     [this] { ++signs; }};
@@ -68,7 +68,7 @@ struct WatchedWorkers {
     auto jobs = std::move(asked);
     asked.clear();
     for (auto& job : jobs) job();
-    main.poll();
+    main.io.poll();
   }
 };
 
@@ -79,7 +79,7 @@ TEST(Watchdog, GivesASignWhenEveryWorkerHasAnswered) {
   EXPECT_EQ(workers.signs, 0);
   workers.answer();
   EXPECT_GE(workers.signs, 1);
-  for (int round = 0; workers.asked.empty() && round < 1000; ++round) workers.main.run_for(2ms);
+  for (int round = 0; workers.asked.empty() && round < 1000; ++round) workers.main.io.run_for(2ms);
   workers.answer();
   EXPECT_GE(workers.signs, 2);
 }
@@ -89,11 +89,11 @@ TEST(Watchdog, GivesNoSignWhileAWorkerHangs) {
   workers.watchdog.start();
   ASSERT_EQ(workers.asked.size(), 2u);
   workers.asked[0]();
-  workers.main.run_for(50ms);
+  workers.main.io.run_for(50ms);
   EXPECT_EQ(workers.signs, 0);
   EXPECT_EQ(workers.asked.size(), 2u) << "a hung worker is not asked again";
   workers.asked[1]();
-  workers.main.poll();
+  workers.main.io.poll();
   EXPECT_EQ(workers.signs, 1);
 }
 
@@ -101,7 +101,7 @@ TEST(Watchdog, CountsOnlyItsOwnThreadWhenTheWorkersEnd) {
   WatchedWorkers workers;
   workers.watchdog.start();
   workers.watchdog.workers_end();
-  for (int round = 0; workers.signs < 3 && round < 1000; ++round) workers.main.run_for(2ms);
+  for (int round = 0; workers.signs < 3 && round < 1000; ++round) workers.main.io.run_for(2ms);
   EXPECT_GE(workers.signs, 3);
 }
 
