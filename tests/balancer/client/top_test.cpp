@@ -161,7 +161,7 @@ TEST(ServerAddress, IsAHostAUrlOrASocket) {
   const auto is = [](const std::string& text, const std::string& wanted) {
     const auto server = parse_server_address(text);
     ASSERT_TRUE(server) << text;
-    EXPECT_EQ(text(server->address), wanted) << text;
+    EXPECT_EQ(karmad::text(server->address), wanted) << text;
   };
   is("", "127.0.0.1:9308");
   is("search1", "search1:9308");
