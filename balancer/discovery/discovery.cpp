@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -55,7 +56,10 @@ void Discovery::remember(const Settings& file, const Pictures& last) {
     if (!table.discovery || found == last.end()) continue;
     auto pictures = pictures_;
     pictures.insert(*found);
-    if (!hooks_.judge(pictures)) pictures_ = std::move(pictures);
+    if (const auto why = hooks_.judge(pictures))
+      spdlog::warn("the former mirrors of table {} cannot be used: {}", table.name, *why);
+    else
+      pictures_ = std::move(pictures);
   }
 }
 

@@ -161,7 +161,8 @@ TEST(FileDiscovery, StartsWithoutAFormerMirrorThatIsKarmadNow) {
   std::filesystem::remove(path);
   Master master(config + fmt::format("\n listen = 127.0.0.1:{}", port), discovered("file " + path));
   EXPECT_TRUE(master.process().output().contains(fmt::format(
-      "the mirrors that were found cannot be used: 127.0.0.1:{} is karmad itself", port)));
+      "the former mirrors of table t cannot be used: 127.0.0.1:{} is karmad itself", port)))
+      << master.process().output();
   EXPECT_EQ(master.search(kSearch).status, 503);
 }
 

@@ -576,7 +576,9 @@ TEST(AMysqlClient, MayKillAStatementWhoseRowsAreBeingSent) {
   FakeMirror mirror([&](const std::string& request) {
     return json(body_in(request).contains("long") ? answer : std::string(kMysqlRows));
   });
-  MysqlMaster karmad(mirror, "workers = 2\n network_timeout = 1h");
+  MysqlMaster karmad(
+      mirror,
+      "workers = 2\n network_timeout = 1h\n agent_query_timeout = 1h\n request_timeout = 1h");
   MysqlClient killer(karmad.port());
   const auto is_sent = [&](const std::string& id) {
     return killer.query("SELECT state FROM information_schema.processlist WHERE id=" + id).rows ==
