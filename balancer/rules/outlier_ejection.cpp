@@ -17,7 +17,7 @@ constexpr Micros kCountFor = 30s;
 /// A mirror must be slow for this long, so that one slow search ejects no mirror.
 constexpr Micros kSlowFor = 1s;
 /// A smaller difference is not worth losing a mirror.
-constexpr Micros kSlowLead = 5ms;
+constexpr Micros kLeastLead = 5ms;
 /// Random part of a time, so that mirrors ejected together do not return together.
 constexpr double kJitter = 0.25;
 
@@ -79,7 +79,7 @@ std::optional<std::string> OutlierEjection::slow(Watched& mirror, std::size_t nu
                                                  TimePoint now) const {
   const auto own = signs[number].duration;
   const auto others = duration_of_others(signs, number);
-  const bool is_slow = others > 0us && own - others > kSlowLead &&
+  const bool is_slow = others > 0us && own - others > kLeastLead &&
                        in_ms(own) > rules_.latency_factor * in_ms(others);
   if (!is_slow) {
     mirror.slow_since.reset();
