@@ -87,7 +87,7 @@ void run(std::string_view input) {
   for (const auto& each : bodies)
     all.push_back(
         {.status = each.empty() ? 502 : 200, .body = each.empty() ? "{}" : std::string_view(each)});
-  served->endpoint->several.join(answer, all, Micros(5));
+  served->endpoint->several.join(answer, request, all, Micros(5));
 }
 
 }  // namespace
