@@ -59,7 +59,7 @@ SourceClient::SourceClient(const SourceRun& run, const SourceAccess& access, con
       pool_(loop_, server_, limits_, LookUp::at_load) {}
 
 SourceClient::Step<SourceClient::Done> SourceClient::send(const SourceRequest& request,
-                                                          const ReplyLimits& limits) {
+                                                          ReplyLimits limits) {
   using Result = std::expected<Done, std::string>;
   if (connection_) std::exchange(connection_, {})->close();
   if (ending_.requested()) co_return Result(std::unexpected("closed"));

@@ -77,7 +77,7 @@ class SourceClient {
   Task<void> close();
 
  private:
-  Step<Done> send(const SourceRequest& request, const ReplyLimits& limits);
+  Step<Done> send(const SourceRequest& request, ReplyLimits limits);
   /// False: nothing came in that time.
   Step<bool> read_some(Micros longest);
   bool take(std::string_view bytes);
