@@ -257,17 +257,20 @@ TEST(ResolveAll, RefusesAReloadWithANameOfKarmad) {
     return name_table(fmt::format("agent = {}|own.test:{}[resolve=all]", address, port));
   };
   Master master(dns_searchd(server), name_table("agent = " + mirror.address()));
+  const auto last_has_failed = [&](std::string_view answer) {
+    return eventually([&] { return master.status("config_last_reload_failed") == answer; });
+  };
   const auto is_refused = [&] {
     ASSERT_TRUE(master.reload(dns_searchd(server), line(mirror.address(), master.port())));
+    EXPECT_TRUE(last_has_failed("yes"));
     EXPECT_EQ(mirror_addresses(master), mirror.address());
-    EXPECT_EQ(master.status("config_last_reload_failed"), "yes");
     EXPECT_TRUE(master.process().output().contains(
         fmt::format("127.0.0.1:{} is karmad itself", master.port())));
   };
   is_refused();
   is_refused();  // though the answer is known now
   ASSERT_TRUE(master.reload(dns_searchd(server), line("127.0.0.3:1", mirror.port())));
-  EXPECT_EQ(master.status("config_last_reload_failed"), "no");
+  EXPECT_TRUE(last_has_failed("no"));
 }
 
 TEST(Names, AreLookedUpAtAReload) {
