@@ -149,7 +149,7 @@ TEST(FileDiscovery, StartsWithoutAFormerMirrorThatIsKarmadNow) {
   const auto config = kNoPings + "\n state_file = " + dir.path() + "/state";
   int port = 0;
   {
-    FakeMirror mirror(finds_nothing);
+    const FakeMirror mirror(finds_nothing);
     port = mirror.port();
     write_file(path, fmt::format("[{}]", entry(mirror)));
     Master master(config, discovered("file " + path));

@@ -191,8 +191,8 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
 }
 
 TEST(AMysqlClient, GetsTheStatisticsOfAllWorkers) {
-  FakeMirror mirror(rows_for_all());
-  MysqlMaster karmad(mirror, "workers = 2");
+  const FakeMirror mirror(rows_for_all());
+  const MysqlMaster karmad(mirror, "workers = 2");
   std::deque<MysqlClient> clients;
   for (int i = 0; i < 9; ++i)
     EXPECT_EQ(clients.emplace_back(karmad.port()).query("SELECT id FROM t").rows.size(), 2U);
@@ -493,7 +493,7 @@ TEST(AMysqlClient, AsksNoKilledSelectAgainByShowMeta) {
   FakeMirror mirror([](const std::string& request) {
     return body_in(request).contains("heavy") ? silence() : json(kMysqlRows);
   });
-  MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h");
+  const MysqlMaster karmad(mirror, "agent_query_timeout = 1h\n request_timeout = 1h");
   MysqlClient killer(karmad.port());
   MysqlClient victim(karmad.port());
   const auto id = id_of(victim);
@@ -576,7 +576,7 @@ TEST(AMysqlClient, MayKillAStatementWhoseRowsAreBeingSent) {
   FakeMirror mirror([&](const std::string& request) {
     return json(body_in(request).contains("long") ? answer : std::string(kMysqlRows));
   });
-  MysqlMaster karmad(
+  const MysqlMaster karmad(
       mirror,
       "workers = 2\n network_timeout = 1h\n agent_query_timeout = 1h\n request_timeout = 1h");
   MysqlClient killer(karmad.port());

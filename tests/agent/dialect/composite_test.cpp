@@ -215,57 +215,76 @@ class Shard {
   }
 };
 
-// Every group once, whole, and then the end: over JSON keys that tie, numbers, and null. 7 and "7"
-// are one group, which each shard shows in one of these forms.
+using Groups = std::map<Shard::Group, int>;
+
+/// Documents spread over shards. 7 and "7" are one group, which each shard shows in one of these
+/// forms.
+Groups spread(std::vector<Shard>& shards, std::size_t documents, std::mt19937& random) {
+  const std::string words[] = {"\"Red\"", "\"red\"", "\"RED\"", "\"blue\"", "null",    "7",
+                               "\"7\"",   "10",      "9",       "\"x y\"",  "\"Blue\""};
+  Groups all;
+  for (std::size_t i = 0; i < documents; ++i) {
+    const auto shard = random() % shards.size();
+    Shard::Group group{words[random() % std::size(words)], std::to_string(random() % 60)};
+    if (group.first == "7") group.first = "\"7\"";
+    ++all[group];
+    if (group.first == "\"7\"" && shard % 2 == 1) group.first = "7";
+    ++shards[shard].groups[group];
+  }
+  return all;
+}
+
+Shard::Group group_in(const rapidjson::Value& bucket) {
+  const auto& a = bucket["key"]["a"];
+  return {a.IsNull()        ? "null"
+          : a.IsString()    ? "\"" + std::string(a.GetString()) + "\""
+          : a.GetInt() == 7 ? "\"7\""
+                            : std::to_string(a.GetInt()),
+          std::to_string(bucket["key"]["b"].GetInt())};
+}
+
+/// Adds the groups of the page after `after`, which becomes that of the next one. False: it has
+/// none.
+bool add_page(const std::vector<Shard>& shards, std::size_t size, std::string_view sort,
+              std::string& after, Groups& seen, std::mt19937& random) {
+  auto body = R"("size":)" + std::to_string(size) +
+              R"(,"sources":[{"a":{"terms":{"field":"meta.a"}}},{"b":{"terms":{"field":"b"}}}])";
+  if (!after.empty()) body += ",\"after\":" + after;
+  const auto request = search(body, std::string(sort));
+  const auto sent = Searching().asked(request);
+  std::vector<std::string> answers;
+  for (const auto& shard : shards) answers.push_back(shard.answer_to(sent, random));
+  const auto whole_answer = Searching().merged(request, answers);
+  rapidjson::Document merged;
+  merged.Parse(whole_answer.data(), whole_answer.size());
+  EXPECT_FALSE(merged.HasParseError()) << whole_answer;
+  if (merged.HasParseError()) return false;
+  const auto& answered = merged["aggregations"]["c"];
+  if (answered["buckets"].Empty()) return false;
+  for (const auto& bucket : answered["buckets"].GetArray()) {
+    const auto group = group_in(bucket);
+    EXPECT_TRUE(seen.emplace(group, bucket["doc_count"].GetInt()).second)
+        << group.first << group.second;
+  }
+  const auto from = whole_answer.find("\"after_key\":") + 12;
+  after = whole_answer.substr(from, whole_answer.find('}', from) + 1 - from);
+  return true;
+}
+
+// Every group once, whole, and then the end: over JSON keys that tie, numbers, and null.
 TEST(CompositePaging, ShowsEachGroupOnceAndEnds) {
   std::mt19937 random(11);
   for (int round = 0; round < 9; ++round) {
     std::vector<Shard> shards(1 + random() % 4);
-    std::map<Shard::Group, int> expected;
-    const std::string words[] = {"\"Red\"", "\"red\"", "\"RED\"", "\"blue\"", "null",    "7",
-                                 "\"7\"",   "10",      "9",       "\"x y\"",  "\"Blue\""};
-    const auto documents = 50 + random() % 1200;
-    for (unsigned i = 0; i < documents; ++i) {
-      const auto shard = random() % shards.size();
-      Shard::Group group{words[random() % std::size(words)], std::to_string(random() % 60)};
-      if (group.first == "7") group.first = "\"7\"";
-      ++expected[group];
-      if (group.first == "\"7\"" && shard % 2 == 1) group.first = "7";
-      ++shards[shard].groups[group];
-    }
+    const auto expected = spread(shards, 50 + random() % 1200, random);
     const auto size = 1 + random() % 90;
-    const bool descending = round % 3 == 0;
-    std::map<Shard::Group, int> seen;
+    Groups seen;
     std::string after;
-    for (int page = 0;; ++page) {
-      ASSERT_LT(page, 800);
-      auto body =
-          R"("size":)" + std::to_string(size) +
-          R"(,"sources":[{"a":{"terms":{"field":"meta.a"}}},{"b":{"terms":{"field":"b"}}}])";
-      if (!after.empty()) body += ",\"after\":" + after;
-      const auto request = search(body, descending ? R"(,"sort":[{"b":"desc"}])" : "");
-      const auto sent = Searching().asked(request);
-      std::vector<std::string> answers;
-      for (const auto& shard : shards) answers.push_back(shard.answer_to(sent, random));
-      const auto whole_answer = Searching().merged(request, answers);
-      rapidjson::Document merged;
-      merged.Parse(whole_answer.data(), whole_answer.size());
-      ASSERT_FALSE(merged.HasParseError()) << whole_answer;
-      const auto& answered = merged["aggregations"]["c"];
-      if (answered["buckets"].Empty()) break;
-      for (const auto& bucket : answered["buckets"].GetArray()) {
-        const auto& a = bucket["key"]["a"];
-        const Shard::Group group{a.IsNull()        ? "null"
-                                 : a.IsString()    ? "\"" + std::string(a.GetString()) + "\""
-                                 : a.GetInt() == 7 ? "\"7\""
-                                                   : std::to_string(a.GetInt()),
-                                 std::to_string(bucket["key"]["b"].GetInt())};
-        ASSERT_TRUE(seen.emplace(group, bucket["doc_count"].GetInt()).second)
-            << group.first << group.second;
-      }
-      const auto from = whole_answer.find("\"after_key\":") + 12;
-      after = whole_answer.substr(from, whole_answer.find('}', from) + 1 - from);
-    }
+    int pages = 0;
+    while (pages < 800 && add_page(shards, size, round % 3 == 0 ? R"(,"sort":[{"b":"desc"}])" : "",
+                                   after, seen, random))
+      ++pages;
+    ASSERT_LT(pages, 800);
     EXPECT_EQ(seen, expected) << "round " << round;
   }
 }
