@@ -249,9 +249,11 @@ class ReplyReader {
     reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
   }
 
-  bool too_large(std::uint64_t size) {
-    return fail(Outcome::wrong_reply, fmt::format("its answer of {} bytes is larger than {} ({})",
-                                                  size, limits_.most_is, limits_.most));
+  /// `size`: nothing, if only the beginning is known.
+  bool too_large(std::optional<std::uint64_t> size) {
+    return fail(Outcome::wrong_reply, fmt::format("its answer{} is larger than {} ({})",
+                                                  size ? fmt::format(" of {} bytes", *size) : "",
+                                                  limits_.most_is, limits_.most));
   }
 
   void ends_at(std::size_t size) {
@@ -338,6 +340,7 @@ class ReplyReader {
         if (!room) co_return false;
       }
       const auto used = body.put(*piece, reply_.bytes);
+      if (!used && used.error().status == 413) co_return too_large({});
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
       if (body.done()) break;

@@ -370,6 +370,22 @@ TEST(KubernetesDiscovery, ReachesTheApiWithTlsAndATokenThatMayChange) {
   EXPECT_FALSE(told_events(master).contains("a-token"));
 }
 
+TEST(KubernetesDiscovery, SaysThatAnAnswerIsLargerThanASourceMayHave) {
+  const std::string piece = "40000\r\n" + std::string(0x40000, ' ') + "\r\n";
+  std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 5; ++i) chunked += piece;
+  const std::pair<Reaction, std::string> answers_and_texts[] = {
+      {json(std::string(1'048'577, ' ')), "its answer of 1048577 bytes"},
+      {Reaction{chunked + "0\r\n\r\n"}, "its answer"}};
+  for (const auto& [answer, text] : answers_and_texts) {
+    const FakeMirror api([&](const std::string&) { return answer; }, /*pings_too=*/true);
+    const Master master(kNoPings, discovered("kubernetes a/b http://" + api.address()));
+    const auto told = text + " is larger than what a source may have (1048576)";
+    EXPECT_TRUE(eventually([&] { return told_events(master).contains(told); }))
+        << told_events(master);
+  }
+}
+
 TEST(KubernetesDiscovery, SaysWhichFilesAreWrong) {
   const TempDir dir;
   const auto table = [&](const std::string& scheme, const std::string& more) {
