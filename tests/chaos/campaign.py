@@ -24,7 +24,8 @@ LEAST_FAIR = 0.99  # share of answers 200 to fair queries; docs/chaos.md has the
 MORE_MEMORY, MORE_DESCRIPTORS = 32, 4  # MiB and descriptors beyond those after the warm-up
 FEW_DESCRIPTORS = 100  # of which clients get 75
 EVENTS = {"none": 3, "reload": 3, "broken_reload": 2, "takeover": 2, "broken_takeover": 1, "drain": 3, "discovery": 3,
-          "kubernetes_changes": 3, "starve": 2, "scarce": 1}
+          "kubernetes_changes": 3, "starve": 2, "scarce": 1, "clock": 2}
+JUMPS = (-400 * 86400, -3600, -1, 1, 3600, 400 * 86400)  # seconds
 Step = collections.namedtuple("Step", "number faults event fair draw")
 
 
@@ -198,6 +199,12 @@ class Campaign:
         await asyncio.sleep(1.5)
         await self.kubernetes.show()
 
+    async def clock(self, step):
+        """The wall clock jumps, twice; no duration may depend on it."""
+        for jump in step.draw.sample(JUMPS, 2):
+            self.service.jump(jump)
+            await asyncio.sleep(STEP / 2)
+
     # --- the course of it ---------------------------------------------------------------------
 
     async def change(self, faults):
@@ -237,6 +244,8 @@ class Campaign:
         await self.change({})
         await self.kubernetes.start(mirror.address for (shard, _), mirror in self.mirrors.items() if shard == 0)
         self.service.discover()
+        if not await self.service.take_over_clock():
+            self.ledger.events["no compiler: the clock is left alone"] += 1
         context = await self.service.certify()
         self.service.configure()
         if not await self.service.launch():
