@@ -288,9 +288,14 @@ const char* after_number(const char* at, const char* end) {
   return after_digits(at, end);
 }
 
+constexpr auto kEndsAScalar = [] {
+  std::array<bool, 256> ends{};
+  for (unsigned char c = 0; c <= ' '; ++c) ends[c] = true;
+  for (const unsigned char c : std::string_view(",]}:[{\"")) ends[c] = true;
+  return ends;
+}();
 bool ends_a_scalar(char c) {
-  return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == ']' || c == '}' || c == ':' ||
-         c == '[' || c == '{' || c == '"';
+  return kEndsAScalar[static_cast<unsigned char>(c)];
 }
 
 /// Finds the bytes inside strings, keeping the state between blocks.
