@@ -41,14 +41,6 @@ bool has_admin_token(const InstanceSettings& settings, std::string_view field) {
          same_bytes(sent_token(field), settings.admin_token);
 }
 
-/// Whether karmad and an agent could read different credentials.
-bool is_ambiguous(const Head& head) {
-  const auto is_authorization = [](const Field& field) {
-    return wire::same_word(field.name, kAuthorization);
-  };
-  return std::ranges::count_if(head.all(), is_authorization) > 1;
-}
-
 /// The checks of one request.
 class AuthSteps {
  public:
@@ -183,7 +175,7 @@ Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
   AuthSteps steps(request);
   auto& worker = request.worker;
   const auto& settings = request.topology.settings;
-  if (is_ambiguous(request.head)) {
+  if (request.head.repeats(kAuthorization)) {
     worker.counters.add(Count::auth_refused);
     co_return refusal_at(request.topology, request.head.path, 400,
                          "more than one field Authorization");

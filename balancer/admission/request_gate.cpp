@@ -109,6 +109,13 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
                             {OverRate::Limit::table, table.requests->time_until(1, now)});
 }
 
+bool names_two_clients(const Topology& topology, const Head& fields) {
+  const auto& settings = topology.settings;
+  return settings.client_request_header && settings.client_request_rate.value.limits() &&
+         settings.admission.value == AdmissionMode::enforce &&
+         fields.repeats(settings.client_request_header->value);
+}
+
 Answer too_many_requests(Worker& worker, const OverRate& over) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(over.until).count();
   constexpr std::int64_t kMost = 1'000'000;  // eleven days, and few digits

@@ -26,6 +26,10 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
 /// The same for the limit of its table. Costs one branch if the table has none.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table);
 
+/// Whether a request that counts for the value of `client_request_header` has several: its sender
+/// would choose which one is used up.
+bool names_two_clients(const Topology& topology, const Head& fields);
+
 /// 429 with both labels, code 462, and the time after which a retry makes sense (BP-015).
 Answer too_many_requests(Worker& worker, const OverRate& over);
 

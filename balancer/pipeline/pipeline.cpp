@@ -31,11 +31,20 @@ bool is_dropped_easily(const ArrivedHead& request) {
 /// AC-050 … AC-056. Requests about karmad itself are exempt.
 OptionalRefusal refuse_over_rate(const ArrivedHead& request) {
   auto& worker = request.worker;
-  if (!request.topology.limits_requests) return std::nullopt;
-  const auto over = over_rate(worker, request.topology, request.head,
-                              is_about_karmad(request.head.path), request.client);
-  if (!over) return std::nullopt;
+  const auto& topology = request.topology;
+  if (!topology.limits_requests) return std::nullopt;
+  const auto path = request.head.path;
+  const bool about_karmad = is_about_karmad(path);
   const bool ends = !is_dropped_easily(request);
+  if (!about_karmad && names_two_clients(topology, request.head)) {
+    worker.counters.add(Count::bad_requests);
+    return EarlyRefusal{refusal_at(topology, path, 400,
+                                   fmt::format("more than one field {} (client_request_header)",
+                                               topology.settings.client_request_header->value)),
+                        ends};
+  }
+  const auto over = over_rate(worker, topology, request.head, about_karmad, request.client);
+  if (!over) return std::nullopt;
   if (ends) worker.counters.add(Count::requests);
   return EarlyRefusal{too_many_requests(worker, *over), ends};
 }

@@ -260,6 +260,8 @@ TEST_F(Rates, OfClientsGoByTheValueOfAHeaderThatTheConfigurationNames) {
   EXPECT_EQ(search(""), 200) << "without it the address counts";
   EXPECT_EQ(search("X-Api-Key: \r\n"), 429);
   EXPECT_EQ(search("", "127.0.0.3"), 200);
+  EXPECT_EQ(search("X-Api-Key: green\r\nx-api-key: red\r\n"), 400);
+  EXPECT_EQ(search("X-Api-Key: green\r\n"), 200) << "the former request has not used it up";
   ASSERT_TRUE(master.reload(settings("Authorization"), mirrors.table()));
   EXPECT_EQ(search("Authorization: Bearer one\r\nX-Api-Key: red\r\n"), 200);
   EXPECT_EQ(search("Authorization: Bearer one\r\n", "127.0.0.4"), 429);

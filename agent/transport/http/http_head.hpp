@@ -61,6 +61,8 @@ struct Head : HeadFacts {
   [[gnu::always_inline]] std::string_view find(std::string_view name) const {  // cheap if constant
     return names.may_have(name) ? look_for(name) : std::string_view();
   }
+  /// Whether there are several fields of that name: readers may differ in which one counts.
+  bool repeats(std::string_view name) const;
 
  private:
   std::string_view look_for(std::string_view name) const;

@@ -63,6 +63,11 @@ std::string_view Head::look_for(std::string_view name) const {
   return {};
 }
 
+bool Head::repeats(std::string_view name) const {
+  return std::ranges::count_if(
+             all(), [name](const Field& field) { return same_word(field.name, name); }) > 1;
+}
+
 std::expected<HeadState, HeadError> parse_response_head(std::string_view bytes,
                                                         const HeadLimits& limits, bool to_head,
                                                         ResponseHead& head) {
