@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -10,6 +11,8 @@
 #include "balancer/operate/state_file.hpp"
 #include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
+#include "balancer/status/readiness.hpp"
+#include "balancer/topology/topology.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "config/effective.hpp"
 #include "config/load.hpp"
@@ -58,6 +61,17 @@ void warn_of_state_file(Settings& settings) {
     settings.notices.push_back({file->at,
                                 "state_file " + file->value + " is not used: " + state.error(),
                                 Problem::Severity::warning});
+}
+
+/// A running process tells it again every day.
+void warn_of_certificates(Settings& settings) {
+  Problems reported;  // by load()
+  const auto certificates = read_client_tls(settings.searchd, nullptr, reported);
+  if (!certificates) return;
+  if (auto warning = certificate_warning(*certificates, std::chrono::system_clock::now());
+      !warning.empty())
+    settings.notices.push_back(
+        {settings.searchd.tls_certificate->at, std::move(warning), Problem::Severity::warning});
 }
 
 int serve(const std::string& path, Settings settings, std::vector<std::string> command,
@@ -153,6 +167,7 @@ int main(int argc, char** argv) {
     if (const auto problems = read_secrets(*loaded.settings); !problems.empty())
       return report(problems);
     warn_of_state_file(*loaded.settings);
+    warn_of_certificates(*loaded.settings);
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
     std::cout << path << ": no problems\n";
     if (!probe_agents) return 0;

@@ -440,7 +440,8 @@ class Builder {
   bool compares_ = false;                 ///< one of them uses `choices`
 };
 
-/// Reads the certificates for clients; null: there are none, or one cannot be read.
+}  // namespace
+
 std::shared_ptr<TlsServer> read_client_tls(const ClientTlsSettings& settings,
                                            const Topology* previous, Problems& problems) {
   const auto& certificates = settings.tls_certificate;
@@ -464,8 +465,6 @@ std::shared_ptr<TlsServer> read_client_tls(const ClientTlsSettings& settings,
     problems.push_back({certificates->at, "tls_certificate: " + why});
   return nullptr;
 }
-
-}  // namespace
 
 void Topology::judge(const Settings& settings, Dialects dialects, Problems& problems,
                      Problems& notices) {

@@ -269,6 +269,11 @@ class Topology {
   mutable CombinedTables combined_;
 };
 
+/// Reads the certificates for clients, or takes those of `previous` if it has the same settings.
+/// Null: there are none, or one cannot be read.
+std::shared_ptr<TlsServer> read_client_tls(const ClientTlsSettings& settings,
+                                           const Topology* previous, Problems& problems);
+
 /// Looks for outliers among the mirrors of a shard (OutlierEjection), and starts those slowly that
 /// are admitted again. Nothing without `outlier`. Worker 0 calls it about ten times a second.
 void watch_outliers(const Shard& shard, TimePoint now, RandomSource& random);
