@@ -70,11 +70,14 @@ Task<Answer> make_call(Query& query, AdminVerb verb) {
 
 }  // namespace
 
+bool is_admin_path(std::string_view path) {
+  return starts_with_literal(path, kPrefix) || equals_literal(path, "/reload") ||
+         equals_literal(path, "/admin");
+}
+
 bool is_admin_call(const Query& query) {
   const auto path = query.request.path;
-  if (!starts_with_literal(path, kPrefix) && !equals_literal(path, "/reload") &&
-      !equals_literal(path, "/admin"))
-    return false;
+  if (!is_admin_path(path)) return false;
   return query.client.on_admin_port || query.topology->route(path) == nullptr;
 }
 

@@ -173,20 +173,25 @@ void note_path_table(Query& query, const ServedPath& served) {
   request.path_table = query.keep(decoded_tables(request.path_table_raw).value_or(std::string()));
 }
 
-/// The answer to a path without an endpoint and a route. A path that only lacks the right table is
-/// told so.
+/// The answer to a path without an endpoint and a route.
+Answer no_such_path(Worker& worker, const Topology& topology, std::string_view path) {
+  auto reason = fmt::format("no endpoint and no route has the path '{}'", path);
+  count_refused(worker, 404, reason);
+  // Beside the paths of Elasticsearch that are served, clients read its errors.
+  if (!path.contains("/_") || topology.endpoint_at("/_search") == nullptr)
+    return refusal_at(topology, path, 404, reason);
+  return answer_with({.status = 404, .type = "no_handler_found", .reason = std::move(reason)});
+}
+
+/// The same; a path that only lacks the right table is told so.
 Answer no_such_path(Query& query) {
-  if (const auto* served = query.topology->pattern_of(query.request.path)) {
-    const auto segment = pattern_segment(served->endpoint.path, query.request.path, kTableSegment);
+  const auto path = query.request.path;
+  if (const auto* served = query.topology->pattern_of(path)) {
+    const auto segment = pattern_segment(served->endpoint.path, path, kTableSegment);
     if (const auto names = decoded_tables(segment))
       return refused_query(query, *served, {404, query.topology->unknown(*names)});
   }
-  auto reason = fmt::format("no endpoint and no route has the path '{}'", query.request.path);
-  // Beside the paths of Elasticsearch that are served, clients read its errors.
-  if (!query.request.path.contains("/_") || query.topology->endpoint_at("/_search") == nullptr)
-    return bad_request(query, 404, reason);
-  count_refused(query.worker, 404, reason);
-  return answer_with({.status = 404, .type = "no_handler_found", .reason = std::move(reason)});
+  return no_such_path(query.worker, *query.topology, path);
 }
 
 /// Answers a request whose body must be unpacked before it can be parsed.
@@ -374,6 +379,14 @@ std::vector<std::string> own_paths() {
   }
   for (const auto path : kAdminPaths) paths.emplace_back(path);
   return paths;
+}
+
+std::optional<Answer> refuse_path(Worker& worker, const Topology& topology, std::string_view path) {
+  if (path == "*" || is_admin_path(path) || own_endpoint_at(path) != nullptr ||
+      topology.endpoint_at(path) != nullptr || topology.pattern_of(path) != nullptr ||
+      topology.route(path) != nullptr)
+    return std::nullopt;
+  return no_such_path(worker, topology, path);
 }
 
 bool is_about_karmad(std::string_view path) {

@@ -31,6 +31,9 @@ std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string
 /// it.
 const Table* table_passed_to(const Topology& topology, std::string_view path);
 
+/// The answer to a request whose path alone says that nothing answers it; counted as refused.
+std::optional<Answer> refuse_path(Worker& worker, const Topology& topology, std::string_view path);
+
 /// Checks what only the floors below know (Topology::judge), and that no route is a path that
 /// karmad answers itself.
 Judge judge_with(Dialects known);

@@ -35,6 +35,8 @@ Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatt
 inline constexpr std::array<std::string_view, 3> kAdminPaths{"/admin/config", "/admin/{call}",
                                                              "/reload"};
 
+/// Whether that is one of these paths.
+bool is_admin_path(std::string_view path);
 /// Whether the request is an admin call: at one of these paths, which on the query port routes of
 /// tables take precedence over.
 bool is_admin_call(const Query& query);

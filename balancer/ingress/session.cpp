@@ -230,6 +230,7 @@ Task<bool> Session::answer_requests() {
       if (!open()) co_return false;
       if (!whole) start_phase(Phase::reading, settings().network_timeout.value);
     }
+    if (!refused && !whole) refused = refuse_path(arrived);
     if (refused && refused->ends_connection) {
       const auto id = log_refusal(refused->answer, head.size, &head);
       in.give_back();

@@ -123,6 +123,16 @@ Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request, cons
   co_return EarlyRefusal{*std::move(refused), ends};
 }
 
+std::optional<EarlyRefusal> refuse_path(const ArrivedHead& request) {
+  auto& worker = request.worker;
+  if (is_dropped_easily(request) || request.on_admin_port || !worker.process.user_handles.empty())
+    return std::nullopt;
+  auto refused = refuse_path(worker, request.topology, request.head.path);
+  if (!refused) return std::nullopt;
+  worker.counters.add(Count::requests);
+  return EarlyRefusal{*std::move(refused), true};
+}
+
 bool streams_body(const ArrivedHead& request) {
   const auto& head = request.head;
   const auto longest = request.topology.settings.request_buffer_size.value;

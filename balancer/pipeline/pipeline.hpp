@@ -38,6 +38,10 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request, const ClientAuth& auth,
                                                 std::string_view client);
 
+/// The refusal of a request for a path that nothing answers, whose body is not worth reading. Asked
+/// after its credentials: the answer tells which paths there are.
+std::optional<EarlyRefusal> refuse_path(const ArrivedHead& request);
+
 /// Whether the body of a request that is accepted is passed on while it arrives: it is longer than
 /// `request_buffer_size` or of unknown length, it goes to one mirror only, and its dialect does not
 /// read it.

@@ -147,6 +147,17 @@ TEST_F(Ingress, DoesNotSayContinueWhenTheBodyIsThereOrUnwanted) {
       huge.send("POST /search HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
                 "Content-Length: 999999999999\r\n\r\n"));
   EXPECT_EQ(huge.receive()->status, 413);
+  for (const auto* body : {"Content-Length: 12", "Transfer-Encoding: chunked"}) {
+    HttpClient lost(master.port());
+    ASSERT_TRUE(lost.send(fmt::format(
+        "PUT /serach HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n{}\r\n\r\n", body)));
+    const auto answer = lost.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 404) << body;
+    EXPECT_TRUE(answer->body.contains("/serach")) << answer->body;
+    EXPECT_EQ(answer->fields.at("connection"), "close") << body;
+    EXPECT_TRUE(lost.closed());
+  }
 }
 
 TEST_F(Ingress, AnswersHeadWithTheHeadOfGetAndNoBody) {

@@ -37,12 +37,14 @@ struct RefuseOnHead : testing::Asking {
     shared.limits.rates.adopt(topology->settings, Loop::now());
   }
 
-  std::optional<EarlyRefusal> refused(std::string bytes, bool arrived) {
+  std::optional<EarlyRefusal> refused(
+      std::string bytes, bool arrived,
+      std::optional<EarlyRefusal> step(const ArrivedHead&) = refuse_on_head) {
     bytes.append("\r\n");
     RequestHead head;
     EXPECT_EQ(parse_request_head(bytes, {}, head), HeadState::complete) << bytes;
     Holder holder(worker.loop.memory);
-    return refuse_on_head({worker, *topology, head, client, holder, arrived});
+    return step({worker, *topology, head, client, holder, arrived});
   }
   /// The refusal of a request whose body has not arrived.
   std::optional<EarlyRefusal> of_head(std::string_view target, std::string_view fields) {
@@ -117,6 +119,22 @@ TEST_F(RefuseOnHead, ABodyThatCostsLittleIsDroppedAndTheConnectionStays) {  // A
   use(std::string(kRate).append(" max_packet_size = 20000\n"));
   expect_refused(of_head("/search", "Content-Length: 30000\r\n"), 429, "ingress_request_rate",
                  true);
+}
+
+TEST_F(RefuseOnHead, OfAPathThatNothingAnswersNoBodyIsReadThatCosts) {
+  const auto refused_at = [&](std::string_view target, std::string_view fields) {
+    return refused(
+        std::string("PUT ").append(target).append(" HTTP/1.1\r\nHost: h\r\n").append(fields),
+        /*arrived=*/false, refuse_path);
+  };
+  for (const std::string_view costs :
+       {"Content-Length: 70000\r\n", "Content-Length: 3\r\nExpect: 100-continue\r\n",
+        "Transfer-Encoding: chunked\r\n"}) {
+    expect_refused(refused_at("/serach", costs), 404, "/serach", true);
+    for (const auto* known : {"/search", "/status", "/admin/drain", "/", "/other/_update/1"})
+      EXPECT_FALSE(refused_at(known, costs)) << known;
+  }
+  EXPECT_FALSE(refused_at("/serach", "Content-Length: 60000\r\n")) << "it is dropped";
 }
 
 }  // namespace
