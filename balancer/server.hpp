@@ -137,6 +137,7 @@ class Server final : private AdminApi {
   void reload_if_file_changed();
   void begin_serving();
   bool finish_takeover();
+  void adapt_socket_access() const;
   void serve_successors();
   std::expected<TakeoverOffer, std::string> offer();
   std::string release(Successor successor);

@@ -161,6 +161,7 @@ void Server::begin_serving() {
   const auto former = former_ ? former_->former_pid() : 0;
   listening_ = fleet_.listening();
   if (former_ && !finish_takeover()) return;
+  if (former_) adapt_socket_access();
   if (std::exchange(former_, std::nullopt)) reload_if_file_changed();
   save_state();
   store_sockets();
@@ -227,6 +228,20 @@ bool Server::finish_takeover() {
   handed_over_ = true;  // the sockets belong to the other process
   after_release();
   return false;
+}
+
+/// The files of unix sockets were made by the former process, with its mode and owner.
+void Server::adapt_socket_access() const {
+  const auto& searchd = settings().searchd;
+  const bool is_set = searchd.listen_socket_mode.at.line != 0 || searchd.listen_socket_owner;
+  for (const auto& listen : bound_) {
+    const auto& path = listen.address.unix_path;
+    // Those of others may be systemd's, with its own mode.
+    if (path.empty() || (!is_set && !listen.admin)) continue;
+    if (!set_access(path.c_str(), socket_access(searchd, listen.admin)))
+      spdlog::error("takeover: the mode and owner of {} stay as they were: {}", path,
+                    std::strerror(errno));
+  }
 }
 
 void Server::serve_successors() {

@@ -19,6 +19,15 @@
 #include "balancer/mysql/mysql_session.hpp"
 
 namespace karmad {
+
+bool set_access(const char* path, const SocketAccess& access) {
+  constexpr auto unchanged = static_cast<unsigned>(-1);
+  const bool owned =
+      (!access.user && !access.group) ||
+      ::chown(path, access.user.value_or(unchanged), access.group.value_or(unchanged)) == 0;
+  return owned && ::chmod(path, access.mode.bits) == 0;
+}
+
 namespace {
 
 constexpr unsigned kAcceptedAtOnce = 64;  // connections per turn of the loop
@@ -27,15 +36,11 @@ std::string failure(const char* what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// Sets owner and mode of a unix socket; before listen(), because until then no client can connect.
-/// On failure the socket is removed and errno says why.
-bool set_access(const Endpoint& endpoint, const SocketAccess& access) {
+/// Sets owner and mode of a new unix socket; before listen(), because until then no client can
+/// connect. On failure the socket is removed and errno says why.
+bool set_access_or_remove(const Endpoint& endpoint, const SocketAccess& access) {
   const auto* path = reinterpret_cast<const sockaddr_un*>(endpoint.data())->sun_path;
-  constexpr auto unchanged = static_cast<unsigned>(-1);
-  const bool owned =
-      (!access.user && !access.group) ||
-      ::chown(path, access.user.value_or(unchanged), access.group.value_or(unchanged)) == 0;
-  if (owned && ::chmod(path, access.mode.bits) == 0) return true;
+  if (set_access(path, access)) return true;
   const auto why = errno;
   ::unlink(path);
   errno = why;
@@ -56,7 +61,8 @@ std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared,
   if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   if (family != AF_UNIX) set_connection_options(fd);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      (family == AF_UNIX && !set_access(endpoint, access)) || ::listen(fd, backlog) != 0) {
+      (family == AF_UNIX && !set_access_or_remove(endpoint, access)) ||
+      ::listen(fd, backlog) != 0) {
     auto why = std::string(std::strerror(errno));
     ::close(fd);
     return std::unexpected(std::move(why));

@@ -29,6 +29,9 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
                                                                   unsigned workers, int backlog,
                                                                   const SocketAccess& access);
 
+/// Sets owner and mode of a unix socket. False: errno says why not.
+bool set_access(const char* path, const SocketAccess& access);
+
 /// Accepts the connections of one listening socket on one worker. With a rate of connections
 /// (AC-040 … AC-043), connections above it wait here; all acceptors share the bound of the queue.
 class Acceptor {

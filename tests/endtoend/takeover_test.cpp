@@ -298,6 +298,30 @@ TEST(Takeover, OpensNewListenersAndClosesThoseThatAreGone) {
   EXPECT_EQ(first.st_ino, second.st_ino) << "the file of a unix socket stays";
 }
 
+TEST(Takeover, GivesTheFileOfAUnixSocketTheModeOfItsOwnConfiguration) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  const auto socket = service.path("socket");
+  const auto mode_of_socket = [&] {
+    struct stat facts {};
+    EXPECT_EQ(::stat(socket.c_str(), &facts), 0);
+    return facts.st_mode & 0777U;
+  };
+  const auto listen = "127.0.0.1:0\n listen = " + socket;
+  std::vector<std::unique_ptr<Process>> processes;
+  processes.push_back(std::make_unique<Process>(Service::start(service.config("", listen))));
+  ASSERT_NE(serving_port(*processes.back()), 0);
+  for (const auto& [searchd, suffix, mode] : {std::tuple("", "", 0666U),
+                                              {"listen_socket_mode = 0640", "", 0640U},
+                                              {"", "", 0640U},
+                                              {"", ":admin", 0600U}}) {
+    processes.push_back(
+        std::make_unique<Process>(Service::successor(service.config(searchd, listen + suffix))));
+    ASSERT_TRUE(processes.back()->wait_for(kSuccessorMayCome)) << processes.back()->output();
+    EXPECT_EQ(mode_of_socket(), mode) << searchd << suffix;
+  }
+}
+
 TEST(Takeover, ThatFailsChangesNothing) {
   const FakeMirror mirror([](const std::string&) { return nothing_found(); });
   Service service(takeover_table(mirror.address()));
