@@ -555,7 +555,7 @@ void Server::reload(Done done) {
   // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
-  if (loaded.settings) loaded.problems = read_secrets(*loaded.settings);
+  if (loaded.settings) loaded.problems = read_secrets(*loaded.settings, settings().searchd.listen);
   const auto reply = std::make_shared<Done>(std::move(done));
   const auto before = effective_settings(settings());
   if (loaded.problems.empty()) loaded.problems = adopt_file(*std::move(loaded.settings), reply);

@@ -204,7 +204,7 @@ std::expected<std::vector<KnownClient>, SecretMistake> parse_tokens(std::string_
   return tokens;
 }
 
-Problems read_secrets(Settings& settings) {
+Problems read_secrets(Settings& settings, std::span<const Listen> in_use) {
   Problems problems;
   auto& searchd = settings.searchd;
   read_token(searchd.admin_token_file, "admin_token_file", searchd.admin_token, problems);
@@ -224,6 +224,8 @@ Problems read_secrets(Settings& settings) {
   if (searchd.auth) read_clients(searchd.auth->at, "auth", searchd.auth->value);
   for (const auto& listen : searchd.listen)
     if (listen.auth) read_clients(listen.at, "listen", *listen.auth);
+  for (const auto& listen : in_use)
+    if (listen.auth) read_clients(listen.at, "listen, in use until a restart:", *listen.auth);
   return problems;
 }
 

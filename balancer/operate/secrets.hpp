@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,8 @@ std::expected<std::vector<KnownClient>, SecretMistake> parse_users(std::string_v
 std::expected<std::vector<KnownClient>, SecretMistake> parse_tokens(std::string_view text);
 
 /// Reads the files with secrets that the settings name, puts what they say into the settings, and
-/// warns in their notices of those that every user of the host may read.
-Problems read_secrets(Settings& settings);
+/// warns in their notices of those that every user of the host may read. `in_use`: listeners that a
+/// reload keeps; their files are read too.
+Problems read_secrets(Settings& settings, std::span<const Listen> in_use = {});
 
 }  // namespace karmad

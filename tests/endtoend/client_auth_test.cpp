@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -233,15 +234,25 @@ TEST_F(ClientAuth, IsAnotherForListenersWithTheirOwnFile) {
     EXPECT_EQ(status(master.port(), ""), others_have_one ? 401 : 200);
     EXPECT_EQ(status(master.port(), kAnn), 200);
     EXPECT_EQ(says_to(port_of(":mysql,users="), "zed", "wrong"), 255);
-    // What is known there is read again; a file that no listener has any more lets none in.
+    // What is known there is read again, also if the line has another file only after a restart.
     dir.file("tokens", "another-token-of-sixteen\n");
     ASSERT_TRUE(master.reload(settings, set.table()));
     EXPECT_EQ(status(by_token, kToken), 401);
     dir.file("tokens", "a-token-of-sixteen\n");
     ASSERT_TRUE(master.reload(settings, set.table()));
     EXPECT_EQ(status(by_token, kToken), 200);
-    ASSERT_TRUE(master.reload(searchd(), set.table()));
-    EXPECT_EQ(status(by_token, kToken), 401);
+    const auto next = fmt::format("listen = 127.0.0.1:0:http,tokens={}",
+                                  dir.file("next", "the-next-token-of-sixteen\n"));
+    for (const auto& lines : {next, std::string()}) {
+      ASSERT_TRUE(master.reload(searchd(lines), set.table()));
+      EXPECT_EQ(status(by_token, kToken), 200) << lines;
+      EXPECT_EQ(status(by_token, "Authorization: Bearer the-next-token-of-sixteen\r\n"), 401);
+    }
+    std::filesystem::remove(tokens);
+    ASSERT_TRUE(master.reload(searchd(next), set.table()));
+    EXPECT_TRUE(master.process().output().contains("listen, in use until a restart: " + tokens));
+    EXPECT_EQ(status(by_token, kToken), 200);
+    dir.file("tokens", "a-token-of-sixteen\n");
   }
 }
 
