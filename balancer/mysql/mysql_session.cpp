@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::size_t kMysqlLinger = 16 << 20;  // most bytes that are read of a refused command
 constexpr std::uint8_t kHandshakeAnswer = 1;    // number of the client's first packet
+/// Bytes of a packet of a client that has not logged in; the attributes of one take 64 KB at most.
+constexpr std::size_t kMostBeforeLogin = 256 << 10;
 /// Bytes by which no answer to the greeting is taken for another protocol.
 constexpr std::size_t kShowsProtocol = 6;
 
@@ -230,7 +232,9 @@ void MysqlSession::drop_payload() {
 /// Reads until a whole payload has arrived. `first`: the phase until its first byte. False: the
 /// connection ends.
 Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
-  const auto most = settings().max_packet_size.value;
+  const bool is_command = sequence == 0;
+  const auto longest = settings().max_packet_size.value;
+  const auto most = is_command ? longest : std::min<std::size_t>(longest, kMostBeforeLogin);
   for (auto due = in_.size() + kPerTimeout;;) {
     if (sequence == kHandshakeAnswer && in_.size() >= kShowsProtocol)
       if (auto spoken = recognize_protocol(in_))
@@ -239,8 +243,11 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
     if (framing_.state == MysqlFraming::State::too_large) {
-      const bool sent = co_await send_error(1153, "08S01",
-                                            "the packet is larger than max_packet_size", sequence_);
+      const bool sent = co_await send_error(
+          1153, "08S01",
+          is_command ? "the packet is larger than max_packet_size"
+                     : fmt::format("the packet is larger than {} bytes, before a login", most),
+          sequence_);
       final_error_sent_ = sent;
       co_return false;
     }

@@ -44,6 +44,22 @@ TEST(AMysqlClient, ThatSendsAllOfATooLongCommandFirstIsToldWhyItIsRefused) {
   EXPECT_TRUE(client.closed());
 }
 
+TEST(AMysqlClient, MaySendNoLongPacketBeforeItHasLoggedIn) {
+  using namespace std::string_view_literals;
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  for (const auto header : {"\1\0\4\1"sv, "\xff\xff\xff\1"sv}) {
+    MysqlClient client(karmad.port(), std::string(header) + "zz");
+    const auto refusal = client.next_packet();
+    EXPECT_TRUE(refusal.contains("larger than 262144 bytes, before a login")) << refusal;
+    EXPECT_TRUE(client.closed());
+  }
+  std::string login("\0\x82\x08\0", 4);  // protocol 4.1, SECURE_CONNECTION, PLUGIN_AUTH
+  login.append(4 + 1 + 23, '\0').append("ann\0\0mysql_native_password\0"sv);
+  MysqlClient client(karmad.port(), MysqlClient::packet_of(login + std::string(200'000, 'x'), 1));
+  EXPECT_TRUE(client.next_packet().starts_with("\2\0"sv)) << "OK";
+}
+
 TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
   FakeMirror good([](const std::string&) { return json(kOneChanged); });
   FakeMirror full([](const std::string&) { return json(R"({"error":"disk full"})", 500); });
