@@ -174,105 +174,75 @@ void make_chunk(std::string& body) {
   body += "\r\n";
 }
 
+namespace {
+
+struct KnownStatus {
+  std::size_t status;
+  std::string_view phrase;
+};
+constexpr std::array kKnownStatuses{
+    KnownStatus{100, "Continue"},
+    KnownStatus{101, "Switching Protocols"},
+    KnownStatus{200, "OK"},
+    KnownStatus{201, "Created"},
+    KnownStatus{202, "Accepted"},
+    KnownStatus{203, "Non-Authoritative Information"},
+    KnownStatus{204, "No Content"},
+    KnownStatus{205, "Reset Content"},
+    KnownStatus{206, "Partial Content"},
+    KnownStatus{300, "Multiple Choices"},
+    KnownStatus{301, "Moved Permanently"},
+    KnownStatus{302, "Found"},
+    KnownStatus{303, "See Other"},
+    KnownStatus{304, "Not Modified"},
+    KnownStatus{307, "Temporary Redirect"},
+    KnownStatus{308, "Permanent Redirect"},
+    KnownStatus{400, "Bad Request"},
+    KnownStatus{401, "Unauthorized"},
+    KnownStatus{402, "Payment Required"},
+    KnownStatus{403, "Forbidden"},
+    KnownStatus{404, "Not Found"},
+    KnownStatus{405, "Method Not Allowed"},
+    KnownStatus{406, "Not Acceptable"},
+    KnownStatus{407, "Proxy Authentication Required"},
+    KnownStatus{408, "Request Timeout"},
+    KnownStatus{409, "Conflict"},
+    KnownStatus{410, "Gone"},
+    KnownStatus{411, "Length Required"},
+    KnownStatus{412, "Precondition Failed"},
+    KnownStatus{413, "Content Too Large"},
+    KnownStatus{414, "URI Too Long"},
+    KnownStatus{415, "Unsupported Media Type"},
+    KnownStatus{416, "Range Not Satisfiable"},
+    KnownStatus{417, "Expectation Failed"},
+    KnownStatus{421, "Misdirected Request"},
+    KnownStatus{422, "Unprocessable Content"},
+    KnownStatus{426, "Upgrade Required"},
+    KnownStatus{428, "Precondition Required"},
+    KnownStatus{429, "Too Many Requests"},
+    KnownStatus{431, "Request Header Fields Too Large"},
+    KnownStatus{500, "Internal Server Error"},
+    KnownStatus{501, "Not Implemented"},
+    KnownStatus{502, "Bad Gateway"},
+    KnownStatus{503, "Service Unavailable"},
+    KnownStatus{504, "Gateway Timeout"},
+    KnownStatus{505, "HTTP Version Not Supported"},
+    KnownStatus{508, "Loop Detected"},
+};
+
+/// By status.
+constexpr auto kPhrases = [] {
+  std::array<std::string_view, 600> all;
+  all.fill("Unknown");
+  for (const auto& known : kKnownStatuses) all[known.status] = known.phrase;
+  return all;
+}();
+
+}  // namespace
+
 std::string_view reason_phrase(int status) {
-  switch (status) {
-    case 100:
-      return "Continue";
-    case 101:
-      return "Switching Protocols";
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 203:
-      return "Non-Authoritative Information";
-    case 204:
-      return "No Content";
-    case 205:
-      return "Reset Content";
-    case 206:
-      return "Partial Content";
-    case 300:
-      return "Multiple Choices";
-    case 301:
-      return "Moved Permanently";
-    case 302:
-      return "Found";
-    case 303:
-      return "See Other";
-    case 304:
-      return "Not Modified";
-    case 307:
-      return "Temporary Redirect";
-    case 308:
-      return "Permanent Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 402:
-      return "Payment Required";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 407:
-      return "Proxy Authentication Required";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 411:
-      return "Length Required";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 416:
-      return "Range Not Satisfiable";
-    case 417:
-      return "Expectation Failed";
-    case 421:
-      return "Misdirected Request";
-    case 422:
-      return "Unprocessable Content";
-    case 426:
-      return "Upgrade Required";
-    case 428:
-      return "Precondition Required";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    case 508:
-      return "Loop Detected";
-    default:
-      return "Unknown";
-  }
+  const auto at = static_cast<std::size_t>(status);  // a negative one becomes large
+  return at < kPhrases.size() ? kPhrases[at] : "Unknown";
 }
 
 }  // namespace karmad
