@@ -17,10 +17,10 @@ void WakeList::add(TicketWaiter& waiter) {
   first_ = &waiter;
 }
 
-void WakeList::wake(const Loops& loops) {
+WakeList::~WakeList() {
   while (auto* const waiter = first_) {
     first_ = waiter->next_to_wake_ == waiter ? nullptr : waiter->next_to_wake_;
-    loops.post(waiter->worker, [waiter] { waiter->on_wake(); });
+    loops_.post(waiter->worker, [waiter] { waiter->on_wake(); });
   }
 }
 
@@ -248,66 +248,54 @@ void TicketPool::give_back(const Ticket& ticket, TimePoint now) {
   }
   const auto before = word_.fetch_sub(1, std::memory_order_acq_rel);
   if ((before & kAttention) == 0) return;
-  WakeList to_wake;
-  {
-    const std::scoped_lock lock(mutex_);
-    grant_free_tickets(now, to_wake);
-  }
-  to_wake.wake(loops_);
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  grant_free_tickets(now, to_wake);
 }
 
 TicketPool::AskResult TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   auto& cell = cells(waiter.worker, waiter.priority);
   waiter.since_ = now;
-  WakeList to_wake;
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  // From here on every request takes and returns tickets under the lock.
+  word_.fetch_or(kAttention, std::memory_order_acq_rel);
+  grant_free_tickets(now, to_wake);
+  word_.fetch_or(kAttention, std::memory_order_acq_rel);
   auto result = AskResult::queued;
-  {
-    const std::scoped_lock lock(mutex_);
-    // From here on every request takes and returns tickets under the lock.
-    word_.fetch_or(kAttention, std::memory_order_acq_rel);
-    grant_free_tickets(now, to_wake);
-    word_.fetch_or(kAttention, std::memory_order_acq_rel);
-    if (line_.size() == 0 && has_free(word_.load(std::memory_order_relaxed))) {
-      note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
-      waiter.state_ = TicketWaiter::State::granted;
-      result = AskResult::admitted;
-    } else if (is_full()) {
-      result = AskResult::refused;
-    } else {
-      if (line_.size() >= queue_depth()) line_.make_room(to_wake);
-      line_.join(waiter);
-      cell.added.add(1);
-    }
-    grant_free_tickets(now, to_wake);
+  if (line_.size() == 0 && has_free(word_.load(std::memory_order_relaxed))) {
+    note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
+    waiter.state_ = TicketWaiter::State::granted;
+    result = AskResult::admitted;
+  } else if (is_full()) {
+    cell.refused.add(1);
+    result = AskResult::refused;
+  } else {
+    if (line_.size() >= queue_depth()) line_.make_room(to_wake);
+    line_.join(waiter);
+    cell.added.add(1);
   }
-  if (result == AskResult::refused) cell.refused.add(1);
-  to_wake.wake(loops_);
+  grant_free_tickets(now, to_wake);
   return result;
 }
 
 bool TicketPool::refuses(unsigned worker, Priority priority, TimePoint now) {
   if (!exhausted()) return false;
-  WakeList to_wake;
-  bool full = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    grant_free_tickets(now, to_wake);
-    full = is_full() && (line_.size() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
-  }
-  to_wake.wake(loops_);
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  grant_free_tickets(now, to_wake);
+  const bool full =
+      is_full() && (line_.size() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
   if (full) cells(worker, priority).refused.add(1);
   return full;
 }
 
 bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
-  WakeList to_wake;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (waiter.state_ != TicketWaiter::State::queued) return false;
-    line_.leave(waiter);
-    grant_free_tickets(now, to_wake);
-  }
-  to_wake.wake(loops_);
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  if (waiter.state_ != TicketWaiter::State::queued) return false;
+  line_.leave(waiter);
+  grant_free_tickets(now, to_wake);
   auto& cell = cells(waiter.worker, waiter.priority);
   cell.canceled.add(1);
   cell.removed.add(1);
@@ -409,37 +397,31 @@ PoolStatistics TicketPool::statistics() const {
 }
 
 void TicketPool::settings(const PoolSettings& settings, TimePoint now) {
-  WakeList to_wake;
-  {
-    const std::scoped_lock lock(mutex_);
-    const bool was_counted = settings_.limits();
-    settings_ = settings;
-    line_.settings(settings.line);
-    delinquent_after_.store(settings.delinquent_after.count(), std::memory_order_relaxed);
-    if (!settings.limits()) {
-      set_total(PoolSettings::kMost);
-    } else if (!was_counted) {
-      set_total(settings.tickets());
-    } else {
-      begin_resize(settings.tickets(), now);
-    }
-    counted_.store(settings.limits(), std::memory_order_relaxed);
-    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
-    grant_free_tickets(now, to_wake);
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  const bool was_counted = settings_.limits();
+  settings_ = settings;
+  line_.settings(settings.line);
+  delinquent_after_.store(settings.delinquent_after.count(), std::memory_order_relaxed);
+  if (!settings.limits()) {
+    set_total(PoolSettings::kMost);
+  } else if (!was_counted) {
+    set_total(settings.tickets());
+  } else {
+    begin_resize(settings.tickets(), now);
   }
-  to_wake.wake(loops_);
+  counted_.store(settings.limits(), std::memory_order_relaxed);
+  depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+  grant_free_tickets(now, to_wake);
 }
 
 void TicketPool::resize(std::uint32_t size, TimePoint now) {
-  WakeList to_wake;
-  {
-    const std::scoped_lock lock(mutex_);
-    settings_.size = size;
-    begin_resize(std::min(size, PoolSettings::kMost), now);
-    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
-    grant_free_tickets(now, to_wake);
-  }
-  to_wake.wake(loops_);
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  settings_.size = size;
+  begin_resize(std::min(size, PoolSettings::kMost), now);
+  depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+  grant_free_tickets(now, to_wake);
 }
 
 void TicketPool::set_total(std::uint32_t size) {
@@ -472,19 +454,15 @@ void TicketPool::shrink() {
 }
 
 bool TicketPool::end_stalled_resize(TimePoint now) {
-  WakeList to_wake;
-  bool stuck = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!stalled_at_) return false;
+  WakeList to_wake(loops_);
+  const std::scoped_lock lock(mutex_);
+  if (!stalled_at_) return false;
+  grant_free_tickets(now, to_wake);
+  const bool stuck = stalled_at_ && now >= *stalled_at_;
+  if (stuck) {
+    set_total(total(word_.load(std::memory_order_relaxed)));
     grant_free_tickets(now, to_wake);
-    stuck = stalled_at_ && now >= *stalled_at_;
-    if (stuck) {
-      set_total(total(word_.load(std::memory_order_relaxed)));
-      grant_free_tickets(now, to_wake);
-    }
   }
-  to_wake.wake(loops_);
   return stuck;
 }
 

@@ -53,14 +53,19 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
 };
 
 /// The waiters to wake after the lock of the pool is released: posting to a loop takes the lock of
-/// the loop.
+/// the loop. Made before the lock is taken.
 class WakeList {
  public:
-  void add(TicketWaiter& waiter);
+  explicit WakeList(const Loops& loops) : loops_(loops) {}
+  WakeList(const WakeList&) = delete;
+  WakeList& operator=(const WakeList&) = delete;
   /// Wakes each waiter on its worker; without loops on this thread.
-  void wake(const Loops& loops);
+  ~WakeList();
+
+  void add(TicketWaiter& waiter);
 
  private:
+  const Loops& loops_;
   TicketWaiter* first_ = nullptr;
 };
 
