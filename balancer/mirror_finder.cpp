@@ -134,10 +134,6 @@ constexpr Micros kRetryInterval = 1s;  // between two look-ups of a name that fa
 constexpr std::string_view kHeld = "the last addresses stay in use";
 constexpr std::string_view kNone = "the look-up is repeated until it succeeds";
 
-WallTime wall_time() {
-  return std::chrono::system_clock::now();
-}
-
 }  // namespace
 
 std::vector<NamedMirror> mirrors_at(std::vector<HostAddress> addresses) {
@@ -309,9 +305,10 @@ void NameFinder::answered(const NameQuestion& question, Result result) {
     name.why = fmt::format("cannot look up the name '{}': {}", question.host, result.error());
     name.next = now + (name.found && refresh_ > Micros{0} ? std::min(refresh_, Micros(30s))
                                                           : kRetryInterval);
-    board_.failed(source_name(question), result.error(), name.found ? kHeld : kNone, wall_time());
+    board_.failed(source_name(question), result.error(), name.found ? kHeld : kNone,
+                  WallTime::clock::now());
   } else {
-    board_.good(source_name(question), result->mirrors.size(), wall_time());
+    board_.good(source_name(question), result->mirrors.size(), WallTime::clock::now());
     name.next = now + refresh_;
     const bool is_new = !name.found || name.found->mirrors != result->mirrors;
     name.found = *std::move(result);

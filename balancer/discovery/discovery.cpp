@@ -17,10 +17,6 @@ namespace {
 constexpr std::string_view kHeld = "the last mirrors stay in use";
 constexpr std::string_view kAsWritten = "the mirrors of the configuration are used";
 
-WallTime wall_now() {
-  return std::chrono::system_clock::now();
-}
-
 }  // namespace
 
 Discovery::Discovery(Loop& loop, DnsSettings dns, SourceStatus& board, Hooks hooks)
@@ -105,11 +101,11 @@ void Discovery::reported(const DiscoverySource& source,
   const bool is_first = !watch.entries;
   const auto count = entries ? entries->size() : 0;
   const auto wrong = entries ? take(source, *std::move(entries)) : entries.error();
-  if (wrong.empty()) return board_.good(text(source), count, wall_now());
+  if (wrong.empty()) return board_.good(text(source), count, WallTime::clock::now());
   const bool holds = !is_first || std::ranges::any_of(tables_, [&](const auto& table) {
     return table.second == source && pictures_.contains(table.first);
   });
-  board_.failed(text(source), wrong, holds ? kHeld : kAsWritten, wall_now());
+  board_.failed(text(source), wrong, holds ? kHeld : kAsWritten, WallTime::clock::now());
   hooks_.failed();
 }
 
