@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <random>
 
 #include "balancer/core/memory.hpp"
 #include "balancer/discovery/source_json.hpp"

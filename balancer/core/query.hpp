@@ -28,8 +28,6 @@
 
 namespace karmad {
 
-struct Shard;
-
 /// An error of a mirror whose text does not show whether the query or the mirror caused it. If it
 /// may be the query's, it is recorded when that is decided: if a second mirror gives the same
 /// error, the query is at fault and both mirrors count as answering; if another mirror answers, or

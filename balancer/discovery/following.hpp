@@ -14,7 +14,6 @@
 
 namespace karmad {
 
-struct AttemptResult;
 struct ReplyLimits;
 
 /// Ends what its owner waits for, one wait at a time, and all later waits at once.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "agent/dialect/replies/infinities.hpp"
-#include "agent/dialect/rows/result_set.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"

@@ -9,7 +9,6 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
-#include "agent/transport/http/http_syntax.hpp"
 #include "config/agent_line.hpp"
 #include "config/settings/words.hpp"
 

@@ -1,7 +1,6 @@
 #include "balancer/shard/attempt_chains.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "agent/transport/loop/deadlines.hpp"
 #include "balancer/selection/selection.hpp"

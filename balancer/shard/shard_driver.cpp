@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/selection/selection_log.hpp"

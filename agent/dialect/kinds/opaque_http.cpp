@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
 #include <ranges>
-
-#include "agent/dialect/kinds/dialect_kind.hpp"
 
 namespace karmad {
 

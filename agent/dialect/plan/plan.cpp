@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/rows/result_set.hpp"

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "config/text/number_in.hpp"
 

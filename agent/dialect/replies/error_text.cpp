@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
 
 #include "agent/dialect/request/sql_statement.hpp"

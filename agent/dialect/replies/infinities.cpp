@@ -1,7 +1,5 @@
 #include "agent/dialect/replies/infinities.hpp"
 
-#include <utility>
-
 #include "agent/json/json_line.hpp"
 
 namespace karmad {

@@ -1,12 +1,9 @@
 #include "agent/dialect/rows/sort_value.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdint>
 #include <iterator>
-#include <limits>
 #include <system_error>
 
 #include "agent/json/json_cursor.hpp"

@@ -9,7 +9,6 @@
 #include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
-#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/source_text.hpp"
 

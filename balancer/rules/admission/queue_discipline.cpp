@@ -1,7 +1,5 @@
 #include "balancer/rules/admission/queue_discipline.hpp"
 
-#include <cmath>
-
 namespace karmad {
 namespace {
 

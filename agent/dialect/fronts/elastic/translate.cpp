@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "agent/dialect/request/document_ids.hpp"

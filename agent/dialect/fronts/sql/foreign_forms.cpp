@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <ranges>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "config/text/source_text.hpp"
 

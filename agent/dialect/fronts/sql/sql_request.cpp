@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"

@@ -2,18 +2,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <expected>
 #include <limits>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/search/search_parts.hpp"
-#include "agent/dialect/plan/shard_text.hpp"
-#include "agent/dialect/request/client_request.hpp"
-#include "agent/dialect/request/search_request.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

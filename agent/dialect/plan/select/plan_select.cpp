@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <optional>
 
 #include "agent/dialect/plan/select/select_draft.hpp"
 #include "agent/dialect/request/document_ids.hpp"

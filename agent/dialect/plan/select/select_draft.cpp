@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <set>
 
-#include "agent/dialect/request/sql_statement.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
