@@ -209,9 +209,9 @@ void Server::limit_memory() {
   if (limit == std::exchange(logged_memory_limit_, limit)) return;
   shared_.limits.memory.limit(limit);
   if (limit == 0) {
-    spdlog::info("memory_limit = {}: no limit", memory_text(setting.value));
+    spdlog::info("memory_limit = {}: no limit", text(setting.value));
   } else {
-    spdlog::info("memory_limit = {}: {} MB", memory_text(setting.value), limit >> 20);
+    spdlog::info("memory_limit = {}: {} MB", text(setting.value), limit >> 20);
   }
 }
 

@@ -184,7 +184,7 @@ void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
       first_set(rate, burst),
       fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
                   "make it at least {}",
-                  name, rate_text(rate.value), name, time_text(burst.value),
+                  name, text(rate.value), name, time_text(burst.value),
                   time_text((rate.value.per + Micros(rate.value.count - 1)) / rate.value.count)));
 }
 
@@ -624,7 +624,7 @@ class InstanceChecker : CheckSteps {
       notice(memory.at,
              fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
                          "answer can take all of it",
-                         memory_text(memory.value), size_text(s.max_packet_size.value)));
+                         text(memory.value), size_text(s.max_packet_size.value)));
     check_order(notices_, "max_header_size", s.max_header_size, "max_packet_size",
                 s.max_packet_size);
   }

@@ -214,7 +214,7 @@ std::expected<Origins, Unfit> parse_origins(std::string_view text) {
   return Origins{.list = *std::move(list)};
 }
 
-std::string rate_text(const Rate& rate) {
+std::string text(const Rate& rate) {
   if (!rate.limits()) return "unlimited";
   return fmt::format("{}/{}", rate.count, time_text(rate.per).substr(1));
 }
@@ -250,7 +250,7 @@ std::expected<FileMode, Unfit> parse_mode(std::string_view text) {
   return mode;
 }
 
-std::string mode_text(FileMode mode) {
+std::string text(FileMode mode) {
   return fmt::format("{:04o}", mode.bits);
 }
 
@@ -275,7 +275,7 @@ std::expected<TicketCount, Unfit> parse_tickets(std::string_view text) {
   return TicketCount{TicketCount::Kind::fixed, static_cast<unsigned>(*count)};
 }
 
-std::string tickets_text(TicketCount tickets) {
+std::string text(TicketCount tickets) {
   switch (tickets.kind) {
     case TicketCount::Kind::automatic:
       return "auto";
@@ -296,7 +296,7 @@ std::expected<MemorySize, Unfit> parse_memory(std::string_view text) {
   return std::unexpected(std::move(error));
 }
 
-std::string memory_text(MemorySize memory) {
+std::string text(MemorySize memory) {
   return memory.automatic ? "auto" : size_text(memory.bytes);
 }
 

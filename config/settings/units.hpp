@@ -65,22 +65,22 @@ std::expected<double, Unfit> parse_real(std::string_view text);
 /// `auto`, `unlimited` or a whole number.
 std::expected<TicketCount, Unfit> parse_tickets(std::string_view text);
 /// The text that parse_tickets() reads as this value.
-std::string tickets_text(TicketCount tickets);
+std::string text(TicketCount tickets);
 /// `auto`, or a size.
 std::expected<MemorySize, Unfit> parse_memory(std::string_view text);
 /// The text that parse_memory() reads as this value.
-std::string memory_text(MemorySize memory);
+std::string text(MemorySize memory);
 
 /// Permissions as chmod takes them: three octal digits, optionally after a zero: `660`, `0660`.
 std::expected<FileMode, Unfit> parse_mode(std::string_view text);
 /// The text that parse_mode() reads as this value: `0660`.
-std::string mode_text(FileMode mode);
+std::string text(FileMode mode);
 
 /// The shortest text that parse_time() reads as this value with any bare unit: `1m`, `1500ms`, `0`.
 std::string time_text(Micros time);
 
 /// The text that parse_rate() reads as this value: `100/s`, `unlimited`.
-std::string rate_text(const Rate& rate);
+std::string text(const Rate& rate);
 
 /// The shortest text that parse_size() reads as this value: `128m`, `4097`.
 std::string size_text(std::uint64_t bytes);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <expected>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -26,6 +28,13 @@ std::expected<Enum, Unfit> parse_word(std::string_view text) {
                                               fmt::join(known, ", "), suggestion(word, known))});
 }
 
+template <class T>
+using ValueReader = std::expected<T, Unfit> (*)(std::string_view text);
+/// The readers of types without bounds.
+inline constexpr auto kReaders = std::make_tuple(
+    parse_rate, parse_ranges, parse_app_names, parse_origins, parse_dns_servers, parse_discovery,
+    parse_client_auth, parse_switch, parse_real, parse_tickets, parse_memory, parse_mode);
+
 /// Reads a value of the setting's type. Rejects only what the type cannot hold; check() checks the
 /// bounds later.
 template <class T>
@@ -40,40 +49,18 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return time;
   } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
     return parse_times(text, bounds.bare);
-  } else if constexpr (std::is_same_v<T, Rate>) {
-    return parse_rate(text);
-  } else if constexpr (std::is_same_v<T, AddressRanges>) {
-    return parse_ranges(text);
-  } else if constexpr (std::is_same_v<T, AppNames>) {
-    return parse_app_names(text);
-  } else if constexpr (std::is_same_v<T, Origins>) {
-    return parse_origins(text);
-  } else if constexpr (std::is_same_v<T, DnsServers>) {
-    return parse_dns_servers(text);
-  } else if constexpr (std::is_same_v<T, DiscoverySource>) {
-    return parse_discovery(text);
-  } else if constexpr (std::is_same_v<T, ClientAuth>) {
-    return parse_client_auth(text);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
     return std::string(text);
   } else if constexpr (std::is_enum_v<T>) {
     return parse_word<T>(text);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return parse_real(text);
-  } else if constexpr (std::is_same_v<T, TicketCount>) {
-    return parse_tickets(text);
-  } else if constexpr (std::is_same_v<T, MemorySize>) {
-    return parse_memory(text);
-  } else if constexpr (std::is_same_v<T, FileMode>) {
-    return parse_mode(text);
-  } else {
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
     if (*number > std::numeric_limits<T>::max())
       return std::unexpected(Unfit{0, fmt::format("{} is too large", in_quotes(text))});
     return static_cast<T>(*number);
+  } else {
+    return std::get<ValueReader<T>>(kReaders)(text);
   }
 }
 
@@ -83,43 +70,25 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
   if constexpr (std::is_same_v<T, Micros>) {
     return value == 0us && !bounds.zero_word.empty() ? std::string(bounds.zero_word)
                                                      : time_text(value);
-  } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
-    std::string out;
-    for (const auto time : value) out.append(out.empty() ? "" : ", ").append(time_text(time));
-    return out;
-  } else if constexpr (std::is_same_v<T, Rate>) {
-    return rate_text(value);
-  } else if constexpr (std::is_same_v<T, AddressRanges>) {
-    std::string out;
-    for (const auto& range : value) out.append(out.empty() ? "" : ", ").append(text(range));
-    return out;
-  } else if constexpr (std::is_same_v<T, AppNames>) {
-    return fmt::format("{}", fmt::join(value, ", "));
   } else if constexpr (std::is_same_v<T, Origins>) {
-    return value.any ? "*" : fmt::format("{}", fmt::join(value.list, ", "));
-  } else if constexpr (std::is_same_v<T, DnsServers>) {
-    std::string out;
-    for (const auto& server : value) out.append(out.empty() ? "" : ", ").append(text(server));
-    return out;
-  } else if constexpr (std::is_same_v<T, DiscoverySource> || std::is_same_v<T, ClientAuth>) {
-    return text(value);
+    return value.any ? "*" : value_text(value.list);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::string>) {
     return value;
+  } else if constexpr (std::ranges::range<T>) {
+    std::string out;
+    for (const auto& each : value) out.append(out.empty() ? "" : ", ").append(value_text(each));
+    return out;
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(word(value));
   } else if constexpr (std::is_same_v<T, double>) {
     return fmt::format("{}", value);
-  } else if constexpr (std::is_same_v<T, TicketCount>) {
-    return tickets_text(value);
-  } else if constexpr (std::is_same_v<T, MemorySize>) {
-    return memory_text(value);
-  } else if constexpr (std::is_same_v<T, FileMode>) {
-    return mode_text(value);
-  } else {
+  } else if constexpr (std::is_integral_v<T>) {
     if (value == 0 && !bounds.zero_word.empty()) return std::string(bounds.zero_word);
     return std::is_same_v<T, std::size_t> ? size_text(value) : fmt::format("{}", value);
+  } else {
+    return text(value);
   }
 }
 

@@ -93,7 +93,7 @@ TEST(ParseRate, ReadsACountInATime) {
     const auto rate = parse_rate(c.text);
     ASSERT_TRUE(rate) << c.text << ": " << rate.error().why;
     EXPECT_EQ(*rate, c.rate) << c.text;
-    EXPECT_EQ(rate_text(*rate), c.written);
+    EXPECT_EQ(text(*rate), c.written);
   }
   for (const auto& [text, offset] : {std::pair("", 0U),
                                      {"0", 0U},

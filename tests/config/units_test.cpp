@@ -146,7 +146,7 @@ TEST(ParseOrigins, RefusesWhatNoBrowserSends) {
 TEST(ParseMode, TakesThreeOctalDigits) {
   EXPECT_EQ(parse_mode("660").value().bits, 0660u);
   EXPECT_EQ(parse_mode("0600").value().bits, 0600u);
-  EXPECT_EQ(mode_text(parse_mode("007").value()), "0007");
+  EXPECT_EQ(text(parse_mode("007").value()), "0007");
   for (const auto* text : {"66", "0", "6666", "0o66", "680", "-66", "rw-", "06660", " 660"})
     EXPECT_FALSE(parse_mode(text)) << text;
 }
