@@ -1,7 +1,4 @@
-#include "agent/transport/connection_limits.hpp"
-
-#include <algorithm>
-#include <utility>
+#include "agent/transport/destination.hpp"
 
 #include "agent/transport/loop/loop.hpp"
 

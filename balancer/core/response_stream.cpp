@@ -1,8 +1,4 @@
-#include "balancer/core/response_stream.hpp"
-
-#include <algorithm>
-
-#include "agent/dialect/kinds/dialect_kind.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "agent/dialect/write/write_rows.hpp"
 #include "balancer/core/long_work.hpp"
-#include "balancer/status/metrics.hpp"
 #include "balancer/status/rows/agent_status.hpp"
 #include "balancer/status/snapshot.hpp"
 #include "balancer/status/status_json.hpp"

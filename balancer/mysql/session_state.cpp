@@ -1,4 +1,4 @@
-#include "balancer/mysql/session_state.hpp"
+#include "balancer/mysql/mysql_session.hpp"
 
 namespace karmad {
 std::expected<std::uint16_t, MysqlError> MysqlSessionState::carry_out(

@@ -1,13 +1,70 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "balancer/core/query.hpp"
-#include "balancer/search/shard_parts.hpp"
+#include "balancer/shard/shard_driver.hpp"
 
 namespace karmad {
+
+/// One request of a query to a shard, or to one of its mirrors; filled by ShardParts::make().
+using ShardPart = std::optional<ShardDriver>;
+
+/// The requests of a query to its shards, in the order of the shards.
+class ShardParts {
+ public:
+  enum class For : std::uint8_t { shard, mirror };
+
+  /// Makes a part for each shard that the plan asks, or for each of its mirrors, in place of those
+  /// of an earlier round. All arguments must outlive it.
+  void make(Query& query, const ShardQuery& shard_query, For each);
+
+  std::span<ShardPart> all() { return parts_; }
+  std::span<const ShardPart> all() const { return parts_; }
+  std::size_t size() const { return parts_.size(); }
+  ShardPart* begin() { return parts_.data(); }
+  ShardPart* end() { return parts_.data() + parts_.size(); }
+  /// The only part; null if there are several.
+  ShardDriver* only() { return only_ ? &*only_ : nullptr; }
+
+  bool any_answered() const;
+  bool all_answered() const;
+  /// The first part whose mirror refused the query as the client's mistake; null: there is none.
+  ShardDriver* refusing();
+  /// The first part whose mirror wants other credentials of the client; null: there is none.
+  ShardDriver* denying();
+  /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
+  /// is only missing in the answer if partial answers are allowed. `may_lack_all`: also if that are
+  /// all.
+  const Refusal* whole_refusal(bool may_be_partial, bool may_lack_all) const;
+  /// Of the parts with an overload that retries did not overcome, the one whose mirror wants the
+  /// longest pause; null: there is none.
+  const ShardDriver* overloaded() const;
+  /// Whether a part has no answer because of a timeout.
+  bool any_timed_out() const;
+  /// Whether a mirror got its request and did not tell how it ended.
+  bool any_in_doubt() const;
+  /// Whether two mirrors crashed on the request of a part.
+  bool any_crashed() const;
+  /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
+  /// an update whose end is not known, which the text says.
+  std::string reasons(std::string_view table, bool may_be_changed) const;
+
+  /// Whether a mirror carried a change out, or refused it as the client's mistake.
+  bool tell_of_change() const;
+  /// The ends of all parts of a change. The bodies are views into the parts' replies.
+  std::vector<ChangeReply> change_replies();
+
+ private:
+  ShardPart only_;  ///< the common case needs no memory of its own
+  std::vector<ShardPart> several_;
+  std::span<ShardPart> parts_;
+};
 
 /// The answers to a query that are not merged: a mirror's reply, or an error of karmad.
 class UnmergedAnswers {

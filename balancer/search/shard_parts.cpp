@@ -1,4 +1,4 @@
-#include "balancer/search/shard_parts.hpp"
+#include "balancer/search/scatter_gather.hpp"
 
 #include <fmt/format.h>
 

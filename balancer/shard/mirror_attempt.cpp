@@ -1,12 +1,10 @@
-#include "balancer/shard/mirror_attempt.hpp"
+#include "balancer/shard/shard_driver.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <ranges>
-#include <vector>
 
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/health/error_hint.hpp"

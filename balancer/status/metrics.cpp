@@ -1,4 +1,4 @@
-#include "balancer/status/metrics.hpp"
+#include "balancer/status/status_json.hpp"
 
 #include <dirent.h>
 #include <fmt/format.h>

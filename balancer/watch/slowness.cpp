@@ -1,6 +1,5 @@
-#include "balancer/watch/slowness.hpp"
+#include "balancer/watch/mirror_condition.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -1,9 +1,8 @@
-#include "balancer/watch/table_success.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -10,7 +10,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "agent/dialect/rows/row_plan.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

@@ -1,9 +1,8 @@
-#include "balancer/simulate/masters/simulated_master.hpp"
+#include "balancer/simulate/masters/masters.hpp"
 
 #include <algorithm>
 #include <cassert>
 
-#include "agent/mirrors/attempt.hpp"
 #include "balancer/selection/shard_query.hpp"
 
 namespace karmad {

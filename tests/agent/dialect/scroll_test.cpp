@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "agent/dialect/merge/scroll_pages.hpp"
+#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

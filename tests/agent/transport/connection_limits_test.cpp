@@ -1,6 +1,6 @@
 // The limits of connections to one agent, for all workers together (SD-025, X-17).
-#include "agent/transport/connection_limits.hpp"
 #include "agent/mirrors/agent.hpp"
+#include "agent/transport/destination.hpp"
 
 #include <gtest/gtest.h>
 

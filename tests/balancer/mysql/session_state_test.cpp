@@ -1,4 +1,4 @@
-#include "balancer/mysql/session_state.hpp"
+#include "balancer/mysql/mysql_session.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "balancer/watch/slowness.hpp"
+#include "balancer/watch/mirror_condition.hpp"
 
 #include <gtest/gtest.h>
 

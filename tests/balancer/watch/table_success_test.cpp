@@ -1,4 +1,4 @@
-#include "balancer/watch/table_success.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/plan/search/search_plan.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
