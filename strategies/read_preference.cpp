@@ -87,12 +87,6 @@ bool by_tags(const ReadPreference& preference, const SetDescription& picture, Ca
 }
 
 template <class Use>
-bool by_staleness_and_tags(const ReadPreference& preference, const SetDescription& picture,
-                           Candidates from, Use use) {
-  return by_tags(preference, picture, fresh(preference, picture, from), use);
-}
-
-template <class Use>
 bool by_role(const Need& need, const SetDescription& picture, Candidates from, Use use) {
   const auto& preference = need.preference;
   const auto primary = with_role(Role::primary, picture, from);
@@ -100,12 +94,8 @@ bool by_role(const Need& need, const SetDescription& picture, Candidates from, U
   if (preference.mode == Mode::primary_preferred && use(primary)) return true;
   auto others = with_role(Role::replica, picture, from);
   if (preference.mode == Mode::nearest) others = primary | others;
-  if (by_staleness_and_tags(preference, picture, others, use)) return true;
+  if (by_tags(preference, picture, fresh(preference, picture, others), use)) return true;
   return preference.mode == Mode::secondary_preferred && use(primary);
-}
-
-bool tags_filter(const Need& need, const SetDescription& picture) {
-  return picture.tags_in_flat && need.operation == Operation::read;
 }
 
 template <class Use>
@@ -124,10 +114,10 @@ void for_levels(const Need& need, const SetDescription& picture, Candidates from
       break;
     case SetKind::flat: {
       const auto available = with_role(Role::router, picture, from);
-      if (!tags_filter(need, picture))
-        use(available);
-      else
+      if (picture.tags_in_flat && need.operation == Operation::read)
         by_tags(need.preference, picture, available, use);
+      else
+        use(available);
       break;
     }
     case SetKind::roles:

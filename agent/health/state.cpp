@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "config/text/source_text.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 
@@ -39,10 +39,6 @@ bool is_known(const Description& description) {
 /// Whether both are of the same process, so that the counters can be compared.
 bool comparable(const std::optional<VersionMark>& a, const std::optional<VersionMark>& b) {
   return a && b && a->process_id == b->process_id;
-}
-
-bool same_address(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::string_view quote(std::string_view words) {
@@ -240,7 +236,7 @@ std::string SetState::why_misfit(Role role) const {
 bool SetState::has_other_address(std::size_t mirror, Role role) const {
   const auto& me = mirrors_[mirror].description.me;
   return picture_.kind == SetKind::roles && role != Role::primary && me &&
-         !same_address(*me, members_[mirror].address);
+         !wire::same_word(*me, members_[mirror].address);
 }
 
 /// Whether no newer election than the candidate's is known; if so, stores it (SD-014).

@@ -17,10 +17,6 @@ constexpr auto kAddressHelp =
     "where karmad listens: host:port, http://host:port or the path of a socket; "
     "127.0.0.1:9308 if not given";
 
-void add_address(CLI::App& to, std::string& address) {
-  to.add_option("ADDRESS", address, kAddressHelp);
-}
-
 /// A check that also refuses nan and inf.
 auto number_from(double least, double most) {
   return [least, most](const std::string& text) {
@@ -44,7 +40,7 @@ CommandLine::CommandLine(CLI::App& app) {
 void CommandLine::add_top(CLI::App& app) {
   top_ = app.add_subcommand(
       "top", "shows the mirrors of a running karmad, those in trouble first, once a second");
-  add_address(*top_, top_options_.address);
+  top_->add_option("ADDRESS", top_options_.address, kAddressHelp);
   top_->add_option("--table", top_options_.table, "only the mirrors of this table");
   top_->add_option("--interval", top_options_.interval, "seconds between two refreshes")
       ->check([](const std::string& text) {

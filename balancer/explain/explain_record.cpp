@@ -3,13 +3,6 @@
 #include "config/text/number_in.hpp"
 
 namespace karmad {
-namespace {
-
-std::uint64_t query_number(std::string_view text) {
-  return number_in<std::uint64_t>(text).value_or(ExplainRecord::kNone);
-}
-
-}  // namespace
 
 void ExplainRecord::clear() {
   query = kNone;
@@ -51,7 +44,7 @@ std::size_t ExplainRing::begin(std::uint64_t query) {
 }
 
 const ExplainRecord* ExplainRing::find(std::string_view request_id) const {
-  const auto number = query_number(request_id);
+  const auto number = number_in<std::uint64_t>(request_id).value_or(ExplainRecord::kNone);
   for (std::size_t back = 1; back <= records_.size(); ++back) {
     const auto& record = records_[(next_ + records_.size() - back) % records_.size()];
     if (record.query == ExplainRecord::kNone) continue;

@@ -80,10 +80,6 @@ std::string_view mysql_text(std::string_view value, std::string& scratch) {
   return scratch;
 }
 
-bool is_sql_null(std::string_view value) {
-  return value.empty() || value == "null" || is_infinity(value);
-}
-
 /// Size of a value in the binary form; 0: it is sent as a text.
 std::size_t binary_size(MysqlType type) {
   if (type == MysqlType::real32) return 4;
@@ -245,7 +241,7 @@ void MysqlResults::begin_row(MysqlWriter& out) {
 MysqlResults::SentValue MysqlResults::sent_value(std::string_view value, MysqlType type) {
   const bool binary = options_.form == MysqlForm::binary;
   const SentValue null{.size = binary ? 0U : 1U, .number = 0xfb};
-  if (is_sql_null(value)) return null;
+  if (value.empty() || value == "null" || is_infinity(value)) return null;
   if (const auto fixed = binary ? binary_size(type) : 0; fixed != 0) {
     const auto number = binary_number(mysql_text(value, scratch_), type);
     return number ? SentValue{.size = fixed, .number = *number} : null;

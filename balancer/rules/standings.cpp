@@ -13,10 +13,6 @@ bool is_answer(Outcome outcome) {
          outcome == Outcome::client_mistake;
 }
 
-bool is_unreachable(Outcome outcome) {
-  return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
-}
-
 }  // namespace
 
 MirrorHealth MirrorHealth::after(Outcome outcome, bool is_silent) const {
@@ -29,7 +25,8 @@ MirrorHealth MirrorHealth::after(Outcome outcome, bool is_silent) const {
     return next;
   }
   if (!consequence(outcome).error) return *this;  // not caused by the mirror
-  const bool now_unreachable = is_unreachable(outcome);
+  const bool now_unreachable =
+      outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
   // A mirror that failed otherwise before still needs its proof.
   const bool only_unreachable = now_unreachable && (!known || needed == 1);
   return {.known = true,

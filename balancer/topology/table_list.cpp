@@ -11,10 +11,6 @@
 namespace karmad {
 namespace {
 
-bool is_same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return wire::lower(x) == wire::lower(y); });
-}
-
 /// Compares without recursion: after a mismatch the last `*` takes one character more.
 bool matches_wildcard(std::string_view pattern, std::string_view name) {
   constexpr auto none = std::string_view::npos;
@@ -45,7 +41,7 @@ bool is_wildcard(std::string_view piece) {
 
 bool fits(std::string_view piece, std::string_view name) {
   return piece == "_all" ||
-         (is_wildcard(piece) ? matches_wildcard(piece, name) : is_same_name(piece, name));
+         (is_wildcard(piece) ? matches_wildcard(piece, name) : wire::same_word(piece, name));
 }
 
 /// Takes the next piece off a list, without white space around it.
@@ -60,7 +56,7 @@ std::string_view take_piece(std::string_view& list) {
 ClientError names_nothing(std::string_view piece, std::span<const ListableTable> tables,
                           std::string_view dialect, bool shows_known) {
   for (const auto& table : tables)
-    if (!is_wildcard(piece) && is_same_name(piece, table.name))
+    if (!is_wildcard(piece) && wire::same_word(piece, table.name))
       return {404, fmt::format("table '{}' has the dialect {}, which does not use this path",
                                table.name, table.dialect)};
   std::vector<std::string_view> known;

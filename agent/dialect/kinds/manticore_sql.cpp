@@ -43,10 +43,6 @@ bool is_change_request(const ClientRequest* request) {
   return statement && statement->ticket_class() == TicketClass::update;
 }
 
-bool is_filled(std::string_view value) {
-  return is_string(value) && value.size() > 2;
-}
-
 /// Reads the error and warning of an answer or a result set.
 struct FailureMembers {
   std::string_view error{};
@@ -54,7 +50,7 @@ struct FailureMembers {
 
   bool operator()(std::string_view key, std::string_view value) {
     if (key == "error" && error.empty()) error = reason_in(value);
-    if (key == "warning") warning |= is_filled(value) || is_object(value);
+    if (key == "warning") warning |= (is_string(value) && value.size() > 2) || is_object(value);
     return true;
   }
 };

@@ -449,10 +449,6 @@ const ChangeReply* bulk_refusal(std::span<const ChangeReply> replies) {
                                                                           : common_refusal(replies);
 }
 
-bool item_has_error(std::string_view result) {
-  return !is_object(result) || !last_member(result, "error").empty();
-}
-
 /// The sum of the items `bulk` of one group.
 class GroupSum {
  public:
@@ -603,7 +599,7 @@ class BulkWriter {
     if (item.empty()) return;
     // The only member of an item: what was done, and how it ended.
     const auto [word, result] = PassedMembers(item).next().value_or(PassedMembers::Member());
-    if (item_has_error(result)) {
+    if (!is_object(result) || !last_member(result, "error").empty()) {
       shard.error = item;
       if (shard.per_line()) place_error(at, shard);
     } else if (word == "bulk") {

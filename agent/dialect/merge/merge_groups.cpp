@@ -150,15 +150,6 @@ std::string folded(Fold fold, std::span<const Measured> values, Collation collat
   return {};
 }
 
-namespace {
-
-/// A number of documents; 0 if the cell is none.
-std::uint64_t documents_in(std::string_view cell) {
-  return number_in<std::uint64_t>(cell).value_or(0);
-}
-
-}  // namespace
-
 std::optional<JsonNumber> number_of_having(std::string_view text) {
   const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
   if (digits.find_first_of("0123456789.") != 0) return std::nullopt;  // inf and nan
@@ -389,7 +380,8 @@ class GroupMerge {
     const auto documents = folded.fold == Fold::mean ? at(folded.weight) : counts_;
     measured_.clear();
     for (const auto& row : one_per_shard_)
-      measured_.push_back({row[at(folded.column)], documents ? documents_in(row[*documents]) : 1,
+      measured_.push_back({row[at(folded.column)],
+                           documents ? number_in<std::uint64_t>(row[*documents]).value_or(0) : 1,
                            folded.sum ? row[at(*folded.sum)] : std::string_view()});
     const auto type = rows_.columns[at(folded.column)].type;
     const auto sum_of = type == "long long" ? SumOf::whole

@@ -395,10 +395,6 @@ bool read_line_outcome(std::string_view value, Outcome& outcome) {
   return true;
 }
 
-bool read_line_sample(std::string_view value, double& sample) {
-  return read_line_number(value, sample) && sample >= kSmallestSample && sample <= 1;
-}
-
 /// What a line says of an attempt; `end` is missing if it was dropped.
 struct LoggedAttempt {
   AccessLineAttempt attempt;
@@ -456,7 +452,9 @@ bool read_line_member(JsonCursor& json, std::string_view key, AccessLine& line) 
   if (key == "operation") return read_line_text(*value, line.operation);
   if (key == "table") return read_line_text(*value, line.table);
   if (key == "total_ms") return read_line_millis(*value, line.total);
-  if (key == "sample") return read_line_sample(*value, line.sample);
+  if (key == "sample")
+    return read_line_number(*value, line.sample) && line.sample >= kSmallestSample &&
+           line.sample <= 1;
   return true;
 }
 

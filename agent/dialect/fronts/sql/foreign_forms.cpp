@@ -48,14 +48,11 @@ class FormsRemover {
     text_->replace(begin, end - begin, over.replace(0, first.size(), first));
   }
 
-  bool is_table(std::string_view name) const {
-    return std::ranges::find(names_, lower(name)) != names_.end();
-  }
-
   /// Bytes of the table's name, with its dot; 0: the token is another name.
   std::size_t size_of_prefix(const SqlToken& token, const SqlToken& next) const {
     if (!token.names_table()) return 0;
-    if (next.kind == SqlToken::Kind::word && next.text.starts_with('.') && is_table(token.inner()))
+    if (next.kind == SqlToken::Kind::word && next.text.starts_with('.') &&
+        std::ranges::find(names_, lower(token.inner())) != names_.end())
       return next.at + 1 - token.at;
     if (token.kind != SqlToken::Kind::word || is_digit(token.text.front())) return 0;
     for (const auto& name : names_)  // a name may have dots itself
