@@ -7,41 +7,19 @@
 
 #include "agent/transport/http/http_syntax.hpp"
 #include "config/text/source_text.hpp"
+#include "config/text/wildcard.hpp"
 
 namespace karmad {
 namespace {
-
-/// Compares without recursion: after a mismatch the last `*` takes one character more.
-bool matches_wildcard(std::string_view pattern, std::string_view name) {
-  constexpr auto none = std::string_view::npos;
-  std::size_t at = 0;
-  std::size_t star = none;
-  std::size_t resume = 0;
-  for (std::size_t i = 0; i < name.size();) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      resume = i;
-    } else if (at < pattern.size() && wire::lower(pattern[at]) == wire::lower(name[i])) {
-      ++at;
-      ++i;
-    } else if (star != none) {
-      at = star + 1;
-      i = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
-}
 
 bool is_wildcard(std::string_view piece) {
   return piece == "_all" || piece.find('*') != piece.npos;
 }
 
 bool fits(std::string_view piece, std::string_view name) {
-  return piece == "_all" ||
-         (is_wildcard(piece) ? matches_wildcard(piece, name) : wire::same_word(piece, name));
+  return piece == "_all" || matches_wildcard(name, piece, '*', [](std::string_view rest, char c) {
+           return wire::lower(rest[0]) == wire::lower(c) ? 1U : 0U;
+         });
 }
 
 /// Takes the next piece off a list, without white space around it.

@@ -5,6 +5,7 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
+#include "config/text/wildcard.hpp"
 
 namespace karmad {
 
@@ -80,26 +81,9 @@ std::string_view value_at(std::string_view value, std::span<const JsonStep> step
 }
 
 bool source_matches(std::string_view pattern, std::string_view member) {
-  std::size_t p = 0;
-  std::size_t m = 0;
-  auto star = pattern.npos;  // where to continue if the text after a `*` does not match
-  std::size_t star_member = 0;
-  while (m < member.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_member = m;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == member[m])) {
-      ++p;
-      ++m;
-    } else if (star != pattern.npos) {
-      p = star + 1;
-      m = ++star_member;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return matches_wildcard(member, pattern, '*', [](std::string_view rest, char c) {
+    return rest[0] == '?' || rest[0] == c ? 1U : 0U;
+  });
 }
 
 }  // namespace karmad

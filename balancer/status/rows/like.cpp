@@ -5,43 +5,23 @@
 #include <vector>
 
 #include "config/text/source_text.hpp"
+#include "config/text/wildcard.hpp"
 
 namespace karmad {
 namespace {
 
-/// Number of pattern bytes at `at` that match this byte of text; 0: no match.
-std::size_t match_one(std::string_view pattern, std::size_t at, char c) {
-  if (at == pattern.size()) return 0;
-  if (pattern[at] == '_') return 1;
-  const bool escaped = pattern[at] == '\\' && at + 1 < pattern.size();
-  const char wanted = pattern[escaped ? at + 1 : at];
-  if (lower(wanted) != lower(c)) return 0;
+/// Number of bytes at the beginning of a pattern that match this byte of text; 0: no match.
+std::size_t match_one(std::string_view pattern, char c) {
+  if (pattern[0] == '_') return 1;
+  const bool escaped = pattern[0] == '\\' && pattern.size() > 1;
+  if (lower(pattern[escaped ? 1 : 0]) != lower(c)) return 0;
   return escaped ? 2 : 1;
 }
 
 }  // namespace
 
 bool is_like(std::string_view text, std::string_view pattern) {
-  constexpr auto kNone = std::string_view::npos;
-  std::size_t at = 0;         // in the pattern
-  std::size_t after = kNone;  // in the pattern, after the last `%`
-  std::size_t resume = 0;     // in the text, where that `%` currently ends
-  for (std::size_t i = 0; i < text.size();) {
-    if (at < pattern.size() && pattern[at] == '%') {
-      after = ++at;
-      resume = i;
-    } else if (const auto used = match_one(pattern, at, text[i]); used > 0) {
-      at += used;
-      ++i;
-    } else if (after != kNone) {  // only the last `%` must be extended: earlier ones match already
-      at = after;
-      i = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (at < pattern.size() && pattern[at] == '%') ++at;
-  return at == pattern.size();
+  return matches_wildcard(text, pattern, '%', match_one);
 }
 
 void keep_like(ResultSet& set, const std::optional<std::string>& pattern) {
