@@ -7,25 +7,10 @@
 #include <algorithm>
 
 namespace karmad {
-namespace {
-
-constexpr std::size_t kLongestShown = 64;
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
-
-}  // namespace
-
-std::string quoted(std::string_view word) {
-  std::string shown = "'";
-  for (const auto c : word.substr(0, kLongestShown)) shown += is_control(c) ? '?' : c;
-  shown += word.size() > kLongestShown ? "…'" : "'";
-  return shown;
-}
 
 bool has_control_characters(std::string_view word) {
-  return std::ranges::any_of(word, is_control);
+  return std::ranges::any_of(
+      word, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 bool is_utf8(std::string_view text) {

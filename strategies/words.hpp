@@ -3,10 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "config/text/located.hpp"
+
 namespace karmad {
 
 /// An untrusted text for an error message: in quotes, shortened, control characters as `?`.
-std::string quoted(std::string_view word);
+inline std::string quoted(std::string_view word) {
+  return in_quotes(word, 64);
+}
 
 bool has_control_characters(std::string_view word);
 bool is_utf8(std::string_view text);

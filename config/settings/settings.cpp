@@ -15,12 +15,11 @@ std::string text(const Problem& problem) {
                               : fmt::format("{}: {}{}", text(problem.at), label, problem.message);
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
+std::string in_quotes(std::string_view text, std::size_t longest) {
   std::string out = "'";
-  for (const char c : text.substr(0, kLongest))
+  for (const char c : text.substr(0, longest))
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > kLongest ? "…'" : "'");
+  return out + (text.size() > longest ? "…'" : "'");
 }
 
 namespace {

@@ -46,8 +46,8 @@ std::string text(const Place& at);
 /// message.
 std::string text(const Problem& problem);
 
-/// A part of the user's text in quotes for a message: at most 60 bytes, with a `?` for every
+/// A part of the user's text in quotes for a message: at most `longest` bytes, with a `?` for every
 /// control character.
-std::string in_quotes(std::string_view text);
+std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
 }  // namespace karmad

@@ -8,6 +8,7 @@
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/simd_skip.hpp"
+#include "agent/transport/http/wire_protocol.hpp"
 
 namespace karmad::wire {
 namespace {
@@ -125,11 +126,7 @@ Scan judge_encoding(Cursor& cursor, const Noted& noted, const Head& head) {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr std::size_t longest = 40;
-  std::string out = "'";
-  for (const char c : text.substr(0, longest)) out += c >= ' ' && c < 0x7f ? c : '?';
-  out += text.size() > longest ? "…'" : "'";
-  return out;
+  return "'" + printable(text) + "'";
 }
 
 const char* skip_value(const char* at, const char* end) {
