@@ -36,6 +36,11 @@ class Document final : public StatsWriter {
     name(key);
     array(items, body);
   }
+  /// An object for each item, with the members that `body` adds.
+  template <class Items, class Body>
+  void objects(std::string_view key, const Items& items, Body body) {
+    array(key, items, [&](const auto& item) { object([&] { body(item); }); });
+  }
 
   /// A value that is already JSON.
   void raw(std::string_view json) {

@@ -210,24 +210,22 @@ std::string rates_line(const TopView& view) {
 }
 
 void add_mirror(Document& out, const TopMirror& mirror) {
-  out.object([&] {
-    out.text("table", mirror.table);
-    out.value("shard", mirror.shard);
-    out.value("mirror", mirror.mirror);
-    out.text("address", mirror.address);
-    out.text("state", mirror.state);
-    out.text("state_since", mirror.since);
-    out.text("role", mirror.role);
-    out.text("reason", mirror.reason);
-    out.text("diagnosis", mirror.diagnosis);
-    out.value("share", mirror.share);
-    out.value("weight", mirror.weight);
-    out.value("p50_ms", mirror.p50);
-    out.value("p95_ms", mirror.p95);
-    out.value("p99_ms", mirror.p99);
-    out.value("in_flight", mirror.in_flight);
-    out.value("errors_in_a_row", mirror.errors_in_a_row);
-  });
+  out.text("table", mirror.table);
+  out.value("shard", mirror.shard);
+  out.value("mirror", mirror.mirror);
+  out.text("address", mirror.address);
+  out.text("state", mirror.state);
+  out.text("state_since", mirror.since);
+  out.text("role", mirror.role);
+  out.text("reason", mirror.reason);
+  out.text("diagnosis", mirror.diagnosis);
+  out.value("share", mirror.share);
+  out.value("weight", mirror.weight);
+  out.value("p50_ms", mirror.p50);
+  out.value("p95_ms", mirror.p95);
+  out.value("p99_ms", mirror.p99);
+  out.value("in_flight", mirror.in_flight);
+  out.value("errors_in_a_row", mirror.errors_in_a_row);
 }
 
 }  // namespace
@@ -419,15 +417,13 @@ std::string top_json(const TopView& view) {
         out.value(rate.name, found == view.rates.end() ? 0.0 : found->second);
       }
     });
-    out.array("mirrors", view.mirrors, [&](const TopMirror& mirror) { add_mirror(out, mirror); });
+    out.objects("mirrors", view.mirrors, [&](const TopMirror& mirror) { add_mirror(out, mirror); });
     out.array("diagnoses", view.diagnoses,
               [&](const auto& diagnosis) { out.text(diagnosis.text); });
-    out.array("events", view.events, [&](const auto& event) {
-      out.object([&] {
-        out.value("id", event.id);
-        out.text("time", event.time);
-        out.text("message", event.message);
-      });
+    out.objects("events", view.events, [&](const auto& event) {
+      out.value("id", event.id);
+      out.text("time", event.time);
+      out.text("message", event.message);
     });
   });
 }

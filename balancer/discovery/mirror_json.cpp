@@ -213,18 +213,14 @@ void put_found_mirror(Document& out, unsigned shard, const FoundMirror& mirror) 
 }
 
 void put_found_name(Document& out, const NameQuestion& question, const FoundName& name) {
-  out.object([&] {
-    out.text("host", question.host);
-    out.value("srv", question.srv);
-    out.array("addresses", name.addresses,
-              [&](const HostAddress& address) { out.text(address.to_string()); });
-    out.array("mirrors", name.mirrors, [&](const NamedMirror& mirror) {
-      out.object([&] {
-        out.text("address", mirror.address.host);
-        out.value("port", mirror.address.port);
-        if (mirror.weight) out.value("weight", *mirror.weight);
-      });
-    });
+  out.text("host", question.host);
+  out.value("srv", question.srv);
+  out.array("addresses", name.addresses,
+            [&](const HostAddress& address) { out.text(address.to_string()); });
+  out.objects("mirrors", name.mirrors, [&](const NamedMirror& mirror) {
+    out.text("address", mirror.address.host);
+    out.value("port", mirror.address.port);
+    if (mirror.weight) out.value("weight", *mirror.weight);
   });
 }
 
@@ -256,16 +252,14 @@ FoundName found_name_in(const JsonValue& value) {
 
 std::string last_found_json(const LastFound& found) {
   return json_object([&](Document& out) {
-    out.array("tables", found.pictures, [&](const auto& entry) {
-      out.object([&] {
-        out.text("name", entry.first);
-        out.array("mirrors", entry.second, [&](const auto& shard) {
-          for (const auto& mirror : shard.second) put_found_mirror(out, shard.first, mirror);
-        });
+    out.objects("tables", found.pictures, [&](const auto& entry) {
+      out.text("name", entry.first);
+      out.array("mirrors", entry.second, [&](const auto& shard) {
+        for (const auto& mirror : shard.second) put_found_mirror(out, shard.first, mirror);
       });
     });
-    out.array("names", found.names,
-              [&](const auto& entry) { put_found_name(out, entry.first, entry.second); });
+    out.objects("names", found.names,
+                [&](const auto& entry) { put_found_name(out, entry.first, entry.second); });
   });
 }
 

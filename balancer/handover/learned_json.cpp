@@ -69,27 +69,23 @@ void put_mirror(Document& out, const LearnedMirror& mirror) {
 }
 
 void put_table(Document& out, const LearnedTable& table) {
-  out.object([&] {
-    out.text("name", table.name);
-    out.array("shards", table.shards, [&](const auto& shard) {
-      out.array(shard, [&](const auto& mirror) { put_mirror(out, mirror); });
-    });
+  out.text("name", table.name);
+  out.array("shards", table.shards, [&](const auto& shard) {
+    out.array(shard, [&](const auto& mirror) { put_mirror(out, mirror); });
   });
 }
 
 void put_agent(Document& out, const LearnedAgent& agent) {
-  out.object([&] {
-    out.text("address", agent.address);
-    out.value("errors_in_a_row", agent.errors_in_a_row);
-    out.value("answered", agent.answered);
-    out.value("ping_trip_us", agent.ping_trip.count());
-    if (agent.limit) {
-      out.value("limit", agent.limit->limit);
-      out.value("baseline_us", agent.limit->baseline.count());
-    }
-    out.text("last_error", agent.last_error);
-    out.value("last_error_at_us", agent.last_error_at.count());
-  });
+  out.text("address", agent.address);
+  out.value("errors_in_a_row", agent.errors_in_a_row);
+  out.value("answered", agent.answered);
+  out.value("ping_trip_us", agent.ping_trip.count());
+  if (agent.limit) {
+    out.value("limit", agent.limit->limit);
+    out.value("baseline_us", agent.limit->baseline.count());
+  }
+  out.text("last_error", agent.last_error);
+  out.value("last_error_at_us", agent.last_error_at.count());
 }
 
 constexpr Micros kYear = std::chrono::hours(24 * 365);
@@ -206,8 +202,8 @@ std::string to_json(const Learned& learned) {
   return json_object([&](Document& out) {
     out.value("version", kLearnedVersion);
     out.text("karmad", KARMAD_VERSION);
-    out.array("tables", learned.tables, [&](const auto& table) { put_table(out, table); });
-    out.array("agents", learned.agents, [&](const auto& agent) { put_agent(out, agent); });
+    out.objects("tables", learned.tables, [&](const auto& table) { put_table(out, table); });
+    out.objects("agents", learned.agents, [&](const auto& agent) { put_agent(out, agent); });
     if (learned.tickets)
       out.object("tickets", [&] {
         out.value("concurrency", learned.tickets->concurrency);

@@ -38,11 +38,9 @@ AdminResult admin_changed(AdminVerb verb, const std::vector<std::string>& before
     if (verb != AdminVerb::restore || before[i] != after[i]) shown.push_back(i);
   return document_of(200, [&](Document& out) {
     out.text("call", kAdminVerbs[verb]);
-    out.array("changed", shown, [&](std::size_t i) {
-      out.object([&] {
-        out.raw("before", before[i]);
-        out.raw("after", after[i]);
-      });
+    out.objects("changed", shown, [&](std::size_t i) {
+      out.raw("before", before[i]);
+      out.raw("after", after[i]);
     });
     if (!not_saved.empty()) out.text("not_saved", not_saved);
   });
@@ -52,12 +50,10 @@ AdminResult admin_reloaded(const std::vector<SettingChange>& changes,
                            const std::vector<std::string_view>& fixed) {
   return document_of(200, [&](Document& out) {
     out.text("call", "reload");
-    out.array("changed", changes, [&](const SettingChange& change) {
-      out.object([&] {
-        out.text("setting", change.name);
-        write_side(out, "before", change.before);
-        write_side(out, "after", change.after);
-      });
+    out.objects("changed", changes, [&](const SettingChange& change) {
+      out.text("setting", change.name);
+      write_side(out, "before", change.before);
+      write_side(out, "after", change.after);
     });
     out.array("at_next_start", fixed, [&](std::string_view name) { out.text(name); });
   });
@@ -65,20 +61,16 @@ AdminResult admin_reloaded(const std::vector<SettingChange>& changes,
 
 AdminResult admin_config(const Settings& settings, const Overrides& overrides) {
   return document_of(200, [&](Document& out) {
-    out.array("settings", effective_settings(settings), [&](const EffectiveSetting& setting) {
-      out.object([&] {
-        out.text("name", setting.name);
-        out.text("value", setting.value);
-        out.text("source", setting.source);
-      });
+    out.objects("settings", effective_settings(settings), [&](const EffectiveSetting& setting) {
+      out.text("name", setting.name);
+      out.text("value", setting.value);
+      out.text("source", setting.source);
     });
-    out.array("shares", expected_shares(settings), [&](const ExpectedShare& share) {
-      out.object([&] {
-        out.text("table", share.table);
-        out.value("shard", share.shard);
-        out.text("mirror", share.mirror);
-        out.value("share", share.share);
-      });
+    out.objects("shares", expected_shares(settings), [&](const ExpectedShare& share) {
+      out.text("table", share.table);
+      out.value("shard", share.shard);
+      out.text("mirror", share.mirror);
+      out.value("share", share.share);
     });
     out.raw("overrides", overrides_json(overrides));
   });

@@ -49,47 +49,43 @@ void write_standing(Document& out, const Standing& standing) {
 
 void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
                   const MirrorStatus& mirror) {
-  out.object([&] {
-    out.value("mirror", number);
-    const AgentStatus& agent = snapshot.agents[mirror.agent];
-    out.text("address", agent.address);
-    out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
-    write_condition(out, mirror, agent);
-    write_shares(out, mirror);
-    if (!mirror.blackhole) {
-      out.text("service", word(mirror.service.state));
-      out.value("configured_weight", mirror.service.weight);
-      write(out, mirror.signals);
-    }
-    out.value("persistent", mirror.persistent);
-    out.value("blackhole", mirror.blackhole);
-    if (!mirror.blackhole) write_standing(out, mirror.standing);
-    write_agent(out, agent);
-    out.object("since_start", [&] { write_since_start(out, mirror); });
-  });
+  out.value("mirror", number);
+  const AgentStatus& agent = snapshot.agents[mirror.agent];
+  out.text("address", agent.address);
+  out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
+  write_condition(out, mirror, agent);
+  write_shares(out, mirror);
+  if (!mirror.blackhole) {
+    out.text("service", word(mirror.service.state));
+    out.value("configured_weight", mirror.service.weight);
+    write(out, mirror.signals);
+  }
+  out.value("persistent", mirror.persistent);
+  out.value("blackhole", mirror.blackhole);
+  if (!mirror.blackhole) write_standing(out, mirror.standing);
+  write_agent(out, agent);
+  out.object("since_start", [&] { write_since_start(out, mirror); });
 }
 
 /// Shards are numbered from `number`.
 void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
                   const std::vector<ShardStatus>& shards, std::size_t number) {
-  out.array(key, shards, [&](const ShardStatus& shard) {
-    out.object([&] {
-      out.value("shard", ++number);
-      out.text("strategy", shard.strategy);
-      if (!shard.kind.empty()) {
-        out.text("kind", shard.kind);
-        out.value("mixed", shard.mixed);
-        out.text("diagnosis", diagnosis(snapshot, shard));
-        out.value("can_serve", count_of(shard).can_serve);
-        out.text("criteria", shard.criteria);
-        out.object("retry_budget", [&] { write(out, shard.budget); });
-        out.object("max_in_flight", [&] { write(out, shard.line); });
-        if (shard.outliers) out.object("outliers", [&] { write(out, *shard.outliers); });
-      }
-      std::size_t mirrors = 0;
-      out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {
-        write_mirror(out, snapshot, ++mirrors, mirror);
-      });
+  out.objects(key, shards, [&](const ShardStatus& shard) {
+    out.value("shard", ++number);
+    out.text("strategy", shard.strategy);
+    if (!shard.kind.empty()) {
+      out.text("kind", shard.kind);
+      out.value("mixed", shard.mixed);
+      out.text("diagnosis", diagnosis(snapshot, shard));
+      out.value("can_serve", count_of(shard).can_serve);
+      out.text("criteria", shard.criteria);
+      out.object("retry_budget", [&] { write(out, shard.budget); });
+      out.object("max_in_flight", [&] { write(out, shard.line); });
+      if (shard.outliers) out.object("outliers", [&] { write(out, *shard.outliers); });
+    }
+    std::size_t mirrors = 0;
+    out.objects("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {
+      write_mirror(out, snapshot, ++mirrors, mirror);
     });
   });
 }
@@ -157,14 +153,12 @@ void append_agents_json(std::string& out, const Snapshot& snapshot) {
     document.text("verdict", verdict(snapshot));
     write_begin(document, snapshot.process);
     write_periods(document, snapshot);
-    document.array("tables", snapshot.tables, [&](const TableStatus& table) {
-      document.object([&] {
-        document.text("name", table.name);
-        document.text("dialect", table.dialect);
-        document.text("trouble", table.trouble);
-        write_shards(document, snapshot, "shards", table.shards, 0);
-        write_shards(document, snapshot, "blackholes", table.blackholes, table.shards.size());
-      });
+    document.objects("tables", snapshot.tables, [&](const TableStatus& table) {
+      document.text("name", table.name);
+      document.text("dialect", table.dialect);
+      document.text("trouble", table.trouble);
+      write_shards(document, snapshot, "shards", table.shards, 0);
+      write_shards(document, snapshot, "blackholes", table.blackholes, table.shards.size());
     });
   });
 }

@@ -88,27 +88,25 @@ void write_mirror(Document& out, const ExplainRecord& record, const ExplainedCho
   const auto& picture = choice.view->picture;
   const auto& facts = picture.mirrors[mirror];
   const auto& numbers = numbers_of(record, choice)[mirror];
-  out.object([&] {
-    out.value("mirror", mirror + 1);
-    out.text("address", (*choice.shard->mirrors)[mirror].agent->name);
-    out.text("role", name(facts.role));
-    out.text("state", state_at(choice, numbers, mirror));
-    out.text("tags", text(facts.tags));
-    add_time(out, "staleness_ms", staleness(picture, mirror));
-    add_time(out, "rtt_ms", facts.rtt);
-    out.value("in_flight", numbers.in_flight);
-    out.value("errors_in_a_row", numbers.errors_in_a_row);
-    out.value("weight", numbers.karma);
-    out.value("weight_factor", numbers.weight);
-    add_time(out, "latency_ms", in_micros(numbers.latency));
-    add_time(out, "penalty_ms", in_micros(numbers.penalty));
-    add_time(out, "oldest_in_flight_ms", in_micros(numbers.oldest));
-    out.value("load", numbers.load, Unit::share);
-    out.value("probability", probability, Unit::share);
-    out.array("objections", objections_to(choice.steps, mirror),
-              [&](std::string_view objection) { out.text(objection); });
-    out.text("removed_by", removed_by(record, choice, mirror));
-  });
+  out.value("mirror", mirror + 1);
+  out.text("address", (*choice.shard->mirrors)[mirror].agent->name);
+  out.text("role", name(facts.role));
+  out.text("state", state_at(choice, numbers, mirror));
+  out.text("tags", text(facts.tags));
+  add_time(out, "staleness_ms", staleness(picture, mirror));
+  add_time(out, "rtt_ms", facts.rtt);
+  out.value("in_flight", numbers.in_flight);
+  out.value("errors_in_a_row", numbers.errors_in_a_row);
+  out.value("weight", numbers.karma);
+  out.value("weight_factor", numbers.weight);
+  add_time(out, "latency_ms", in_micros(numbers.latency));
+  add_time(out, "penalty_ms", in_micros(numbers.penalty));
+  add_time(out, "oldest_in_flight_ms", in_micros(numbers.oldest));
+  out.value("load", numbers.load, Unit::share);
+  out.value("probability", probability, Unit::share);
+  out.array("objections", objections_to(choice.steps, mirror),
+            [&](std::string_view objection) { out.text(objection); });
+  out.text("removed_by", removed_by(record, choice, mirror));
 }
 
 void write_attempt(Document& out, const ExplainedChoice::Attempt& attempt) {
@@ -128,33 +126,29 @@ void write_attempt(Document& out, const ExplainedChoice::Attempt& attempt) {
 void write_draws(Document& out, const Draws& draws) {
   std::vector<Draws::Draw> kept;
   for (std::size_t i = 0; i < std::min(draws.count(), Draws::kKept); ++i) kept.push_back(draws[i]);
-  out.array("draws", kept, [&](const Draws::Draw& draw) {
-    out.object([&] {
-      out.value("below", draw.below == 0 ? 1 : draw.below);
-      out.value("drawn", draw.value);
-    });
+  out.objects("draws", kept, [&](const Draws::Draw& draw) {
+    out.value("below", draw.below == 0 ? 1 : draw.below);
+    out.value("drawn", draw.value);
   });
 }
 
 void write_choice(Document& out, const ExplainRecord& record, const ExplainedChoice& choice) {
-  out.object([&] {
-    const auto& set = *choice.shard->mirrors;
-    out.text("set", name(choice.view->picture.kind));
-    out.text("chosen_by", choice.told ? "the error answer" : std::string_view(set.strategy_name()));
-    const auto shares = probabilities(record, choice);
-    std::vector<std::size_t> mirrors(set.size());
-    for (std::size_t i = 0; i < mirrors.size(); ++i) mirrors[i] = i;
-    out.array("mirrors", mirrors, [&](std::size_t mirror) {
-      write_mirror(out, record, choice, mirror, shares[mirror]);
-    });
-    write_draws(out, choice.steps.draws);
-    if (choice.steps.chosen) {
-      out.value("chosen", *choice.steps.chosen + 1U);
-      out.text("address", set[*choice.steps.chosen].agent->name);
-    }
-    out.text("refused", choice.refused.text());
-    if (choice.attempt) write_attempt(out, *choice.attempt);
+  const auto& set = *choice.shard->mirrors;
+  out.text("set", name(choice.view->picture.kind));
+  out.text("chosen_by", choice.told ? "the error answer" : std::string_view(set.strategy_name()));
+  const auto shares = probabilities(record, choice);
+  std::vector<std::size_t> mirrors(set.size());
+  for (std::size_t i = 0; i < mirrors.size(); ++i) mirrors[i] = i;
+  out.objects("mirrors", mirrors, [&](std::size_t mirror) {
+    write_mirror(out, record, choice, mirror, shares[mirror]);
   });
+  write_draws(out, choice.steps.draws);
+  if (choice.steps.chosen) {
+    out.value("chosen", *choice.steps.chosen + 1U);
+    out.text("address", set[*choice.steps.chosen].agent->name);
+  }
+  out.text("refused", choice.refused.text());
+  if (choice.attempt) write_attempt(out, *choice.attempt);
 }
 
 /// The numbers of the shards with a choice, in the order of their first one.
@@ -168,15 +162,13 @@ std::vector<unsigned> shards_of(const ExplainRecord& record) {
 }
 
 void write_shard(Document& out, const ExplainRecord& record, unsigned number) {
-  out.object([&] {
-    out.value("shard", number);
-    std::vector<const ExplainedChoice*> choices;
-    for (const auto& choice : record.choices)
-      if (choice.shard_number == number) choices.push_back(&choice);
-    out.text("strategy", choices.front()->shard->mirrors->strategy_name());
-    out.array("choices", choices,
+  out.value("shard", number);
+  std::vector<const ExplainedChoice*> choices;
+  for (const auto& choice : record.choices)
+    if (choice.shard_number == number) choices.push_back(&choice);
+  out.text("strategy", choices.front()->shard->mirrors->strategy_name());
+  out.objects("choices", choices,
               [&](const ExplainedChoice* choice) { write_choice(out, record, *choice); });
-  });
 }
 
 bool any_requirement(const ExplainRecord& record) {
@@ -236,8 +228,8 @@ void append_explanation(std::string& out, const ExplainRecord& record, TimePoint
     }
     if (!record.plan.empty()) document.text("plan", record.plan);
     document.value("left_out", record.left_out);
-    document.array("shards", shards_of(record),
-                   [&](unsigned shard) { write_shard(document, record, shard); });
+    document.objects("shards", shards_of(record),
+                     [&](unsigned shard) { write_shard(document, record, shard); });
   });
 }
 

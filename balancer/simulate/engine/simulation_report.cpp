@@ -101,69 +101,57 @@ void add_time(Document& out, std::string_view key, Micros time) {
 }
 
 void add_interval(Document& out, const SimulatedInterval& interval) {
-  out.object([&] {
-    add_time(out, "from_ms", interval.from);
-    out.value("requests", interval.requests);
-    out.value("errors", interval.errors);
-    add_time(out, "p50_ms", interval.latency.p50);
-    add_time(out, "p90_ms", interval.latency.p90);
-    add_time(out, "p99_ms", interval.latency.p99);
-    add_time(out, "p999_ms", interval.latency.p999);
-    out.array("mirrors", interval.mirrors, [&](const SimulatedMirrorInterval& mirror) {
-      out.object([&] {
-        out.value("attempts", mirror.attempts);
-        out.value("in_flight", mirror.in_flight);
-        out.value("share", mirror.share);
-      });
-    });
+  add_time(out, "from_ms", interval.from);
+  out.value("requests", interval.requests);
+  out.value("errors", interval.errors);
+  add_time(out, "p50_ms", interval.latency.p50);
+  add_time(out, "p90_ms", interval.latency.p90);
+  add_time(out, "p99_ms", interval.latency.p99);
+  add_time(out, "p999_ms", interval.latency.p999);
+  out.objects("mirrors", interval.mirrors, [&](const SimulatedMirrorInterval& mirror) {
+    out.value("attempts", mirror.attempts);
+    out.value("in_flight", mirror.in_flight);
+    out.value("share", mirror.share);
   });
 }
 
 void add_news(Document& out, const SimulatedNews& news) {
-  out.object([&] {
-    add_time(out, "at_ms", news.at);
-    out.value("mirror", news.mirror);
-    out.text("state", news.state);
-    out.text("former_state", news.former_state);
-    out.text("reason", news.reason);
-  });
+  add_time(out, "at_ms", news.at);
+  out.value("mirror", news.mirror);
+  out.text("state", news.state);
+  out.text("former_state", news.former_state);
+  out.text("reason", news.reason);
 }
 
 void add_result(Document& out, const SimulationResult& result) {
-  out.object([&] {
-    out.text("strategy", result.strategy);
-    for (const auto& column : kNumbers) out.value(column.name, column.of(result));
-    for (const auto& column : kTimes) {
-      const auto time = result.*column.time;
-      out.value(column.name, time < Micros{0} ? StatValue() : StatValue(time), Unit::milliseconds);
-    }
-    add_time(out, "interval_ms", result.interval);
-    out.array("intervals", result.intervals,
+  out.text("strategy", result.strategy);
+  for (const auto& column : kNumbers) out.value(column.name, column.of(result));
+  for (const auto& column : kTimes) {
+    const auto time = result.*column.time;
+    out.value(column.name, time < Micros{0} ? StatValue() : StatValue(time), Unit::milliseconds);
+  }
+  add_time(out, "interval_ms", result.interval);
+  out.objects("intervals", result.intervals,
               [&](const SimulatedInterval& interval) { add_interval(out, interval); });
-    out.array("news", result.news, [&](const SimulatedNews& news) { add_news(out, news); });
-  });
+  out.objects("news", result.news, [&](const SimulatedNews& news) { add_news(out, news); });
 }
 
 void add_report(Document& out, const SimulationReport& report) {
   const auto& scenario = report.scenario;
-  out.object([&] {
-    out.text("scenario", scenario.name);
-    out.text("about", scenario.about);
-    out.value("mirrors", scenario.mirrors);
-    out.array("mirror_names", first_mirror_names(scenario, kReportedMirrors),
-              [&](const std::string& name) { out.text(name); });
-    out.value("masters", scenario.masters);
-    out.value("rate", scenario.rate);
-    out.value("duration_ms", scenario.duration * 1000);
-    out.array("changes", simulated_changes(scenario), [&](const SimulatedChange& change) {
-      out.object([&] {
-        add_time(out, "at_ms", change.at);
-        out.text("text", change.text);
-      });
-    });
-    out.array("results", report.results,
-              [&](const SimulationResult& result) { add_result(out, result); });
+  out.text("scenario", scenario.name);
+  out.text("about", scenario.about);
+  out.value("mirrors", scenario.mirrors);
+  out.array("mirror_names", first_mirror_names(scenario, kReportedMirrors),
+            [&](const std::string& name) { out.text(name); });
+  out.value("masters", scenario.masters);
+  out.value("rate", scenario.rate);
+  out.value("duration_ms", scenario.duration * 1000);
+  out.objects("changes", simulated_changes(scenario), [&](const SimulatedChange& change) {
+    add_time(out, "at_ms", change.at);
+    out.text("text", change.text);
   });
+  out.objects("results", report.results,
+              [&](const SimulationResult& result) { add_result(out, result); });
 }
 
 }  // namespace
@@ -184,8 +172,8 @@ std::string simulation_table(const SimulationReport& report, std::uint64_t seed)
 std::string simulation_json(const std::vector<SimulationReport>& reports, std::uint64_t seed) {
   return json_object([&](Document& out) {
            out.value("seed", seed);
-           out.array("scenarios", reports,
-                     [&](const SimulationReport& report) { add_report(out, report); });
+           out.objects("scenarios", reports,
+                       [&](const SimulationReport& report) { add_report(out, report); });
          }) +
          '\n';
 }
