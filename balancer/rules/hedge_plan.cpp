@@ -61,17 +61,9 @@ std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text) {
 }
 
 std::string text(const HedgeSetting& setting) {
-  switch (setting.kind) {
-    case HedgeKind::off:
-      return "off";
-    case HedgeKind::after:
-      return time_text(setting.after);
-    case HedgeKind::p95:
-      return "p95";
-    case HedgeKind::p99:
-      return "p99";
-  }
-  return "off";
+  static constexpr auto kNames = enumerators<HedgeKind>();
+  return setting.kind == HedgeKind::after ? time_text(setting.after)
+                                          : std::string(kNames[setting.kind]);
 }
 
 Hedging hedging_in_force(const HedgeWords& words, Micros request_timeout) {

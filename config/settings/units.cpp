@@ -276,15 +276,8 @@ std::expected<TicketCount, Unfit> parse_tickets(std::string_view text) {
 }
 
 std::string text(TicketCount tickets) {
-  switch (tickets.kind) {
-    case TicketCount::Kind::automatic:
-      return "auto";
-    case TicketCount::Kind::unlimited:
-      return "unlimited";
-    case TicketCount::Kind::fixed:
-      break;
-  }
-  return fmt::format("{}", tickets.count);
+  if (tickets.kind == TicketCount::Kind::fixed) return fmt::format("{}", tickets.count);
+  return tickets.kind == TicketCount::Kind::automatic ? "auto" : "unlimited";
 }
 
 std::expected<MemorySize, Unfit> parse_memory(std::string_view text) {

@@ -108,16 +108,9 @@ namespace {
 
 /// What the engine calls an error of that status.
 std::string_view elastic_error_type(int status) {
-  switch (status) {
-    case 400:
-      return "parse_exception";
-    case 404:
-      return "index_not_found_exception";
-    case 409:
-      return "action_request_validation_exception";
-    default:
-      return "Error";
-  }
+  if (status == 400) return "parse_exception";
+  if (status == 404) return "index_not_found_exception";
+  return status == 409 ? "action_request_validation_exception" : "Error";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "agent/json/json_line.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
@@ -49,17 +50,8 @@ void append_shard_bulk(std::string& out, std::string_view body, const BulkSplit&
 }
 
 std::string_view bulk_word(UpdateVerb verb) {
-  switch (verb) {
-    case UpdateVerb::insert:
-      return "insert";
-    case UpdateVerb::replace:
-      return "replace";
-    case UpdateVerb::update:
-      return "update";
-    case UpdateVerb::remove:
-      return "delete";
-  }
-  return "bulk";
+  static constexpr auto kNames = enumerators<UpdateVerb>();
+  return verb == UpdateVerb::remove ? "delete" : kNames[verb];
 }
 
 }  // namespace karmad

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config/text/enum_names.hpp"
+
 namespace karmad {
 namespace {
 
@@ -116,23 +118,14 @@ std::optional<WireProtocol> http(std::string_view text) {
 }  // namespace
 
 std::string_view WireProtocol::name() const {
-  switch (kind) {
-    case Kind::http:
-      return "HTTP";
-    case Kind::http2:
-      return "HTTP/2";
-    case Kind::tls:
-      return "TLS";
-    case Kind::proxy:
-      return "the PROXY protocol";
-    case Kind::mysql:
-      return "MySQL";
-    case Kind::ssh:
-      return "SSH";
-    case Kind::redis:
-      return "Redis";
-  }
-  return {};
+  static constexpr auto kNames = enum_names<Kind>({{Kind::http, "HTTP"},
+                                                   {Kind::http2, "HTTP/2"},
+                                                   {Kind::tls, "TLS"},
+                                                   {Kind::proxy, "the PROXY protocol"},
+                                                   {Kind::mysql, "MySQL"},
+                                                   {Kind::ssh, "SSH"},
+                                                   {Kind::redis, "Redis"}});
+  return kNames[kind];
 }
 
 std::string WireProtocol::text() const {
