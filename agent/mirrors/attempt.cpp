@@ -61,10 +61,6 @@ void write_head(std::string& head, const AttemptRequest& request, std::string_vi
                             .withheld = request.withheld});
 }
 
-}  // namespace
-
-namespace {
-
 void unasked(Pool& pool, AttemptResult& result) {
   result.unasked = true;
   pool.unasked();

@@ -74,6 +74,11 @@ struct Consequence {
   bool keep_connection;
 };
 
+/// Of an attempt that another mirror may answer.
+constexpr Consequence failure(Counter counter) {
+  return {true, true, false, true, counter, false};
+}
+
 struct OutcomeRow {
   Outcome outcome;
   std::string_view name;
@@ -88,27 +93,17 @@ inline constexpr std::array<OutcomeRow, 13> kOutcomes{{
      "client's mistake",
      {false, false, false, false, Counter::none, true}},
     {Outcome::agent_error, "agent error", {true, true, false, true, Counter::wrong_replies, true}},
-    {Outcome::wrong_reply, "wrong reply", {true, true, false, true, Counter::wrong_replies, false}},
-    {Outcome::connect_failed,
-     "connect failed",
-     {true, true, false, true, Counter::connect_failures, false}},
-    {Outcome::connect_timeout,
-     "connect timed out",
-     {true, true, false, true, Counter::connect_timeouts, false}},
-    {Outcome::broken,
-     "connection broken",
-     {true, true, false, true, Counter::network_errors, false}},
-    {Outcome::closed_early,
-     "closed early",
-     {true, true, false, true, Counter::unexpected_closings, false}},
+    {Outcome::wrong_reply, "wrong reply", failure(Counter::wrong_replies)},
+    {Outcome::connect_failed, "connect failed", failure(Counter::connect_failures)},
+    {Outcome::connect_timeout, "connect timed out", failure(Counter::connect_timeouts)},
+    {Outcome::broken, "connection broken", failure(Counter::network_errors)},
+    {Outcome::closed_early, "closed early", failure(Counter::unexpected_closings)},
     {Outcome::query_timeout,
      "query timed out",
      {false, true, false, true, Counter::query_timeouts, false}},
     {Outcome::cancelled, "cancelled", {false, false, false, false, Counter::none, false}},
     {Outcome::local_error, "local error", {true, false, false, false, Counter::none, false}},
-    {Outcome::unreachable,
-     "mirror unreachable",
-     {true, true, false, true, Counter::network_errors, false}},
+    {Outcome::unreachable, "mirror unreachable", failure(Counter::network_errors)},
 }};
 static_assert(lists_all(kOutcomes, &OutcomeRow::outcome));
 

@@ -460,10 +460,6 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether servers, which show such a name as it is, make a malformed answer of it.
 bool breaks_answers(std::string_view raw) {
   if (!raw.contains('\\')) return false;
