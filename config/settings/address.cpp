@@ -61,7 +61,7 @@ std::expected<std::string, Unfit> parse_host(std::string_view text) {
   const bool no_letter = std::none_of(text.begin(), text.end(), is_letter);
   in_addr address{};
   if (no_letter && inet_pton(AF_INET, std::string(text).c_str(), &address) != 1)
-    return unfit(0, fmt::format("{} is neither a host name nor an IPv4 address", in_quotes(text)));
+    return unfit(text, "is neither a host name nor an IPv4 address");
   return lower(text);
 }
 

@@ -1,7 +1,5 @@
 #include "config/settings/units.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -43,14 +41,12 @@ struct Number {
 
 std::expected<Number, Unfit> parse_digits(std::string_view text) {
   if (text.empty()) return unfit(0, "a value is missing");
-  if (text[0] == '-') return unfit(0, fmt::format("{} must not be negative", in_quotes(text)));
+  if (text[0] == '-') return unfit(text, "must not be negative");
   Number number{};
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
   number.end = static_cast<std::size_t>(stop - text.data());
-  if (error == std::errc::result_out_of_range)
-    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
-  if (error != std::errc{})
-    return unfit(0, fmt::format("{} does not begin with a whole number", in_quotes(text)));
+  if (error == std::errc::result_out_of_range) return unfit(text, "is too large");
+  if (error != std::errc{}) return unfit(text, "does not begin with a whole number");
   return number;
 }
 
@@ -79,8 +75,7 @@ std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
     return unfit(number->end,
                  fmt::format("{} has an unknown unit; known are {}", in_quotes(text), unit_words));
   }
-  if (number->value > largest / factor)
-    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  if (number->value > largest / factor) return unfit(text, "is too large");
   return number->value * factor;
 }
 
@@ -125,8 +120,7 @@ std::expected<Rate, Unfit> parse_rate(std::string_view text) {
   const auto number = parse_digits(text);
   if (!number) return std::unexpected(number.error());
   if (number->value == 0) return unfit(0, "a rate is at least 1; write unlimited for no limit");
-  if (number->value > kMostPerTime)
-    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  if (number->value > kMostPerTime) return unfit(text, "is too large");
   Rate rate{.count = static_cast<unsigned>(number->value)};
   const auto suffix = text.substr(number->end);
   if (suffix.empty()) return rate;
@@ -148,9 +142,7 @@ std::expected<AddressRange, Unfit> parse_range(std::string_view text) {
   const auto spelt = text.substr(0, slash);
   const auto address = parse_address(spelt);
   if (!address)
-    return unfit(0,
-                 fmt::format("{} is neither an address nor a range as in 10.0.0.0/8 or fe80::/10",
-                             in_quotes(text)));
+    return unfit(text, "is neither an address nor a range as in 10.0.0.0/8 or fe80::/10");
   AddressRange range{.first = *address};
   const unsigned most = spelt.find(':') == spelt.npos ? 32 : 128;
   if (slash == text.size()) return range;
@@ -236,15 +228,14 @@ std::expected<bool, Unfit> parse_switch(std::string_view text) {
   const auto word = lower(text);
   if (word == "1" || word == "yes") return true;
   if (word == "0" || word == "no") return false;
-  return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
+  return unfit(text, "is neither 0 nor 1");
 }
 
 std::expected<FileMode, Unfit> parse_mode(std::string_view text) {
   const auto digits = text.size() == 4 && text[0] == '0' ? text.substr(1) : text;
   const auto wrong = digits.find_first_not_of("01234567");
   if (digits.size() != 3 || wrong != digits.npos)
-    return unfit(
-        0, fmt::format("{} is not a mode: write three octal digits, as in 0660", in_quotes(text)));
+    return unfit(text, "is not a mode: write three octal digits, as in 0660");
   FileMode mode;
   for (const char digit : digits) mode.bits = mode.bits * 8 + static_cast<unsigned>(digit - '0');
   return mode;
@@ -260,7 +251,7 @@ std::expected<double, Unfit> parse_real(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   const bool starts = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
   if (!starts || error != std::errc{} || stop != end)
-    return unfit(0, fmt::format("{} is not a number such as 0.5", in_quotes(text)));
+    return unfit(text, "is not a number such as 0.5");
   return number;
 }
 
@@ -270,8 +261,7 @@ std::expected<TicketCount, Unfit> parse_tickets(std::string_view text) {
   if (word == "unlimited") return TicketCount{TicketCount::Kind::unlimited};
   const auto count = parse_count(text);
   if (!count || *count > std::numeric_limits<unsigned>::max())
-    return unfit(
-        0, fmt::format("{} is neither auto, unlimited nor a number of tickets", in_quotes(text)));
+    return unfit(text, "is neither auto, unlimited nor a number of tickets");
   return TicketCount{TicketCount::Kind::fixed, static_cast<unsigned>(*count)};
 }
 
@@ -315,8 +305,7 @@ std::expected<ClientAuth, Unfit> parse_client_auth(std::string_view text) {
   const auto blank = std::min(text.find_first_of(" \t"), text.size());
   const auto kind = lower(text.substr(0, blank));
   const auto file = trimmed(text.substr(blank));
-  if (kind != "basic" && kind != "bearer")
-    return unfit(0, fmt::format("{} is neither basic nor bearer", in_quotes(kind)));
+  if (kind != "basic" && kind != "bearer") return unfit(kind, "is neither basic nor bearer");
   if (!file.starts_with('/'))
     return unfit(blank, fmt::format("expected the path of a file, from the root: {} /PATH", kind));
   return ClientAuth{kind == "basic" ? ClientAuth::Kind::basic : ClientAuth::Kind::bearer,

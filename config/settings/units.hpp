@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -19,6 +21,10 @@ struct Unfit {
 };
 inline std::unexpected<Unfit> unfit(std::size_t offset, std::string why) {
   return std::unexpected(Unfit{offset, std::move(why)});
+}
+/// `why` follows the text, from its first character.
+inline std::unexpected<Unfit> unfit(std::string_view text, std::string_view why) {
+  return unfit(0, fmt::format("{} {}", in_quotes(text), why));
 }
 
 /// `15ms`, `3s`, `2m`: a whole number, directly followed by us, ms, s, m, h, d or w in any case. A

@@ -24,8 +24,8 @@ std::expected<Enum, Unfit> parse_word(std::string_view text) {
   const auto word = lower(text);
   if (const auto found = kWords<Enum>.find(word)) return *found;
   const auto known = words<Enum>();
-  return std::unexpected(Unfit{0, fmt::format("{} is not one of {}{}", in_quotes(text),
-                                              fmt::join(known, ", "), suggestion(word, known))});
+  return unfit(0, fmt::format("{} is not one of {}{}", in_quotes(text), fmt::join(known, ", "),
+                              suggestion(word, known)));
 }
 
 template <class T>
@@ -39,7 +39,7 @@ inline constexpr auto kReaders = std::make_tuple(
 /// bounds later.
 template <class T>
 std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds) {
-  if (text.empty()) return std::unexpected(Unfit{0, "a value is missing"});
+  if (text.empty()) return unfit(0, "a value is missing");
   if (!bounds.zero_word.empty() && lower(text) == bounds.zero_word) return T{};
   if constexpr (std::is_same_v<T, Micros>) {
     const auto time = parse_time(text, bounds.bare);
@@ -56,8 +56,7 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
-    if (*number > std::numeric_limits<T>::max())
-      return std::unexpected(Unfit{0, fmt::format("{} is too large", in_quotes(text))});
+    if (*number > std::numeric_limits<T>::max()) return unfit(text, "is too large");
     return static_cast<T>(*number);
   } else {
     return std::get<ValueReader<T>>(kReaders)(text);
