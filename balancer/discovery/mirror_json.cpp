@@ -31,22 +31,23 @@ std::unexpected<std::string> wrong(std::string_view name, std::string why) {
   return std::unexpected(fmt::format("{}: {}", name, why));
 }
 
+std::unexpected<std::string> mismatch(std::string_view wanted, const JsonValue& found) {
+  return std::unexpected(fmt::format("expected {}, found {}", wanted, shown(found)));
+}
+
 std::expected<unsigned, std::string> read_number(const JsonValue& value, unsigned least,
                                                  unsigned most) {
   if (value.IsUint() && value.GetUint() >= least && value.GetUint() <= most) return value.GetUint();
-  return std::unexpected(
-      fmt::format("expected a whole number from {} to {}, found {}", least, most, shown(value)));
+  return mismatch(fmt::format("a whole number from {} to {}", least, most), value);
 }
 
 std::expected<std::string, std::string> read_table_name(const JsonValue& value) {
   if (value.IsString() && is_table_name(text_of(value))) return std::string(text_of(value));
-  return std::unexpected(fmt::format("expected the name of a table, found {}", shown(value)));
+  return mismatch("the name of a table", value);
 }
 
 std::expected<Address, std::string> read_address(const JsonValue& value) {
-  if (!value.IsString())
-    return std::unexpected(
-        fmt::format("expected a text like 10.0.0.1:9308, found {}", shown(value)));
+  if (!value.IsString()) return mismatch("a text like 10.0.0.1:9308", value);
   const auto text = text_of(value);
   Address address;
   if (text.starts_with('/')) {
@@ -57,8 +58,7 @@ std::expected<Address, std::string> read_address(const JsonValue& value) {
   }
   const auto bracket = text.starts_with('[') ? text.find(']') : 0;
   const auto colon = text.find(':', std::min(bracket, text.size()));
-  if (colon == text.npos)
-    return std::unexpected(fmt::format("expected host:port, found {}", shown(value)));
+  if (colon == text.npos) return mismatch("host:port", value);
   auto host = parse_host(text.substr(0, colon));
   if (!host) return std::unexpected(host.error().why);
   const auto port = parse_port(text.substr(colon + 1));
@@ -76,14 +76,11 @@ std::expected<std::string, std::string> read_tags(const JsonValue& value) {
     text = text_of(value);
   } else if (value.IsObject()) {
     for (const auto& [name, tag] : value.GetObject()) {
-      if (!tag.IsString())
-        return std::unexpected(
-            fmt::format("expected a text for {}, found {}", shown(name), shown(tag)));
+      if (!tag.IsString()) return mismatch(fmt::format("a text for {}", shown(name)), tag);
       text += fmt::format("{}{}:{}", text.empty() ? "" : ";", text_of(name), text_of(tag));
     }
   } else {
-    return std::unexpected(
-        fmt::format("expected an object or name:value;name:value, found {}", shown(value)));
+    return mismatch("an object or name:value;name:value", value);
   }
   if (const auto tags = parse_tags(text, ';'); !tags) return std::unexpected(tags.error());
   return text;
@@ -93,16 +90,14 @@ std::expected<std::string, std::string> read_role(const JsonValue& value) {
   if (value.IsString())
     if (const auto role = role_named(text_of(value)); role && *role != Role::unknown)
       return std::string(text_of(value));
-  return std::unexpected(fmt::format("expected one of {}, found {}",
-                                     fmt::join(std::span(kRoleNames.all()).subspan(1), ", "),
-                                     shown(value)));
+  return mismatch(fmt::format("one of {}", fmt::join(std::span(kRoleNames.all()).subspan(1), ", ")),
+                  value);
 }
 
 std::expected<ServiceState, std::string> read_state(const JsonValue& value) {
   if (value.IsString())
     if (const auto state = kWords<ServiceState>.find(text_of(value))) return *state;
-  return std::unexpected(fmt::format("expected one of {}, found {}",
-                                     fmt::join(words<ServiceState>(), ", "), shown(value)));
+  return mismatch(fmt::format("one of {}", fmt::join(words<ServiceState>(), ", ")), value);
 }
 
 /// Stores the value, or returns the error.
@@ -153,8 +148,7 @@ std::string shown(const JsonValue& value) {
 }
 
 std::expected<FoundEntry, std::string> read_entry(const JsonValue& value) {
-  if (!value.IsObject())
-    return std::unexpected(fmt::format("expected an object, found {}", shown(value)));
+  if (!value.IsObject()) return mismatch("an object", value);
   FoundEntry entry;
   std::set<std::string_view> seen;
   for (const auto& [key, of] : value.GetObject()) {
@@ -185,8 +179,7 @@ std::expected<void, std::string> check_entries(const FoundEntries& entries) {
 std::expected<FoundEntries, std::string> read_entries(std::string_view json) {
   const auto document = parse_source(json);
   if (!document) return std::unexpected(document.error());
-  if (!document->IsArray())
-    return std::unexpected(fmt::format("expected a list of mirrors, found {}", shown(*document)));
+  if (!document->IsArray()) return mismatch("a list of mirrors", *document);
   FoundEntries entries;
   for (const auto& value : document->GetArray()) {
     auto entry = read_entry(value);
