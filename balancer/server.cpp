@@ -520,9 +520,7 @@ void Server::use_state(const std::string& text, const std::string& source) {
     spdlog::error("{}", message);
     return add_event(OperatorEvent::Kind::admin, message);
   }
-  auto next = configuration_.on_overrides(*std::move(read));
-  report(next);
-  configuration_ = std::move(next.configuration);
+  configuration_.restore(*std::move(read));
   last_found_ = last_found_in(text);
 }
 

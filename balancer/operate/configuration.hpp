@@ -3,6 +3,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "balancer/discovery/found.hpp"
@@ -39,6 +40,9 @@ class Configuration {
   std::expected<Next, AdminRefusal> on_call(const AdminCall& call) const;
   /// The changes of a former process replace those of this one.
   Next on_overrides(Overrides overrides) const;
+  /// The changes of a former process, at the start. They count with the next event: until mirrors
+  /// were found, it is unknown what is configured for them.
+  void restore(Overrides overrides) { overrides_ = std::move(overrides); }
 
  private:
   Configuration() = default;

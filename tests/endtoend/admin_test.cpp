@@ -187,6 +187,40 @@ TEST(Operator, FindsTheChangesAgainAfterARestart) {
   std::filesystem::remove(file);
 }
 
+TEST(Operator, FindsChangesOfTheLogAndOfMirrorsOfASourceAfterARestart) {
+  const TempDir dir;
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  // The source says another weight than the line that it replaces.
+  const auto source =
+      dir.file("mirrors.json", fmt::format(R"([{{"address":"{}","weight":3}}])", mirror.address()));
+  const auto socket = dir.path() + "/admin.sock";
+  const auto config = dir.file(
+      "karmad.conf",
+      fmt::format(
+          "searchd {{\n listen = {0}/sock\n listen = {1}:admin\n state_file = {0}/state\n"
+          "}}\ntable t {{\n type = distributed\n discovery = file {2}\n agent = {3}:t\n}}\n",
+          dir.path(), socket, source, mirror.address()));
+  const auto ctl = [&](std::vector<std::string> call) {
+    call.insert(call.begin(), "ctl");
+    call.insert(call.end(), {"--address", socket});
+    Process process("karmad", call);
+    return process.wait() == 0 ? process.output() : "";
+  };
+  const auto log_of_a_run = [&](const std::vector<std::string>& call, std::string_view answer) {
+    Process karmad("karmad", {"--config", config});
+    EXPECT_TRUE(eventually([&] { return !ctl({"show"}).empty(); }));
+    EXPECT_TRUE(ctl(call).contains(answer));
+    ctl({"log_level", "warning"});
+    karmad.signal(SIGTERM);
+    EXPECT_EQ(karmad.wait(), 0);
+    return karmad.output();
+  };
+  EXPECT_TRUE(
+      log_of_a_run({"weight", mirror.address(), "7"}, "weight 3 -> ").contains("listening"));
+  EXPECT_FALSE(
+      log_of_a_run({"weight", mirror.address(), "5"}, "weight 7 -> ").contains("listening"));
+}
+
 TEST(Operator, StartsWithABrokenStateFile) {
   const auto file = Operated::scratch_file("broken");
   std::ofstream(file) << "{\"version\":";

@@ -100,6 +100,23 @@ TEST(ConfigurationEvents, FoundMirrorsReplaceThoseOfTheFileAndKeepCalls) {
   EXPECT_EQ(next.configuration.on_mirrors(weighted).mirrors, "properties of mirrors have changed");
 }
 
+TEST(ConfigurationEvents, RestoredCallsAreOfMirrorsThatAreFoundLater) {
+  // The source says other weights and states than the lines of the file that it replaces.
+  auto weighted = found({"10.0.0.9", "10.0.0.1"});
+  weighted.pictures["t"][1][0].weight = 5;
+  weighted.pictures["t"][1][0].state = ServiceState::maint;
+  const auto before = configuration(kFound).on_mirrors(weighted).configuration.on_call(
+      call(AdminVerb::drain, "10.0.0.9:9308"));
+  ASSERT_TRUE(before);
+  auto now = configuration(kFound);
+  now.restore(before->configuration.overrides());
+  const auto next = now.on_mirrors(weighted);
+  EXPECT_EQ(next.ended, Lines{});
+  EXPECT_EQ(state(next.configuration.settings(), 0), ServiceState::drain);
+  weighted.pictures["t"][1][0].state = ServiceState::ready;
+  EXPECT_EQ(now.on_mirrors(weighted).ended.size(), 1U);
+}
+
 TEST(ConfigurationEvents, WhatIsCutOffIsNamedOnce) {
   std::vector<std::string> many;
   for (int i = 1; i <= 70; ++i) many.push_back("10.0.1." + std::to_string(i));
