@@ -254,7 +254,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   adopt_rates(*topology_);
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
-  selection_log_->level(settings().searchd.selection_log_level.value);
+  configure_logs();  // the operator may have changed the level in a former process
   shared_.process.selection_log = selection_log_;
   shared_.monitoring.started = Loop::now();
   shared_.monitoring.started_at = std::chrono::system_clock::now();
@@ -681,9 +681,7 @@ Problems Server::adopt(Configuration::Next next, Adoption how) {
   const auto topology = destroyed_here(std::move(built));
   report(next);
   configuration_ = std::move(next.configuration);
-  const auto& searchd = settings().searchd;
-  if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
-  selection_log_->level(searchd.selection_log_level.value);
+  configure_logs();
   mirrors_->name_agents(topology, /*at_start=*/false);
   adopt_rates(*topology);
   limit_memory();
@@ -695,6 +693,12 @@ Problems Server::adopt(Configuration::Next next, Adoption how) {
     how.done();
   });
   return problems;
+}
+
+void Server::configure_logs() const {
+  const auto& searchd = settings().searchd;
+  if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
+  selection_log_->level(searchd.selection_log_level.value);
 }
 
 void Server::report(const Configuration::Next& next) {

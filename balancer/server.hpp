@@ -39,7 +39,7 @@ struct Hooks {
   Selector selector;                       ///< further restricts the acceptable mirrors (SS-020)
   std::vector<UserHandle> handles;         ///< run in this order, before a request is routed
   Dialects dialects = karmad::dialects();  ///< the dialects of tables; must outlive the server
-  std::function<void(LogLevel, LogFormat)> configure_log;  ///< called at a reload
+  std::function<void(LogLevel, LogFormat)> configure_log;  ///< at the start, too
   std::vector<std::string> command;  ///< starts a successor (USR2); empty: USR2 has no effect
 };
 
@@ -105,6 +105,8 @@ class Server final : private AdminApi {
   /// has changed. The caller holds configuration_mutex_.
   Problems adopt(Configuration::Next next, Adoption how);
   std::shared_ptr<const Topology> destroyed_here(std::shared_ptr<const Topology> topology);
+  /// Applies the levels and the format of the logs.
+  void configure_logs() const;
   /// Logs what the operator has to know of it.
   void report(const Configuration::Next& next);
   /// Applies these rates to the limiters; called only after a reload can no longer fail.
