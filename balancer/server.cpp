@@ -410,9 +410,8 @@ void Server::call(AdminCall call, std::string who, Done done) {
 }
 
 void Server::describe(Done done) {
-  main_.post([this, done = std::move(done)]() mutable {
-    done(admin_config(settings(), configuration_.overrides()));
-  });
+  main_.post(
+      [this, done = std::move(done)]() mutable { done(admin_config(settings(), state_text())); });
 }
 
 void Server::operate(const AdminCall& call, const std::string& who, Done done) {

@@ -6,8 +6,10 @@
 #include "agent/json/json_tree.hpp"
 #include "balancer/client/commands.hpp"
 #include "balancer/client/http_ask.hpp"
+#include "balancer/discovery/source_json.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_call.hpp"
+#include "balancer/operate/configuration.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/effective.hpp"
 
@@ -24,19 +26,32 @@ struct Side {
   std::vector<ExpectedShare> shares;
 };
 
-std::optional<Side> side_of_file(const std::string& path) {
-  const auto loaded = load(path, real_environment(), FileKind::any, judge);
+std::optional<Settings> settings_of_file(const std::string& path) {
+  auto loaded = load(path, real_environment(), FileKind::any, judge);
   for (const auto& problem : loaded.problems) std::cerr << text(problem) << '\n';
-  if (!loaded.settings) return std::nullopt;
-  return Side{effective_settings(*loaded.settings), expected_shares(*loaded.settings)};
+  return std::move(loaded.settings);
+}
+
+Side side_of(const Settings& settings) {
+  return {effective_settings(settings), expected_shares(settings)};
+}
+
+/// The settings after a reload of the file by a process in this state (state_text()): it keeps the
+/// mirrors that it has found and the changes of its operator.
+Settings after_reload(Settings file, const std::string& state) {
+  Configuration configuration(std::move(file));
+  if (auto overrides = parse_overrides(state)) configuration.restore(*std::move(overrides));
+  auto last = last_found_in(state);
+  FoundMirrors found{.pictures = std::move(last.pictures), .names = {}};
+  for (auto& [question, name] : last.names) found.names[question] = std::move(name.mirrors);
+  return configuration.on_mirrors(found).configuration.settings();
 }
 
 std::string plain_member(const rapidjson::Value& item, std::string_view name) {
   return without_controls(text_member(item, name));
 }
 
-std::optional<Side> side_of_answer(const std::string& body) {
-  const auto document = tree_of(body);
+std::optional<Side> side_of_answer(const rapidjson::Document& document) {
   const auto* settings = member_of(&document, "settings");
   const auto* shares = member_of(&document, "shares");
   if (settings == nullptr || shares == nullptr || !settings->IsArray() || !shares->IsArray())
@@ -88,13 +103,13 @@ int print_difference(const Side& before, const Side& after) {
 }  // namespace
 
 int run_diff(const std::string& before, const std::string& after) {
-  const auto from = side_of_file(before);
-  const auto to = side_of_file(after);
-  return from && to ? print_difference(*from, *to) : kConfigProblems;
+  const auto from = settings_of_file(before);
+  const auto to = settings_of_file(after);
+  return from && to ? print_difference(side_of(*from), side_of(*to)) : kConfigProblems;
 }
 
 int run_diff_running(const CtlOptions& running, const std::string& after) {
-  const auto to = side_of_file(after);
+  auto to = settings_of_file(after);
   if (!to) return kConfigProblems;
   const auto answer = ask_admin(running, {.target = "/admin/config"});
   if (!answer || answer->status != 200) {
@@ -105,12 +120,14 @@ int run_diff_running(const CtlOptions& running, const std::string& after) {
               << '\n';
     return kNoAnswer;
   }
-  const auto from = side_of_answer(answer->body);
-  if (!from) {
+  const auto document = tree_of(answer->body);
+  const auto from = side_of_answer(document);
+  const auto* state = member_of(&document, "overrides");
+  if (!from || state == nullptr) {
     std::cerr << "karmad: the answer is not a configuration of karmad\n";
     return kNoAnswer;
   }
-  return print_difference(*from, *to);
+  return print_difference(*from, side_of(after_reload(*std::move(to), json_of(*state))));
 }
 
 }  // namespace karmad

@@ -131,7 +131,7 @@ AdminResult admin_changed(AdminVerb verb, const std::vector<std::string>& before
 AdminResult admin_reloaded(const std::vector<SettingChange>& changes,
                            const std::vector<std::string_view>& fixed);
 
-/// `{"settings":[…],"shares":[…],"overrides":{…}}`.
-AdminResult admin_config(const Settings& settings, const Overrides& overrides);
+/// `{"settings":[…],"shares":[…],"overrides":{…}}`. `state`: as in the state file.
+AdminResult admin_config(const Settings& settings, std::string_view state);
 
 }  // namespace karmad

@@ -187,38 +187,73 @@ TEST(Operator, FindsTheChangesAgainAfterARestart) {
   std::filesystem::remove(file);
 }
 
-TEST(Operator, FindsChangesOfTheLogAndOfMirrorsOfASourceAfterARestart) {
-  const TempDir dir;
-  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
-  // The source says another weight than the line that it replaces.
-  const auto source =
-      dir.file("mirrors.json", fmt::format(R"([{{"address":"{}","weight":3}}])", mirror.address()));
-  const auto socket = dir.path() + "/admin.sock";
-  const auto config = dir.file(
-      "karmad.conf",
-      fmt::format(
-          "searchd {{\n listen = {0}/sock\n listen = {1}:admin\n state_file = {0}/state\n"
-          "}}\ntable t {{\n type = distributed\n discovery = file {2}\n agent = {3}:t\n}}\n",
-          dir.path(), socket, source, mirror.address()));
-  const auto ctl = [&](std::vector<std::string> call) {
+/// A configuration whose only mirror comes from a source, which says another weight (3) than the
+/// line that it replaces, with a unix socket for `karmad ctl` and a state file.
+class OperatedSource {
+ public:
+  OperatedSource() : mirror([](const std::string&) { return nothing_found(); }) { write_config(); }
+
+  void write_config(const std::string& searchd = "") {
+    const auto source = dir_.file(
+        "mirrors.json", fmt::format(R"([{{"address":"{}","weight":3}}])", mirror.address()));
+    config = dir_.file(
+        "karmad.conf",
+        fmt::format("searchd {{\n listen = {0}/sock\n listen = {1}:admin\n state_file = {0}/state\n"
+                    "{2}\n}}\n"
+                    "table t {{\n type = distributed\n discovery = file {3}\n agent = {4}:t\n}}\n",
+                    dir_.path(), socket(), searchd, source, mirror.address()));
+  }
+  std::string socket() const { return dir_.path() + "/admin.sock"; }
+  /// Empty: the call has failed.
+  std::string ctl(std::vector<std::string> call) const {
     call.insert(call.begin(), "ctl");
-    call.insert(call.end(), {"--address", socket});
+    call.insert(call.end(), {"--address", socket()});
     Process process("karmad", call);
     return process.wait() == 0 ? process.output() : "";
-  };
-  const auto log_of_a_run = [&](const std::vector<std::string>& call, std::string_view answer) {
-    Process karmad("karmad", {"--config", config});
-    EXPECT_TRUE(eventually([&] { return !ctl({"show"}).empty(); }));
-    EXPECT_TRUE(ctl(call).contains(answer));
-    ctl({"log_level", "warning"});
+  }
+  bool runs() const {
+    return eventually([&] { return !ctl({"show"}).empty(); });
+  }
+
+  FakeMirror mirror;
+  std::string config;
+
+ private:
+  TempDir dir_;
+};
+
+TEST(Operator, FindsChangesOfTheLogAndOfMirrorsOfASourceAfterARestart) {
+  const OperatedSource operated;
+  const auto log_of_a_run = [&](const std::string& weight, std::string_view former) {
+    Process karmad("karmad", {"--config", operated.config});
+    EXPECT_TRUE(operated.runs());
+    EXPECT_TRUE(operated.ctl({"weight", operated.mirror.address(), weight}).contains(former));
+    operated.ctl({"log_level", "warning"});
     karmad.signal(SIGTERM);
     EXPECT_EQ(karmad.wait(), 0);
     return karmad.output();
   };
-  EXPECT_TRUE(
-      log_of_a_run({"weight", mirror.address(), "7"}, "weight 3 -> ").contains("listening"));
-  EXPECT_FALSE(
-      log_of_a_run({"weight", mirror.address(), "5"}, "weight 7 -> ").contains("listening"));
+  EXPECT_TRUE(log_of_a_run("7", "weight 3 -> ").contains("listening"));
+  EXPECT_FALSE(log_of_a_run("5", "weight 7 -> ").contains("listening"));
+}
+
+TEST(Operator, ComparesAFileWithTheProcessAsAReloadWouldUseIt) {
+  OperatedSource operated;
+  const Process karmad("karmad", {"--config", operated.config});
+  ASSERT_TRUE(operated.runs());
+  const auto address = operated.mirror.address();
+  operated.ctl({"weight", address, "7"});
+  const auto compared = [&](int code) {
+    Process diff("karmad", {"--config", operated.config, "--diff-running", operated.socket()});
+    EXPECT_EQ(diff.wait(), code) << diff.output();
+    return diff.output();
+  };
+  EXPECT_EQ(compared(0), "no difference\n");
+  operated.write_config(" dead_after = 9");
+  const auto differs = compared(1);
+  EXPECT_TRUE(differs.starts_with("searchd: dead_after: 3 (default) -> 9 (")) << differs;
+  EXPECT_TRUE(differs.contains(address + ": 100.0 % -> 100.0 %")) << differs;
+  EXPECT_FALSE(differs.contains("weight")) << differs;
 }
 
 TEST(Operator, StartsWithABrokenStateFile) {
