@@ -624,7 +624,6 @@ void Server::adopt_mirrors() {
         adopt(std::move(next), {.kind = OperatorEvent::Kind::mirrors_changed, .message = message});
   if (problems.empty()) {
     refused_mirrors_.clear();
-    save_state();
     return;
   }
   auto refusal = fmt::format("the mirrors that were found cannot be used: {}; the last ones stay",

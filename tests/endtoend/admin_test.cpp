@@ -191,18 +191,25 @@ TEST(Operator, FindsTheChangesAgainAfterARestart) {
 /// line that it replaces, with a unix socket for `karmad ctl` and a state file.
 class OperatedSource {
  public:
-  OperatedSource() : mirror([](const std::string&) { return nothing_found(); }) { write_config(); }
+  OperatedSource() : mirror([](const std::string&) { return nothing_found(); }) {
+    write_source(3);
+    write_config();
+  }
 
+  void write_source(int weight) const {
+    dir_.file("mirrors.json",
+              fmt::format(R"([{{"address":"{}","weight":{}}}])", mirror.address(), weight));
+  }
   void write_config(const std::string& searchd = "") {
-    const auto source = dir_.file(
-        "mirrors.json", fmt::format(R"([{{"address":"{}","weight":3}}])", mirror.address()));
     config = dir_.file(
         "karmad.conf",
         fmt::format("searchd {{\n listen = {0}/sock\n listen = {1}:admin\n state_file = {0}/state\n"
                     "{2}\n}}\n"
-                    "table t {{\n type = distributed\n discovery = file {3}\n agent = {4}:t\n}}\n",
-                    dir_.path(), socket(), searchd, source, mirror.address()));
+                    "table t {{\n type = distributed\n discovery = file {0}/mirrors.json\n"
+                    " agent = {3}:t\n}}\n",
+                    dir_.path(), socket(), searchd, mirror.address()));
   }
+  std::string state() const { return dir_.path() + "/state"; }
   std::string socket() const { return dir_.path() + "/admin.sock"; }
   /// Empty: the call has failed.
   std::string ctl(std::vector<std::string> call) const {
@@ -235,6 +242,21 @@ TEST(Operator, FindsChangesOfTheLogAndOfMirrorsOfASourceAfterARestart) {
   };
   EXPECT_TRUE(log_of_a_run("7", "weight 3 -> ").contains("listening"));
   EXPECT_FALSE(log_of_a_run("5", "weight 7 -> ").contains("listening"));
+}
+
+TEST(Operator, IsToldOnceThatMirrorsThatWereFoundCannotBeSaved) {
+  const OperatedSource operated;
+  Process karmad("karmad", {"--config", operated.config});
+  ASSERT_TRUE(operated.runs());
+  std::filesystem::create_directory(operated.state() + ".new");
+  operated.write_source(4);
+  EXPECT_TRUE(karmad.wait_for("properties of mirrors have changed"));
+  karmad.signal(SIGTERM);
+  EXPECT_EQ(karmad.wait(), 0);
+  const auto& log = karmad.output();
+  const auto first = log.find("cannot open " + operated.state() + ".new: Is a directory");
+  ASSERT_NE(first, log.npos) << log;
+  EXPECT_EQ(log.find("cannot open", first + 1), log.npos) << log;
 }
 
 TEST(Operator, ComparesAFileWithTheProcessAsAReloadWouldUseIt) {
