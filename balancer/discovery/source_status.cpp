@@ -6,9 +6,14 @@
 #include <utility>
 
 namespace karmad {
+namespace {
+
+constexpr std::size_t kMostReasons = 16;  // a reason may have a number that is never the same
+
+}  // namespace
 
 void SourceStatus::good(const std::string& source, std::size_t mirrors, WallTime now) {
-  if (is_failing(source))
+  if (told_.erase(source) > 0)
     report(OperatorEvent::Kind::source_works, fmt::format("{}: works again", source), now);
   const std::scoped_lock lock(mutex_);
   auto& numbers = sources_[source];
@@ -19,8 +24,9 @@ void SourceStatus::good(const std::string& source, std::size_t mirrors, WallTime
 
 void SourceStatus::failed(const std::string& source, const std::string& why, std::string_view held,
                           WallTime now) {
-  const auto before = of(source);
-  if (!before || !before->failing || before->why != why)
+  auto& told = told_[source];
+  if (told.size() == kMostReasons && !told.contains(why)) told.clear();
+  if (told.insert(why).second)
     report(OperatorEvent::Kind::source_failed, fmt::format("{}: {}; {}", source, why, held), now);
   const std::scoped_lock lock(mutex_);
   auto& numbers = sources_[source];
@@ -38,13 +44,8 @@ void SourceStatus::report(OperatorEvent::Kind kind, std::string message, WallTim
               now);
 }
 
-bool SourceStatus::is_failing(const std::string& source) const {
-  const std::scoped_lock lock(mutex_);
-  const auto found = sources_.find(source);
-  return found != sources_.end() && found->second.failing;
-}
-
 void SourceStatus::remove(const std::string& source) {
+  told_.erase(source);
   const std::scoped_lock lock(mutex_);
   sources_.erase(source);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/stats/stats_writer.hpp"
@@ -21,7 +22,7 @@ struct SourceNumbers {
   std::string why;                  ///< of the last failure
 };
 
-/// The sources in use. Adds an event when one begins to fail, fails for another reason and when it
+/// The sources in use. Adds an event when one begins to fail, at each further reason and when it
 /// works again, before its numbers say so: a reader of the numbers finds the event. The main thread
 /// writes, any reads.
 class SourceStatus {
@@ -38,12 +39,14 @@ class SourceStatus {
   std::map<std::string, SourceNumbers> all() const;
 
  private:
-  bool is_failing(const std::string& source) const;
   void report(OperatorEvent::Kind kind, std::string message, WallTime now);
 
   EventLog& events_;
   mutable std::mutex mutex_;
   std::map<std::string, SourceNumbers> sources_;
+  /// Of each source that fails, the reasons that were reported since it began to: its servers may
+  /// fail in turn, each for its own. Main thread only.
+  std::map<std::string, std::set<std::string>> told_;
 };
 
 /// The numbers of each, with its name as a label.
