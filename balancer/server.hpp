@@ -24,7 +24,6 @@
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 #include "balancer/worker_fleet.hpp"
-#include "config/text/environment.hpp"
 
 namespace karmad {
 
@@ -136,7 +135,7 @@ class Server final : private AdminApi {
   void restore_from_former();
   std::optional<StartFailure> refuse_to_serve_less() const;
   void take_over_changes(const std::string& text);
-  void reload_if_file_changed();
+  void reload_if_files_changed();
   void begin_serving();
   bool finish_takeover();
   void adapt_socket_access() const;
@@ -185,7 +184,6 @@ class Server final : private AdminApi {
   std::string state_path_;          ///< of the state file that the next two are about
   std::string saved_state_;         ///< its content, as far as it is a state
   bool keeps_state_aside_ = false;  ///< it has something else, which the next save must not lose
-  FileStamp config_stamp_;          ///< of the file as it was read at the start
   bool takes_over_ = false;
   bool forced_ = false;
   std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended

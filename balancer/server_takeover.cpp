@@ -16,9 +16,12 @@
 #include <utility>
 
 #include "balancer/core/listening_socket.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/handover/learned.hpp"
 #include "balancer/server.hpp"
 #include "balancer/systemd.hpp"
+#include "config/effective.hpp"
+#include "config/load.hpp"
 
 namespace karmad {
 namespace {
@@ -38,7 +41,6 @@ std::expected<std::vector<PassedDescriptor>, std::string> descriptors_of_systemd
 }  // namespace
 
 std::optional<StartFailure> Server::inherit() {
-  config_stamp_ = stamp_of(config_path_);
   if (auto failure = ask_running_process()) return failure;
   auto passed = descriptors_of_systemd();
   if (!passed) return StartFailure{kSystemError, passed.error()};
@@ -143,9 +145,12 @@ void Server::take_over_changes(const std::string& text) {
     spdlog::error("takeover: the last changes cannot be used: {}", problems.front().message);
 }
 
-/// A reload of the former process may have come after this process had read the file.
-void Server::reload_if_file_changed() {
-  if (stamp_of(config_path_) != config_stamp_) reload();
+/// A reload of the former process may have come after this process had read the files.
+void Server::reload_if_files_changed() {
+  const auto now =
+      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
+  const auto read = effective_settings(configuration_.file());
+  if (!now.settings || !difference(read, effective_settings(*now.settings)).empty()) reload();
 }
 
 void Server::restore_from_former() {
@@ -162,7 +167,7 @@ void Server::begin_serving() {
   listening_ = fleet_.listening();
   if (former_ && !finish_takeover()) return;
   if (former_) adapt_socket_access();
-  if (std::exchange(former_, std::nullopt)) reload_if_file_changed();
+  if (std::exchange(former_, std::nullopt)) reload_if_files_changed();
   save_state();
   store_sockets();
   serve_successors();

@@ -467,6 +467,33 @@ TEST(Takeover, LosesNoChangeThatIsMadeWhileTheSuccessorOpens) {
   }
 }
 
+TEST(Takeover, LosesNoReloadOfAnIncludedFileWhileTheSuccessorOpens) {
+  const FakeMirror first([](const std::string&) { return nothing_found(); });
+  const FakeMirror second([](const std::string&) { return nothing_found(); });
+  NameServer names;
+  names.set("slow.test", {"127.0.0.1"});
+  const TempDir dir;
+  const auto included = dir.file("table.conf", takeover_table(first.address()));
+  Service service("include = " + included +
+                  "\ntable slow {\n type = distributed\n agent = slow.test:1\n}\n");
+  const auto config = service.config(looking_up(names));
+  auto running = Service::start(config);
+  const auto port = serving_port(running);
+  ASSERT_NE(port, 0) << running.output();
+  names.mood(NameServer::Mood::silent);
+  auto next = Service::successor(config);
+  ASSERT_TRUE(running.wait_for("asks for the listening sockets"));
+  dir.file("table.conf", takeover_table(second.address()));
+  running.signal(SIGHUP);
+  ASSERT_TRUE(running.wait_for("reload: done"));
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+    return second.requests() > 0;
+  })) << next.output();
+}
+
 TEST(Takeover, LeavesAProcessWhateverMomentTheFormerOneIsKilledAt) {
   const FakeMirror mirror([](const std::string&) { return nothing_found(); });
   NameServer names;
