@@ -231,7 +231,7 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
     chain.memory.left_zones = chain.memory.left_zones | zone_mates(view.picture, asked);
   if (next.prefer == Decision::Prefer::newest_behind)
     chain.upcoming.wanted = newest_behind(chain.memory, view, asked);
-  if (next.prefer == Decision::Prefer::primary) chain.upcoming.wanted = view.primary;
+  if (next.prefer == Decision::Prefer::primary) chain.upcoming.wanted = serving_primary();
 }
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all
@@ -278,6 +278,13 @@ Candidates AttemptChains::in_race() const {
 bool AttemptChains::has_proven(const AttemptChain& chain) const {
   if (!rules_.reads() || rules_.subject.follow_up) return false;
   return !(untried_levels(chain, *moment_).all() & standings_in(*moment_).proven).empty();
+}
+
+/// The primary, unless the operator has taken it out.
+std::optional<std::size_t> AttemptChains::serving_primary() const {
+  const auto primary = moment_->mirrors.view().primary;
+  const bool out = primary && moment_->mirrors.out_of_service().all().contains(*primary);
+  return out ? std::nullopt : primary;
 }
 
 PreferenceLevels AttemptChains::untried_levels(const AttemptChain& chain,

@@ -8,6 +8,18 @@ struct ARequest : ShardStory {
   void all_fail() {
     for (std::size_t i = 0; i < 3; ++i) protection->standings.ended(i, Outcome::agent_error);
   }
+  /// A set with roles of which only replicas are to be read, for data as new as `generation`.
+  void replicas_are_read(std::uint64_t generation) {
+    roles_are(3);
+    need.preference.mode = Mode::secondary;
+    rules.min_generation = generation;
+  }
+  /// An answer that a working mirror gives, but that another attempt has to follow.
+  static AttemptReport follow_me(Kind kind, unsigned status) {
+    auto told = hint(kind, status);
+    told.outcome = Outcome::client_mistake;
+    return told;
+  }
 };
 
 TEST_F(ARequest, IsOneAttemptWhenThatIsAnswered) {
@@ -304,6 +316,27 @@ TEST_F(ARequest, WaitsForTheNewestOfMirrorsThatAreBehind) {
   EXPECT_EQ(ends(told), "wait until 5ms");
   at(5ms);
   EXPECT_EQ(time_passes(), "ask a (retry)");
+}
+
+// CO-034
+TEST_F(ARequest, AsksNoPrimaryForNewerDataThatIsTakenOut) {
+  for (const bool drained : {true, false}) {
+    replicas_are_read(7);
+    (drained ? mirrors->taken_out.drained : mirrors->taken_out.maint) = these({0});
+    EXPECT_EQ(start(), "ask b");
+    const auto told = follow_me(Kind::generation_low, 404);
+    EXPECT_EQ(ends(told), "ask c (retry)");
+    EXPECT_EQ(ends(told), "ask c (retry)");
+    EXPECT_EQ(ends(told), "wait until 5ms");
+    at(5ms);
+    EXPECT_EQ(time_passes(), "ask c (retry)");
+    EXPECT_EQ(ends(told), "wait until 30ms");
+    at(30ms);
+    EXPECT_EQ(time_passes(), "ask c (retry)");
+    EXPECT_EQ(ends(told), "ask b (retry)") << "in place of the primary";
+    request.reset();
+    at(0ms);
+  }
 }
 
 // CO-030, CO-038

@@ -48,6 +48,7 @@ class MirrorsByHand final : public ShardMirrors {
   }
   std::string last_error(std::size_t) const override { return "refused the connection"; }
   Candidates failing() const override { return failed; }
+  OutOfService out_of_service() const override { return taken_out; }
   std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override {
     const std::vector<MirrorView> numbers(known.picture.mirrors.size());
     return select(criteria, known.picture, numbers, strategy, random);
@@ -69,6 +70,7 @@ class MirrorsByHand final : public ShardMirrors {
   TakesTheFirst strategy;
   SetView known;
   Candidates failed;
+  OutOfService taken_out;
   Candidates without_slot;
   WaitQueue queue;
   RecentLatency measured;
