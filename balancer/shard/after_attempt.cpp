@@ -147,10 +147,11 @@ void AttemptChains::learn(AttemptChain& chain, const AttemptReport& report) {
 Decision AttemptChains::after_attempt(AttemptChain& chain, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
   const bool answered = chain.end.answered();
-  // A retry that shows only that mirrors agree is paid for, like one that fails.
-  if (chain.retry_permit &&
-      (answered || (report.outcome == Outcome::client_mistake && !report.agreed)))
-    chain.retry_permit->succeeded();
+  // A retry that shows only that mirrors agree, or that another one has to follow, is paid for,
+  // like one that fails.
+  const bool mistaken = report.outcome == Outcome::client_mistake && !report.agreed &&
+                        report.hint.kind == ErrorHint::Kind::none;
+  if (chain.retry_permit && (answered || mistaken)) chain.retry_permit->succeeded();
   if (chain.retry_permit) {
     chain.retry_permit.reset();
     auto& standings = moment_->protection.standings;
@@ -207,7 +208,9 @@ Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
        .next_timeout = next_step},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
-  next.paid = once_more;
+  // Mirrors that work may all report these, so that free retries would have no end.
+  next.paid = once_more || hint.kind == ErrorHint::Kind::retry_with ||
+              (hint.kind == ErrorHint::Kind::generation_low && !rules_.min_generation);
   return next;
 }
 
@@ -257,10 +260,17 @@ void AttemptChains::retry(AttemptChain& chain, const Decision& next) {
   chain.upcoming.decision = next;
   chain.retry_permit.reset();
   chain.memory.among = {};
-  chain.after_timeout = chain.after_timeout || next.paid;
+  chain.after_timeout =
+      chain.after_timeout || (next.paid && chain.end.outcome == Outcome::query_timeout);
   if (next.avoid && next.pause == Micros{0} && !chain.upcoming.wanted) return ask_elsewhere(chain);
   if (acquire_retry_permit(chain, RetryBudget::For::other))
     return on_budget_decision(chain, true, {});
+  if (next.prefer != Decision::Prefer::any && has_newer_primary(chain)) {
+    chain.upcoming.wanted = moment_->mirrors.view().primary;
+    chain.upcoming.decision.pause = {};  // it is meant for replicas
+    return on_budget_decision(chain, acquire_retry_permit(chain, RetryBudget::For::proven),
+                              kSwitchedOff);
+  }
   if (chain.upcoming.wanted || !has_proven(chain)) return refuse_retry(chain, kUsedUp);
   return_token(chain.upcoming.decision);
   chain.upcoming.decision.pause = {};  // it is meant for the mirror that was asked
@@ -278,6 +288,15 @@ Candidates AttemptChains::in_race() const {
 bool AttemptChains::has_proven(const AttemptChain& chain) const {
   if (!rules_.reads() || rules_.subject.follow_up) return false;
   return !(untried_levels(chain, *moment_).all() & standings_in(*moment_).proven).empty();
+}
+
+/// Whether the primary works, was not tried, and is not known to lack what the client has seen: a
+/// search that finds all replicas behind may ask it for free (CO-034).
+bool AttemptChains::has_newer_primary(const AttemptChain& chain) const {
+  const auto primary = serving_primary();
+  if (!rules_.min_generation || !primary || chain.memory.tried.contains(*primary)) return false;
+  return standings_in(*moment_).proven.contains(*primary) &&
+         !choice(chain).criteria().objections[AvoidReason::outdated].contains(*primary);
 }
 
 /// The primary, unless the operator has taken it out.

@@ -233,6 +233,7 @@ class AttemptChains {
   void add_failed(const AttemptChain& chain, std::string why);
   void retry(AttemptChain& chain, const Decision& next);
   bool has_proven(const AttemptChain& chain) const;
+  bool has_newer_primary(const AttemptChain& chain) const;
   std::optional<std::size_t> serving_primary() const;
   void ask_elsewhere(AttemptChain& chain);
   bool repayment_to_come(AttemptChain& chain);

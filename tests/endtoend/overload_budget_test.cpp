@@ -19,6 +19,7 @@ TEST(RetryBudget, ASetThatFailsWhollySeesHardlyMoreThanItsLoad) {
       json(R"({"error":"internal error"})", 500),
       refused(429, ""),
       refused(429, "Retry-After-Ms: 1\r\n"),
+      refused(404, "X-Sub-Status: 1002\r\n", R"({"error":"not seen yet"})"),
       Reaction{"", Reaction::Then::reset},
   };
   for (const auto& trouble : troubles) {

@@ -14,6 +14,10 @@ struct ARequest : ShardStory {
     need.preference.mode = Mode::secondary;
     rules.min_generation = generation;
   }
+  void use_up_the_budget() {
+    while (protection->budget.take(RetryBudget::For::other)) {
+    }
+  }
   /// An answer that a working mirror gives, but that another attempt has to follow.
   static AttemptReport follow_me(Kind kind, unsigned status) {
     auto told = hint(kind, status);
@@ -337,6 +341,51 @@ TEST_F(ARequest, AsksNoPrimaryForNewerDataThatIsTakenOut) {
     request.reset();
     at(0ms);
   }
+}
+
+// A set of which all mirrors are behind, or in conflict, gets no more retries than one that fails.
+TEST_F(ARequest, PaysForRetriesThatFindTheSameState) {
+  for (const auto& [kind, status] :
+       {std::pair{Kind::retry_with, 449U}, {Kind::generation_low, 404U}}) {
+    mirrors_are(3);
+    std::size_t asked = 0;
+    for (int i = 0; i < 40; ++i) {
+      start();
+      for (++asked; ends(follow_me(kind, status)).starts_with("ask "); ++asked) continue;
+      is_cancelled();
+      request.reset();
+    }
+    EXPECT_LE(asked, 40U + 10U + 8U) << status;
+    EXPECT_LE(protection->budget.saved(), 1U) << status;
+    EXPECT_EQ(waiting, 0U) << status;
+  }
+}
+
+TEST_F(ARequest, GetsBackWhatItPaidIfNoMirrorHasTheSameState) {
+  for (const auto kind : {Kind::retry_with, Kind::generation_low}) {
+    start();
+    EXPECT_TRUE(ends(follow_me(kind, 449)).starts_with("ask b"));
+    EXPECT_EQ(protection->budget.saved(), 9U);
+    EXPECT_EQ(answers(), "finish: answered");
+    EXPECT_EQ(protection->budget.saved(), 10U);
+  }
+}
+
+// CO-034: no search is lost while the primary has what it needs.
+TEST_F(ARequest, AsksThePrimaryAtOnceIfWaitingForReplicasIsNotPaidFor) {
+  replicas_are_read(9);
+  use_up_the_budget();
+  EXPECT_EQ(start(), "ask b");
+  auto told = follow_me(Kind::generation_low, 404);
+  told.generation = 6;
+  EXPECT_EQ(ends(told), "ask c (retry)");
+  EXPECT_EQ(ends(told), "ask a (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+  start();
+  EXPECT_EQ(ends(told), "ask a (retry)");
+  EXPECT_EQ(ends(told), "finish: agent error") << "it is behind, too";
+  start();
+  EXPECT_EQ(ends(told), "finish: agent error") << "and is known to be";
 }
 
 // CO-030, CO-038
