@@ -222,7 +222,10 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
   chain.end.status_override = next.status;
   if (report.hint.kind == ErrorHint::Kind::generation_low) note_behind(chain, report);
   if (next.unavailable > Micros{0}) unavailable.mark(asked, now(), next.unavailable);
-  if (next.retry_after > Micros{0}) unavailable.mark_paused(asked, now(), next.retry_after);
+  if (next.retry_after > Micros{0}) {
+    unavailable.mark_paused(asked, now(), next.retry_after);
+    chain.end.hint.delay = shortest_pause(next.retry_after);
+  }
   if (next.is_retry() && rules_.subject.follow_up) {  // only this mirror holds the cursor
     Candidates same;
     same.insert(asked);
@@ -235,6 +238,16 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
   if (next.prefer == Decision::Prefer::newest_behind)
     chain.upcoming.wanted = newest_behind(chain.memory, view, asked);
   if (next.prefer == Decision::Prefer::primary) chain.upcoming.wanted = serving_primary();
+}
+
+/// The time after which a suitable mirror that wants a pause may be asked, at most `most`: what the
+/// client is told to wait.
+Micros AttemptChains::shortest_pause(Micros most) const {
+  for (const auto mirror : choice(main_).suitable()) {
+    const auto rest = moment_->protection.unavailable.rest(mirror, now()).paused;
+    if (rest > Micros{0}) most = std::min(most, rest);
+  }
+  return most;
 }
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all

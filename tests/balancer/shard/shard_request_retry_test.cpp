@@ -254,6 +254,39 @@ TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
   EXPECT_EQ(start(), "ask a");
 }
 
+// The client is told when the first mirror may be asked, not what the last one has said.
+TEST_F(ARequest, EndsWithTheShortestPauseThatAMirrorWants) {
+  for (const auto& delays : {std::vector<Micros>{40s, 5s, 17s}, {5s, 17s, 40s}, {17s, 40s, 5s}}) {
+    mirrors_are(3);
+    start();
+    auto told = hint(Kind::throttled, 429);
+    for (const auto delay : delays) {
+      told.hint.delay = delay;
+      ends(told);
+    }
+    EXPECT_EQ(request->result().hint.delay, 5s);
+    at(2s);
+    told.hint.delay = 9s;
+    start();
+    for (int i = 0; i < 3; ++i) ends(told);
+    EXPECT_EQ(request->result().hint.delay, 9s) << "each wants another one now";
+    request.reset();
+    at(0s);
+  }
+}
+
+TEST_F(ARequest, IsToldNoPauseOfAMirrorThatDoesNotSuit) {
+  roles_are(3);
+  need.preference.mode = Mode::secondary;
+  protection->unavailable.mark_paused(0, now, 4s);
+  start();
+  auto told = hint(Kind::throttled, 503);
+  told.hint.delay = 11s;
+  ends(told);
+  ends(told);
+  EXPECT_EQ(request->result().hint.delay, 11s);
+}
+
 // CO-051
 TEST_F(ARequest, LooksForAMovedShardAtOtherMirrors) {
   start();
