@@ -20,10 +20,11 @@
 namespace karmad {
 
 /// Whether the queries of a table succeed, from its counts of status codes that are sampled twice a
-/// second. The texts of errors do not matter, nor who made the mistake. Pure.
+/// second. The texts of errors do not matter. Pure.
 class TableSuccess {
  public:
-  /// It is in trouble if none of at least kFew queries succeeded since the last one that did …
+  /// It is in trouble if at least kFew queries failed since the last one that succeeded, or kMany
+  /// did not succeed, as a change of the engine's tables looks like a mistake of every client …
   static constexpr std::uint64_t kFew = 5;
   /// … or if at least this part of at least kMany queries of the last ten seconds were refused as
   /// their clients' mistakes: 4xx without 404 and 429.

@@ -24,6 +24,11 @@ bool counts(std::size_t place) {
   return place >= kOther || kCountedCodes[place] != kClientLeft;
 }
 
+/// Neither a success nor the client's: of 4xx only a refusal because of overload.
+bool has_failed(std::size_t place) {
+  return place >= kOther || kCountedCodes[place] >= 500 || kCountedCodes[place] == 429;
+}
+
 template <class Counts, class Which>
 std::uint64_t sum(const Counts& responses, Which which) {
   std::uint64_t all = 0;
@@ -69,9 +74,9 @@ void TableSuccess::observe(const TableTotals& totals, TimePoint now) {
 
 std::string TableSuccess::trouble() const {
   if (past_) return {};
-  const auto failed = sum(unsuccessful_, counts);
-  if (failed >= kFew)
-    return fmt::format("none of the last {} queries succeeded: {}", failed, by_code(unsuccessful_));
+  const auto none = sum(unsuccessful_, counts);
+  if (none >= kMany || sum(unsuccessful_, has_failed) >= kFew)
+    return fmt::format("none of the last {} queries succeeded: {}", none, by_code(unsuccessful_));
   const auto all = sum(lately_, counts);
   const auto mistakes = sum(lately_, is_mistake);
   if (all >= kMany && static_cast<double>(mistakes) >= kMistakes * static_cast<double>(all))
