@@ -56,6 +56,12 @@ constexpr std::string_view kNoneWorks =
 constexpr std::string_view kSwitchedOff =
     "retry refused: retry_budget_percent and retry_budget_min are 0";
 
+constexpr std::string_view kTimedOutTwice =
+    "no retry: a search is sent once more after a timeout, and has been";
+constexpr std::string_view kListUsedUp = "no retry: search_timeouts has no further step";
+constexpr std::string_view kNoneForTimeout =
+    "no retry: after a timeout only a mirror that is not known to fail is asked";
+
 bool is_out_of_reach(Outcome outcome) {
   return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout ||
          outcome == Outcome::unreachable;
@@ -89,6 +95,7 @@ void AttemptChains::attempt_ended(AttemptChain& chain, AttemptReport& report) {
   }
   if (!next.is_retry() || over_ || chain.cancelled) {
     return_token(next);
+    if (next.final == Final::not_retryable && !over_) explain_timeout(chain, report);
     return end_chain(chain);
   }
   retry(chain, next);
@@ -416,20 +423,35 @@ void AttemptChains::on_budget_decision(AttemptChain& chain, bool may, std::strin
   continue_retry(chain);
 }
 
-/// Ends the chain, and says which mirrors it has not asked.
 void AttemptChains::refuse_retry(AttemptChain& chain, std::string_view why) {
   return_token(chain.upcoming.decision);
   count(Count::retries_refused);
+  log_no_retry(chain, why, choice(chain).untried());
+  end_chain(chain);
+}
+
+/// Says which mirrors the chain has not asked; `unpaid`: since the budget does not allow it.
+void AttemptChains::log_no_retry(AttemptChain& chain, std::string_view why, Candidates unpaid) {
   chain.memory.among = chain.memory.only = {};
   const auto choice = this->choice(chain);
   auto criteria = choice.criteria_now();
   criteria.objections[AvoidReason::tried] = chain.memory.tried;
-  criteria.objections[AvoidReason::unpaid] = choice.untried();
+  criteria.objections[AvoidReason::unpaid] = unpaid;
   criteria.excluded = criteria.excluded | chain.memory.tried | choice.untried();
   log({.what = action::Log::What::retry_refused,
        .why = std::string(why),
        .excluded = std::make_shared<const SelectionCriteria>(criteria)});
-  end_chain(chain);
+}
+
+/// Why the rules send a search that has timed out to no other mirror.
+void AttemptChains::explain_timeout(AttemptChain& chain, const AttemptReport& report) {
+  const bool by_rule = chain.retries && rules_.reads() && !rules_.subject.follow_up;
+  if (report.outcome != Outcome::query_timeout || !by_rule || report.body_gone) return;
+  log_no_retry(chain,
+               rules_.retry->timeout_steps != 0 ? kListUsedUp
+               : chain.after_timeout            ? kTimedOutTwice
+                                                : kNoneForTimeout,
+               {});
 }
 
 void AttemptChains::continue_retry(AttemptChain& chain) {

@@ -244,6 +244,8 @@ class AttemptChains {
   Candidates in_race() const;
   void on_budget_decision(AttemptChain& chain, bool may, std::string_view why_not);
   void refuse_retry(AttemptChain& chain, std::string_view why);
+  void log_no_retry(AttemptChain& chain, std::string_view why, Candidates unpaid);
+  void explain_timeout(AttemptChain& chain, const AttemptReport& report);
   void continue_retry(AttemptChain& chain);
   void make_retry(AttemptChain& chain);
 

@@ -130,6 +130,34 @@ TEST_F(ARequest, IsNotRepeatedAfterATimeOutWhereItMustNotBe) {  // HA-026, X-18
   EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out") << "no time is left";
 }
 
+TEST_F(ARequest, SaysWhyItIsNotRepeatedAfterATimeOut) {
+  const auto why = [&] { return logs.empty() ? "" : logs.front().why; };
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "ask b (retry)");
+  EXPECT_EQ(why(), "");
+  ends(Outcome::query_timeout);
+  EXPECT_EQ(why(), "no retry: a search is sent once more after a timeout, and has been");
+  EXPECT_TRUE(logs.front().excluded->objections[AvoidReason::unpaid].empty());
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "ask c (retry)");
+  answers();
+  EXPECT_EQ(why(), "");
+  all_fail();
+  start();
+  ends(Outcome::query_timeout);
+  EXPECT_EQ(why(), "no retry: after a timeout only a mirror that is not known to fail is asked");
+  retry.timeout_steps = 1;
+  start();
+  ends(Outcome::query_timeout);
+  EXPECT_EQ(why(), "no retry: search_timeouts has no further step");
+  need.operation = Operation::write;
+  rules.subject.kind = RequestClass::write;
+  start();
+  ends(Outcome::query_timeout);
+  EXPECT_EQ(why(), "") << "an update is never repeated";
+  EXPECT_EQ(counted(Count::retries_refused), 0U);
+}
+
 // A mirror that answers pings, but no search, is left out until it answers one.
 TEST_F(ARequest, IsNotSentFirstToASilentMirror) {
   start();
