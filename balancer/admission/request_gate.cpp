@@ -124,7 +124,7 @@ Answer too_many_requests(Worker& worker, const OverRate& over) {
   answer.body = worker.loop.buffers.take();
   answer.body.append(body_for(over.limit));
   answer.retry_after = static_cast<unsigned>(std::clamp<std::int64_t>(seconds, 1, kMost));
-  answer.overloaded = true;
+  answer.error_labels = kRetryableOverload;
   return answer;
 }
 

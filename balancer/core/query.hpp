@@ -310,6 +310,10 @@ struct AnswerRows {
   std::vector<Reply> replies;  ///< what the sets refer to
 };
 
+/// Overload: the client may repeat the request later, or should not (BP-013).
+inline constexpr std::string_view kRetryableOverload = "SystemOverloadedError, RetryableError";
+inline constexpr std::string_view kFinalOverload = "SystemOverloadedError";
+
 /// An answer to a client. Its body is `body`, or that of `reply`.
 struct Answer {
   Answer() {}  // NOLINT: with `= default` it would be filled with zeros first
@@ -324,7 +328,7 @@ struct Answer {
   std::optional<Reply> reply;              ///< an agent's reply that is passed on
   std::unique_ptr<ResponseStream> rest;    ///< the unread rest of `reply`; null: it is complete
   bool pass_fields = false;                ///< passes on the end-to-end fields of `reply`
-  bool overloaded = false;                 ///< both labels in X-Error-Labels
+  std::string_view error_labels;           ///< value of X-Error-Labels; static, empty: none
   std::span<const Field> fields;           ///< further ones, at most kMaxAnswerFields; static
   std::unique_ptr<BodySource> source;      ///< sends more after `body`; the length is unknown
   std::string generations;                 ///< value of X-Generation; empty: none

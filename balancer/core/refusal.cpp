@@ -54,7 +54,7 @@ Answer answer_with(const Refusal& refusal) {
   Answer answer;
   answer.status = refusal.status;
   answer.retry_after = refusal.retry_after;
-  answer.overloaded = refusal.overloaded;
+  if (refusal.overloaded) answer.error_labels = kRetryableOverload;
   add_body(JsonLine(answer.body), refusal);
   return answer;
 }

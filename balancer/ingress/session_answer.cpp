@@ -236,7 +236,7 @@ void Session::add_own(AnswerFields& fields, const Answer& answer, std::string_vi
     fields.push_back(Field{name, value});
   };
   if (!id.empty()) add(kRequestId, id);
-  if (answer.overloaded) add(kErrorLabels, "SystemOverloadedError, RetryableError");
+  if (!answer.error_labels.empty()) add(kErrorLabels, answer.error_labels);
   if (!answer.allow.empty()) add("Allow", answer.allow);
   if (answer.retry_after) {
     const auto* end = fmt::format_to(texts.seconds.data(), "{}", *answer.retry_after);

@@ -75,7 +75,7 @@ Answer queue_full_refusal(Worker& worker, const TicketGate& gate) {
   answer.body = worker.loop.buffers.take();
   answer.body.append(full_body(gate.kind));
   answer.retry_after = retry_after(gate);
-  answer.overloaded = true;
+  answer.error_labels = kRetryableOverload;
   return answer;
 }
 

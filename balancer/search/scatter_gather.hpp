@@ -45,6 +45,8 @@ class ShardParts {
   /// Of the parts with an overload that retries did not overcome, the one whose mirror wants the
   /// longest pause; null: there is none.
   const ShardDriver* overloaded() const;
+  /// Whether a mirror reported an overload that is not to be retried (BP-013).
+  bool any_finally_overloaded() const;
   /// Whether a part has no answer because of a timeout.
   bool any_timed_out() const;
   /// Whether a mirror got its request and did not tell how it ended.

@@ -102,6 +102,13 @@ const ShardDriver* ShardParts::overloaded() const {
   return longest;
 }
 
+bool ShardParts::any_finally_overloaded() const {
+  return std::ranges::any_of(parts_, [](const auto& part) {
+    const auto& result = part->result();
+    return result.outcome == Outcome::agent_error && result.hint.overload && !result.hint.retryable;
+  });
+}
+
 bool ShardParts::any_timed_out() const {
   return std::ranges::any_of(
       parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });

@@ -65,7 +65,7 @@ void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
 }
 
 Answer UnmergedAnswers::no_answer() {
-  const int status = parts_.any_timed_out() ? 504 : 502;
+  const int status = parts_.any_timed_out() ? 504 : parts_.any_finally_overloaded() ? 503 : 502;
   if (may_be_changed()) return failed(status, reasons());
   const auto* const overloaded = parts_.overloaded();
   if (overloaded == nullptr) {
@@ -92,7 +92,7 @@ Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
 Answer UnmergedAnswers::overloaded(const ShardDriver& part, std::string_view reason) {
   auto answer = failed(429, reason);
   const auto delay = part.result().hint.delay.value_or(Micros(1s));
-  answer.overloaded = true;
+  answer.error_labels = kRetryableOverload;
   answer.retry_after = static_cast<unsigned>(
       std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
   return answer;
@@ -100,7 +100,9 @@ Answer UnmergedAnswers::overloaded(const ShardDriver& part, std::string_view rea
 
 Answer UnmergedAnswers::failed(int status, std::string_view reason) {
   query_.worker.counters.add(Count::queries_failed);
-  return error(status, reason);
+  auto answer = error(status, reason);
+  if (parts_.any_finally_overloaded()) answer.error_labels = kFinalOverload;
+  return answer;
 }
 
 Answer UnmergedAnswers::refused(const ClientError& mistake) {

@@ -87,16 +87,24 @@ TEST(Refused, OverloadWithoutBothLabelsOrADelayIsNotRetried) {
   const struct {
     Reaction reaction;
     std::size_t requests;
+    int status;
+    std::string labels;  // of the answer to the client
   } cases[] = {
-      {refused(503, "X-Error-Labels: SystemOverloadedError\r\n"), 1},
-      {refused(503, "X-Error-Labels: RetryableError\r\n"), 2},
-      {refused(503, ""), 2},
+      {refused(503, "X-Error-Labels: SystemOverloadedError\r\n"), 1, 503, "SystemOverloadedError"},
+      {refused(500, "Retry-After: 2\r\n", R"({"error":{"labels":["SystemOverloadedError"]}})"), 1,
+       503, "SystemOverloadedError"},
+      {refused(503, "X-Error-Labels: RetryableError\r\n"), 2, 502, ""},
+      {refused(503, ""), 2, 502, ""},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.reaction.bytes);
     FakeSet mirrors(2, c.reaction);
     const RestingMaster master(taking_turns(), mirrors.table());
-    EXPECT_EQ(master.find().status, 502);
+    const auto answer = master.find();
+    EXPECT_EQ(answer.status, c.status);
+    EXPECT_EQ(answer.fields.contains("x-error-labels") ? answer.fields.at("x-error-labels") : "",
+              c.labels);
+    EXPECT_FALSE(answer.fields.contains("retry-after"));
     EXPECT_EQ(mirrors.requests(), c.requests);
     EXPECT_EQ(master.count("overload_retries"), 0);
   }
