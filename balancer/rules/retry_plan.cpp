@@ -140,11 +140,9 @@ Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitte
     decision.retry_after = alone.retry_after;
   }
   if (now.kind() == HintKind::retry_with) conflict_met_ = true;
-  if (!decision.is_retry()) {
-    if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
-    if (now.kind() == HintKind::retry_with) decision.status = kRetryWith;
-    return decision;
-  }
+  if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
+  if (now.kind() == HintKind::retry_with) decision.status = kRetryWith;
+  if (!decision.is_retry()) return decision;
   ++attempts_;
   if (decision.reason != AttemptReason::throttled) ++retries_;
   return decision;

@@ -144,7 +144,8 @@ struct Decision {
                          ///< until a ping says otherwise; also after the last attempt
   Micros retry_after{};  ///< the same for Retry-After; pings do not end it
   bool refresh = false;  ///< the set's picture or the plan is outdated (CO-030, CO-051 … CO-053)
-  int status = 0;        ///< status to report instead of the last answer's; 0: none (CO-056)
+  int status = 0;  ///< status to report instead of the last answer's, if no attempt follows (the
+                   ///< budget may refuse it); 0: none (CO-056)
 
   bool is_retry() const { return final == Final::no; }
 };

@@ -339,6 +339,22 @@ TEST_F(ARequest, ReportsAConflictThatDoesNotEndAs449) {
   EXPECT_EQ(request->result().status_override, 449);
 }
 
+// CO-056: whatever ends the attempts.
+TEST_F(ARequest, ReportsTheSameStatusIfTheBudgetRefusesTheRetry) {
+  for (const auto& [kind, status, told] : {std::tuple{Kind::retry_with, 449U, 449},
+                                           {Kind::moved, 410U, 503},
+                                           {Kind::recreated, 410U, 503}}) {
+    mirrors_are(3);
+    all_fail();
+    use_up_the_budget();
+    start();
+    EXPECT_TRUE(ends(hint(kind, status)).ends_with("finish: agent error"));
+    EXPECT_EQ(request->result().status_override, told);
+    request.reset();
+  }
+  EXPECT_EQ(counted(Count::retries_refused), 3U);
+}
+
 // CO-033
 TEST_F(ARequest, LeavesAMirrorAloneThatIsTakenAway) {
   start();
