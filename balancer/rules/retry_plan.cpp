@@ -117,6 +117,7 @@ Doubling RetryLoop::backoff_limits(const ErrorHint& hint) const {
 bool RetryLoop::may_hedge() {
   if (attempts_ >= most_attempts()) return false;
   ++attempts_;
+  ++hedges_;
   return true;
 }
 
@@ -195,8 +196,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
   if (!listed && !overload_met_ && ordinary_ >= allowed) return over(Final::limit);
-  // No retries are configured or requested: each mirror once, and at least one retry.
-  if (!listed && !asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
+  // No retries are configured: each mirror once, and at least one retry or hedge.
+  if (!listed && !asked_for && ordinary_ + hedges_ > 0 && now.all_tried(subject_))
+    return over(Final::limit);
   Micros pause{};
   if (!listed && now.all_tried(subject_)) {
     pause = subject_.ordinary.delay;

@@ -193,6 +193,7 @@ class RetryLoop {
   unsigned attempts_ = 1;  // made or decided, hedges included
   unsigned answers_ = 0;   // attempts that have ended
   unsigned retries_ = 0;   // `attempt` of BP-003: all except throttled ones (CO-021)
+  unsigned hedges_ = 0;
   unsigned ordinary_ = 0;
   unsigned throttled_ = 0;
   unsigned direct_ = 0;     // 410 and 449: the first retry is free (CO-056)

@@ -196,6 +196,8 @@ class AttemptChains {
   Decision decide(const AttemptChain& chain, RetryLoop& retries, const AttemptReport& report,
                   const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
   bool acquire_retry_permit(AttemptChain& chain, RetryBudget::For what);
+  /// The mirrors that attempts of any chain have been sent to.
+  Candidates in_race() const;
   /// The mirrors for a retry of the chain at one that it has not tried: those with a free slot. If
   /// none is left, or only full ones are known to work, full ones too: it waits for a slot.
   PreferenceLevels untried_levels(const AttemptChain& chain, const ShardInputs& moment) const;
@@ -240,8 +242,6 @@ class AttemptChains {
   bool repayment_to_come(AttemptChain& chain);
   bool wait_for_health(AttemptChain& chain);
   void return_token(Decision& next);
-  /// The mirrors that hedges or further readers have been sent to.
-  Candidates in_race() const;
   void on_budget_decision(AttemptChain& chain, bool may, std::string_view why_not);
   void refuse_retry(AttemptChain& chain, std::string_view why);
   void log_no_retry(AttemptChain& chain, std::string_view why, Candidates unpaid);

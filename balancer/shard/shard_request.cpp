@@ -120,8 +120,7 @@ void ShardRequest::hedge() {
   own->slot = own->order = others_.size() + 1;
   own->upcoming.reason = AttemptReason::hedge;
   own->memory.marked_unreachable = main_.memory.marked_unreachable;
-  own->memory.tried = main_.memory.tried;
-  for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
+  own->memory.tried = in_race();
   own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
   if (choice(*own).untried().empty() || moment_->mirrors.loaded_for_hedging())
     return race_->postpone(now());
@@ -131,7 +130,11 @@ void ShardRequest::hedge() {
   if (!may_ask_another()) return race_->no_more();
   count(Count::hedges);
   race_->sent(now());
-  select(add(std::move(own)));
+  auto& chain = add(std::move(own));
+  select(chain);
+  if (!chain.end.mirror) return;
+  main_.memory.tried.insert(*chain.end.mirror);  // a retry asks another one
+  avoid(*chain.end.mirror);
 }
 
 /// Takes over what the hedges learned, and the end of the chain whose answer counts.

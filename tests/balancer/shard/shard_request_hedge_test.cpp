@@ -77,6 +77,35 @@ TEST_F(AHedgedRequest, RetriesTheFirstWhileTheHedgeRuns) {
   EXPECT_EQ(request->failed()[0].mirror, 0U) << "the first, then the hedges";
 }
 
+TEST_F(AHedgedRequest, RetriesTheFirstAtAMirrorWithoutAHedge) {
+  mirrors_are(4);
+  start();
+  at(100ms);
+  time_passes();
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask c (retry); wait until 150ms");
+  EXPECT_EQ(ends(Outcome::broken, 1), "ask d in 2 (hedge)");
+  EXPECT_EQ(ends(Outcome::broken), "");  // the second hedge may still answer
+  EXPECT_EQ(answers(2), "finish: answered");
+}
+
+TEST_F(AHedgedRequest, HasNoRetryAtTheMirrorOfItsHedge) {
+  mirrors_are(2);
+  start();
+  at(100ms);
+  time_passes();
+  EXPECT_EQ(ends(Outcome::broken), "");
+  EXPECT_EQ(ends(Outcome::broken, 1), "finish: connection broken");
+  EXPECT_EQ(request->failed().size(), 2U);
+  auto told = hint(Kind::throttled, 429);
+  told.hint.delay = 700ms;
+  at(1s);
+  start();
+  at(1100ms);
+  time_passes();
+  EXPECT_EQ(ends(told, 1), "");
+  EXPECT_EQ(ends(told), "wait until 1800ms") << "the other one wants a pause, too";
+}
+
 TEST_F(AHedgedRequest, AsksTheBudgetAgainAfterAStepWhenItRefuses) {
   start();
   while (protection->budget.take(RetryBudget::For::other)) {
