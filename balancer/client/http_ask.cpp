@@ -11,6 +11,7 @@
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/operate/state_file.hpp"
+#include "config/settings/address.hpp"
 #include "config/text/number_in.hpp"
 
 namespace karmad {
@@ -41,6 +42,7 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
   else if (text.contains('/'))
     return ServerAddress{{.host = {}, .port = 0, .unix_path = text}};
   if (text.ends_with('/')) text.pop_back();
+  if (is_number(text)) text.insert(0, 1, ':');
   Address server;
   const auto bracket = text.rfind(']');
   const auto colon = text.rfind(':');
@@ -54,7 +56,7 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
   if (server.host.empty()) server.host = "127.0.0.1";
   if (!port || lacks_brackets)
     return std::unexpected(
-        fmt::format("'{}' is not an address; write host:port, [IPv6]:port, "
+        fmt::format("'{}' is not an address; write host:port, port, [IPv6]:port, "
                     "http://host:port or the path of a socket",
                     text));
   server.port = *port;

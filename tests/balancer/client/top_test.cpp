@@ -168,9 +168,12 @@ TEST(ServerAddress, IsAHostAUrlOrASocket) {
   is("search1:80", "search1:80");
   is("http://search1:80/", "search1:80");
   is("[::1]:80", "[::1]:80");
+  is("9309", "127.0.0.1:9309");
+  is("http://81/", "127.0.0.1:81");
   is("/run/karmad.sock", "/run/karmad.sock");
   is("./karmad.sock", "./karmad.sock");
-  for (const auto* wrong : {"a:b", "a:", "a:123456", "a:65536", "https://a", "::1", "fe80::2:9308"})
+  for (const auto* wrong :
+       {"a:b", "a:", "a:123456", "a:65536", "65536", "https://a", "::1", "fe80::2:9308"})
     EXPECT_FALSE(parse_server_address(wrong)) << wrong;
 }
 
