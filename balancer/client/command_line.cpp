@@ -14,8 +14,19 @@ namespace {
 constexpr int kUsage = 2;
 constexpr auto kTokenHelp = "file with the token of admin_token_file, if the server wants it";
 constexpr auto kAddressHelp =
-    "where karmad listens: host:port, http://host:port or the path of a socket; "
+    "where karmad listens: host:port, port, http://host:port or the path of a socket; "
     "127.0.0.1:9308 if not given";
+
+/// Refuses an empty text, as of a variable that is not set. `otherwise`: what counts without it.
+auto is_not_empty(std::string_view otherwise) {
+  return [otherwise](const std::string& text) {
+    return text.empty() ? fmt::format("it is empty; leave it out for {}", otherwise) : "";
+  };
+}
+
+void add_address(CLI::App& to, const std::string& name, std::string& address) {
+  to.add_option(name, address, kAddressHelp)->check(is_not_empty("127.0.0.1:9308"));
+}
 
 /// A check that also refuses nan and inf.
 auto number_from(double least, double most) {
@@ -40,8 +51,9 @@ CommandLine::CommandLine(CLI::App& app) {
 void CommandLine::add_top(CLI::App& app) {
   top_ = app.add_subcommand(
       "top", "shows the mirrors of a running karmad, those in trouble first, once a second");
-  top_->add_option("ADDRESS", top_options_.address, kAddressHelp);
-  top_->add_option("--table", top_options_.table, "only the mirrors of this table");
+  add_address(*top_, "ADDRESS", top_options_.address);
+  top_->add_option("--table", top_options_.table, "only the mirrors of this table")
+      ->check(is_not_empty("all"));
   top_->add_option("--interval", top_options_.interval, "seconds between two refreshes")
       ->check([](const std::string& text) {
         const auto seconds = std::strtod(text.c_str(), nullptr);
@@ -66,7 +78,7 @@ void CommandLine::add_explain(CLI::App& app) {
       ->add_option("--read-preference", explain_options_.read_preference,
                    "of that request, such as secondaryPreferred")
       ->needs(table);
-  explain_->add_option("--address", explain_options_.address, kAddressHelp);
+  add_address(*explain_, "--address", explain_options_.address);
   explain_->add_option("--token-file", explain_options_.token_file, kTokenHelp)->type_name("FILE");
   explain_->add_flag("--json", explain_options_.json, "the JSON of GET /explain");
   explain_->footer("Exit codes: 0, 1 no answer or an unknown request, 2 usage.");
@@ -80,20 +92,18 @@ void CommandLine::add_ctl(CLI::App& app) {
                    "on|off; log_level LEVEL; reset_karma; restore; reload; show")
       ->required();
   ctl_->add_option("ARGUMENT", options.arguments, "of the call, as listed above");
-  const auto has_name = [](const std::string& text) {
-    return text.empty() ? "it is empty; leave the option out for all" : "";
-  };
   ctl_->add_option("--table", options.table,
                    "only of this table (ready, drain, maint, weight, hedging, reset_karma, "
                    "restore)")
-      ->check(has_name);
+      ->check(is_not_empty("all"));
   ctl_->add_option("--mirror", options.mirror, "only this mirror (reset_karma, restore)")
-      ->check(has_name);
+      ->check(is_not_empty("all"));
   ctl_->add_flag("--force", options.force,
                  "also if a shard is left without a mirror that can serve (drain, maint, restore)");
   ctl_->add_option("--address", options.address,
-                   "host:port, http://host:port or the path of a socket; 127.0.0.1:9309 if not "
-                   "given");
+                   "host:port, port, http://host:port or the path of a socket; 127.0.0.1:9309 if "
+                   "not given")
+      ->check(is_not_empty("127.0.0.1:9309"));
   ctl_->add_option("--token-file", options.token_file, kTokenHelp)->type_name("FILE");
   ctl_->add_flag("--json", options.json, "the JSON of the answer");
   ctl_->footer(

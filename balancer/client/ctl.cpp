@@ -119,17 +119,16 @@ std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
 
 }  // namespace
 
-std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options,
-                                                 const HttpRequest& request) {
-  const auto server = server_with_token(options.address, options.token_file, kAdminPort);
-  if (!server) return std::unexpected(server.error());
-  return http_ask(*server, request, std::chrono::seconds(15));
+std::expected<ServerAddress, std::string> admin_server(const CtlOptions& options) {
+  return server_with_token(options.address, options.token_file, kAdminPort);
 }
 
 int run_ctl(const CtlOptions& options) {
   const auto request = request_of(options);
   if (!request) return failed_ctl(request.error(), 2);
-  const auto answer = ask_admin(options, *request);
+  const auto server = admin_server(options);
+  if (!server) return failed_ctl(server.error(), 2);
+  const auto answer = http_ask(*server, *request, kAdminWait);
   if (!answer) return failed_ctl(answer.error(), 1);
   const auto result = tree_of(answer->body);
   if (result.HasParseError())

@@ -17,6 +17,7 @@ namespace karmad {
 namespace {
 
 constexpr int kDiffers = 1;
+constexpr int kUsage = 2;
 constexpr int kNoAnswer = 71;
 constexpr int kConfigProblems = 78;
 
@@ -111,22 +112,23 @@ int run_diff(const std::string& before, const std::string& after) {
 int run_diff_running(const CtlOptions& running, const std::string& after) {
   auto to = settings_of_file(after);
   if (!to) return kConfigProblems;
-  const auto answer = ask_admin(running, {.target = "/admin/config"});
-  if (!answer || answer->status != 200) {
-    std::cerr << "karmad: "
-              << (answer
-                      ? fmt::format("status {}: {}", answer->status, without_controls(answer->body))
-                      : answer.error())
-              << '\n';
-    return kNoAnswer;
-  }
+  const auto fail = [](std::string_view why, int code) {
+    std::cerr << "karmad: " << why << '
+';
+    return code;
+  };
+  const auto server = admin_server(running);
+  if (!server) return fail(server.error(), kUsage);
+  const auto answer = http_ask(*server, {.target = "/admin/config"}, kAdminWait);
+  if (!answer) return fail(answer.error(), kNoAnswer);
+  if (answer->status != 200)
+    return fail(fmt::format("status {}: {}", answer->status, without_controls(answer->body)),
+                kNoAnswer);
   const auto document = tree_of(answer->body);
   const auto from = side_of_answer(document);
   const auto* state = member_of(&document, "overrides");
-  if (!from || state == nullptr) {
-    std::cerr << "karmad: the answer is not a configuration of karmad\n";
-    return kNoAnswer;
-  }
+  if (!from || state == nullptr)
+    return fail("the answer is not a configuration of karmad", kNoAnswer);
   return print_difference(*from, side_of(after_reload(*std::move(to), json_of(*state))));
 }
 

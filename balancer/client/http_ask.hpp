@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// Where a running karmad listens: `host:port`, `http://host:port` or the path of a socket.
+/// Where a running karmad listens: `host:port`, `port`, `http://host:port` or the path of a socket.
 struct ServerAddress {
   Address address;
   std::string token{};  ///< for Authorization: Bearer; empty: none
@@ -46,8 +46,9 @@ std::expected<HttpAnswer, std::string> http_ask(const ServerAddress& server,
                                                 std::chrono::milliseconds longest);
 
 struct CtlOptions;
-/// Asks the admin listener of a running karmad, with the token of the options. Waits at most 15 s.
-std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options,
-                                                 const HttpRequest& request);
+/// The admin listener and the token that the options name.
+std::expected<ServerAddress, std::string> admin_server(const CtlOptions& options);
+/// Longest wait for the answer of an admin listener.
+inline constexpr std::chrono::seconds kAdminWait{15};
 
 }  // namespace karmad

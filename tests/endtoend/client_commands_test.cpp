@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
+#include "tests/support/cluster.hpp"
 #include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
@@ -72,6 +73,25 @@ TEST(ExplainCommand, ShowsARequestAndATable) {
   EXPECT_TRUE(unknown.output.contains("status 404: no request 'none'")) << unknown.output;
   EXPECT_EQ(command({"explain"}).code, 2);
   EXPECT_EQ(command({"explain", "a", "--table", "t"}).code, 2);
+}
+
+TEST(ClientCommands, RefuseAWrongAddressAsWrongUsage) {
+  TempDir directory;
+  const auto file = directory.file("c", "table t {\n type = distributed\n agent = a:1\n}\n");
+  for (const auto* wrong : {"no:port", "https://a", "::1"}) {
+    EXPECT_EQ(command({"top", wrong}).code, 2) << wrong;
+    EXPECT_EQ(command({"explain", "id", "--address", wrong}).code, 2) << wrong;
+    EXPECT_EQ(command({"ctl", "show", "--address", wrong}).code, 2) << wrong;
+    EXPECT_EQ(command({"--diff-running", wrong, "--config", file}).code, 2) << wrong;
+  }
+  const auto empty = command({"ctl", "show", "--address", ""});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_TRUE(empty.output.contains("it is empty; leave it out for 127.0.0.1:9309"))
+      << empty.output;
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"top", ""},
+                                                    {"top", "--table", ""},
+                                                    {"explain", "id", "--address", ""}})
+    EXPECT_EQ(command(arguments).code, 2);
 }
 
 }  // namespace
