@@ -148,6 +148,7 @@ class Parser {
   void read_file(const std::string& path, FileKind kind, const Place& included_at) {
     if (++files_ > kMostConfigFiles)
       return problem(included_at, fmt::format("more than {} files are included", kMostConfigFiles));
+    if (path.empty()) return problem(included_at, "the name of the configuration file is empty");
     const auto text = environment_.read_file(path, kLargestConfigFile, kind);
     if (!text)
       return problem(included_at, fmt::format("{} cannot be read: {}", path, text.error()));

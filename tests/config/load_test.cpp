@@ -56,6 +56,7 @@ TEST(Load, SaysWhyAFileCannotBeRead) {
   const Directory directory;
   EXPECT_EQ(lines(load("/no/such/file").problems),
             Lines{"/no/such/file cannot be read: No such file or directory"});
+  EXPECT_EQ(lines(load("").problems), Lines{"the name of the configuration file is empty"});
   EXPECT_EQ(lines(load(directory.path().string()).problems),
             Lines{directory.path().string() + " cannot be read: Is a directory"});
 }
