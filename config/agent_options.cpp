@@ -93,13 +93,15 @@ class OptionsReader {
                                  fmt::join(line_option_names(), ", ")));
     const auto owner =
         known < kOptions.begin() + kMirrorOptions ? OptionsOf::mirror : OptionsOf::line;
-    if (belongs_here(*known, owner, begin) && !seen_.insert(*known).second)
+    const bool belongs = belongs_here(*known, owner, begin);
+    if (belongs && !seen_.insert(*known).second)
       problem(begin, fmt::format("the option {} is given twice", name));
     if (value.empty()) return problem(at, fmt::format("the option {} has no value", name));
-    if (owner == OptionsOf::line)
-      set_line_option(name, value, at);
-    else
-      set_mirror_option(name, value, at);
+    if (owner == OptionsOf::mirror) return set_mirror_option(name, value, at);
+    const bool was_blackhole = line_.blackhole;
+    set_line_option(name, value, at);
+    // Misplaced, it does not take the shard away: the table would be reported as empty, too.
+    if (!belongs) line_.blackhole = was_blackhole;
   }
 
   bool belongs_here(std::string_view name, OptionsOf owner, std::size_t at) {

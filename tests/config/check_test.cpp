@@ -242,6 +242,16 @@ TEST(Check, WantsAnAgentThatAnswersInEveryTable) {
             Lines{"c:1:1: table 't' needs a line of agent or agent_persistent, or discovery"});
 }
 
+TEST(Check, DoesNotCallATableEmptyBecauseOfAMisplacedBlackhole) {
+  EXPECT_EQ(
+      problems_of(table(" agent = a:1[blackhole=1]|b:1")),
+      Lines{"c:3:14: blackhole holds for the whole line: it belongs in the bracket at the end "
+            "of the line"});
+  EXPECT_EQ(problems_of(table(" agent = a:1|b:1[weight=2,blackhole=1]")),
+            Lines{"c:3:27: a bracket holds options of a mirror or of the line, never both; write "
+                  "[weight=…][blackhole=…]"});
+}
+
 TEST(Check, RefusesMoreThan64Mirrors) {
   std::string line = " agent = h0:1:t";
   for (int i = 1; i < 64; ++i) line += fmt::format("|h{}:1:t", i);
