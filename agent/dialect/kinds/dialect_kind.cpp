@@ -209,7 +209,7 @@ class Judge {
                           "dialect = {}; use primary or any",
                           kind->name));
     if (kind != nullptr && !kind->capabilities.passes_fields && table.upgrades.value)
-      problem(table.upgrades.at, fmt::format("upgrades needs dialect = {}", passing()));
+      needs_dialect(passing(), "upgrades", table.upgrades.at, table);
     const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
     if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
     if (has_route)
@@ -223,12 +223,18 @@ class Judge {
   }
 
  private:
+  /// Names the table: the key may be inherited from one with another dialect.
+  void needs_dialect(const std::string& dialects, std::string_view key, const Place& at,
+                     const TableSettings& table) {
+    problem(at, fmt::format("{} needs dialect = {}, and table {} has dialect = {}", key, dialects,
+                            in_quotes(table.name), table.dialect.value));
+  }
+
   void judge_unrouted(const TableSettings& table, bool has_route) {
-    if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
-    if (!table.reads.empty())
-      problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
+    if (has_route) needs_dialect(routed(), "route", table.route.at, table);
+    if (!table.reads.empty()) needs_dialect(routed(), "reads", table.reads_at, table);
     if (table.methods.value == Methods::any)
-      problem(table.methods.at, fmt::format("methods needs dialect = {}", routed()));
+      needs_dialect(routed(), "methods", table.methods.at, table);
     if (table.path && !has_route)
       notices_.push_back(
           {table.path->at, fmt::format("path is ignored: only dialect = {} uses it", routed())});

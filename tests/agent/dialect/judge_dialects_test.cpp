@@ -44,13 +44,22 @@ TEST(JudgeDialects, WantsOneShardAndARoute) {
        {"c:6:10: dialect = http cannot merge: table 't' must have one shard, not 2"}},
       {" dialect = http\n route = /x\n upgrades = yes\n agent = a:1", {}},
       {" upgrades = no\n agent = a:1", {}},
-      {" upgrades = yes\n agent = a:1", {"c:3:13: upgrades needs dialect = http"}},
+      {" upgrades = yes\n agent = a:1",
+       {"c:3:13: upgrades needs dialect = http, and table 't' has dialect = manticore"}},
       {" dialect = http\n route = /x\n upgrades = often\n agent = a:1",
        {"c:5:13: upgrades: 'often' is neither 0 nor 1"}},
       {" route = /x\n reads = /y\n agent = a:1",
-       {"c:3:10: route needs dialect = http", "c:4:10: reads needs dialect = http"}},
+       {"c:3:10: route needs dialect = http, and table 't' has dialect = manticore",
+        "c:4:10: reads needs dialect = http, and table 't' has dialect = manticore"}},
   };
   for (const auto& c : cases) EXPECT_EQ(judged_problems(table(c.body)), c.problems) << c.body;
+}
+
+TEST(JudgeDialects, NamesTheTableThatInheritsWhatItsDialectDoesNotHave) {
+  EXPECT_EQ(judged_problems(table(" dialect = http\n route = /x\n methods = any\n agent = a:1") +
+                            "table u : t {\n dialect = manticore\n}\n"),
+            (Lines{"c:4:10: route needs dialect = http, and table 'u' has dialect = manticore",
+                   "c:5:12: methods needs dialect = http, and table 'u' has dialect = manticore"}));
 }
 
 TEST(JudgeDialects, RefusesReadsThatMatchNothing) {

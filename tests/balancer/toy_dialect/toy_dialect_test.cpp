@@ -149,7 +149,7 @@ TEST(AToyDialectInAConfiguration, IsKnownWhereItWasHandedIn) {
 
 TEST(AToyDialectInAConfiguration, HasNoRouteAndKeepsItsPathsFromThoseThatHave) {
   EXPECT_EQ(problems_with(with_toy(), toy_table("t", " route = /x\n agent = a:1:x")),
-            Lines{"c:4:10: route needs dialect = http"});
+            Lines{"c:4:10: route needs dialect = http, and table 't' has dialect = toy"});
   EXPECT_EQ(problems_with(with_toy(),
                           "table t {\n type = distributed\n dialect = http\n"
                           " route = /toy/count\n agent = a:1\n}\n"),
