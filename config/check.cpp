@@ -436,6 +436,12 @@ class EffectChecker {
     if (!s_.auth && std::ranges::none_of(s_.listen, has_auth))
       warn("clients need no credentials: there is no auth",
            {"auth_failure_rate", "auth_failure_burst"});
+    const auto has_passwords = [this](const Listen& each) {
+      const auto* auth = s_.auth_of(each);
+      return auth != nullptr && auth->kind == ClientAuth::Kind::basic;
+    };
+    if (std::ranges::none_of(s_.listen, has_passwords))
+      warn("no listener has auth = basic", {"auth_remembered"});
     if (!any_table(has_agent_tls))
       warn("no agent has agent_tls = yes",
            {"agent_tls_ca", "agent_tls_certificate", "agent_tls_name"});

@@ -301,6 +301,8 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
       {table(" agent = a:1|b:1\n hedge = 50ms\n hedge_max = 0"),
        "c:4:10: warning: hedge has no effect: hedge_max = 0"},
       {searchd("auth_failure_burst = 5s"), "c:2:22: warning: auth_failure_burst has no effect"},
+      {searchd("auth = bearer /t\n auth_remembered = 7"),
+       "c:3:20: warning: auth_remembered has no effect: no listener has auth = basic"},
       {searchd("agent_tls_name = x.example"),
        "c:2:18: warning: agent_tls_name has no effect: no agent has agent_tls = yes"},
       {searchd("agent_tls = yes") + table(" agent = a:1[agent_tls=no]\n agent_tls = no\n"
@@ -409,12 +411,13 @@ TEST(Check, NamesLimitsThatHaveNoEffect) {
 }
 
 TEST(Check, SaysNothingOfTlsAndCredentialsThatAreUsed) {
-  const auto with_one = searchd(
-                            "listen = 1:http,users=/u\n auth_failure_rate = 3/s\n"
-                            " agent_tls_ca = /ca.pem") +
-                        table(
-                            " agent = a:1|b:2[agent_tls=unverified]\n"
-                            " agent_tls_certificate = /c.pem");
+  const auto with_one =
+      searchd(
+          "listen = 1:http,users=/u\n auth_failure_rate = 3/s\n auth_remembered = 9\n"
+          " agent_tls_ca = /ca.pem") +
+      table(
+          " agent = a:1|b:2[agent_tls=unverified]\n"
+          " agent_tls_certificate = /c.pem");
   EXPECT_FALSE(mentions(notices_of(with_one), "has no effect"))
       << testing::PrintToString(notices_of(with_one));
 }
