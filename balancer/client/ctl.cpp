@@ -67,7 +67,10 @@ void print_result(const rapidjson::Document& result) {
   const auto* changed = member_of(&result, "changed");
   if (changed == nullptr || !changed->IsArray()) return;
   const auto waiting = list_member(result, "at_next_start");
-  if (changed->Empty() && waiting.empty()) std::cout << "nothing changed\n";
+  // A restore may also end changes of mirrors that the configuration does not have now.
+  if (changed->Empty() && waiting.empty())
+    std::cout << (text_member(result, "call") == "restore" ? "nothing in use changed\n"
+                                                           : "nothing changed\n");
   for (const auto& change : changed->GetArray()) {
     const auto setting = text_member(change, "setting");
     const auto* before = member_of(&change, "before");

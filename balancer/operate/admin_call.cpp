@@ -204,16 +204,22 @@ std::optional<AdminRefusal> override_table(TableOverride& by, const AdminCall& c
   return std::nullopt;
 }
 
-/// Removes what the operator changed of these mirrors, and of the tables if no mirror is named.
+/// Removes what the operator changed of these mirrors, and of the tables if no mirror is named;
+/// also of those that the configuration does not have now, as their changes wait for them.
 std::expected<Overrides, AdminRefusal> restored(const AdminCall& call, const Settings& configured,
                                                 Overrides overrides) {
   if (!call.mirror && !call.table) return Overrides{};
-  const auto mirrors = mirrors_of(call, configured);
-  if (!mirrors) return std::unexpected(mirrors.error());
-  for (const auto& name : *mirrors) overrides.mirrors.erase(name);
-  if (call.mirror) return overrides;
-  const auto tables = tables_of(call, configured);
-  for (const auto* table : *tables) overrides.tables.erase(table->name);
+  const auto is_named = [&](std::string_view table) {
+    return !call.table || wire::same_word(table, *call.table);
+  };
+  auto removed = std::erase_if(overrides.mirrors, [&](const auto& entry) {
+    return is_named(entry.first.table) && (!call.mirror || *call.mirror == entry.first.address);
+  });
+  if (!call.mirror)
+    removed +=
+        std::erase_if(overrides.tables, [&](const auto& entry) { return is_named(entry.first); });
+  if (const auto mirrors = mirrors_of(call, configured); removed == 0 && !mirrors)
+    return std::unexpected(mirrors.error());
   return overrides;
 }
 

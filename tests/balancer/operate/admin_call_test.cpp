@@ -140,6 +140,28 @@ TEST(AdminCalls, RestoreWhatIsConfigured) {
   EXPECT_EQ(all.tables[1].shards[0].mirrors[0].state.value, ServiceState::ready);
 }
 
+TEST(AdminCalls, RestoreWhatTheConfigurationDoesNotHaveNow) {
+  const auto before = settings_of(kTwoTables);
+  const auto now = settings_of("table t {\n type = distributed\n agent = b:2|c:3\n}\n");
+  Overrides overrides;
+  for (const auto& call : {call_of(AdminVerb::drain, R"({"mirror":"a:1"})"),
+                           call_of(AdminVerb::weight, R"({"mirror":"b:2","weight":7})"),
+                           call_of(AdminVerb::strategy, R"({"table":"u","strategy":"ars"})")})
+    overrides = apply(call, before, overrides).value();
+  const auto left = [&](std::string_view body) {
+    const auto next = apply(call_of(AdminVerb::restore, body), now, overrides);
+    return next ? next->size() : 0U;
+  };
+  EXPECT_EQ(overrides.size(), 4U) << "a:1 of both tables, b:2, and u";
+  EXPECT_EQ(left(R"({"mirror":"a:1"})"), 2U);
+  EXPECT_EQ(left(R"({"mirror":"a:1","table":"t"})"), 3U);
+  EXPECT_EQ(left(R"({"table":"T"})"), 2U);
+  EXPECT_EQ(left(R"({"table":"u"})"), 2U);
+  const auto unknown = apply(call_of(AdminVerb::restore, R"({"mirror":"d:4"})"), now, overrides);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().status, 404);
+}
+
 TEST(AdminCalls, TellTheStateOfTheirSubjects) {
   const auto drain = call_of(AdminVerb::drain, R"({"mirror":"a:1","table":"u"})");
   EXPECT_EQ(subjects(drain, changed({drain})),
