@@ -121,9 +121,7 @@ int run_diff_running(const CtlOptions& running, const std::string& after) {
   if (!server) return fail(server.error(), kUsage);
   const auto answer = http_ask(*server, {.target = "/admin/config"}, kAdminWait);
   if (!answer) return fail(answer.error(), kNoAnswer);
-  if (answer->status != 200)
-    return fail(fmt::format("status {}: {}", answer->status, without_controls(answer->body)),
-                kNoAnswer);
+  if (answer->status != 200) return fail(refusal_text(*answer), kNoAnswer);
   const auto document = tree_of(answer->body);
   const auto from = side_of_answer(document);
   const auto* state = member_of(&document, "overrides");

@@ -95,11 +95,6 @@ int failed_explain(std::string_view why, int code) {
   return code;
 }
 
-/// The message of an error answer.
-std::string reason_in(const std::string& body) {
-  return without_controls(text_member(tree_of(body), "error"));
-}
-
 }  // namespace
 
 std::expected<std::string, std::string> explanation_text(std::string_view json) {
@@ -133,8 +128,7 @@ int run_explain(const ExplainOptions& options) {
   if (!server) return failed_explain(server.error(), 2);
   const auto answer = http_ask(*server, {.target = target_of(options)}, std::chrono::seconds(5));
   if (!answer) return failed_explain(answer.error(), 1);
-  if (answer->status != 200)
-    return failed_explain(fmt::format("status {}: {}", answer->status, reason_in(answer->body)), 1);
+  if (answer->status != 200) return failed_explain(refusal_text(*answer), 1);
   if (options.json) {
     std::cout << answer->body << '\n';
     return 0;

@@ -8,9 +8,11 @@
 #include <random>
 #include <utility>
 
+#include "agent/json/json_tree.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/operate/state_file.hpp"
+#include "balancer/trace/plain_text.hpp"
 #include "config/settings/address.hpp"
 #include "config/text/number_in.hpp"
 
@@ -61,6 +63,12 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
                     text));
   server.port = *port;
   return ServerAddress{server};
+}
+
+std::string refusal_text(const HttpAnswer& answer) {
+  const auto reason = without_controls(text_member(tree_of(answer.body), "error"));
+  return reason.empty() ? fmt::format("status {}; is it karmad?", answer.status)
+                        : fmt::format("status {}: {}", answer.status, reason);
 }
 
 std::expected<ServerAddress, std::string> server_with_token(const std::string& text,

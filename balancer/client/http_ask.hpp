@@ -24,6 +24,9 @@ struct HttpAnswer {
   std::string body;
 };
 
+/// `status 403: REASON`, with the `error` of the body; without one: `status 404; is it karmad?`.
+std::string refusal_text(const HttpAnswer& answer);
+
 /// Longest body that http_ask() accepts, in bytes.
 inline constexpr std::size_t kLongestAnswer = 64 << 20;
 

@@ -96,8 +96,8 @@ std::expected<std::string, std::string> body_of(const ServerAddress& server,
   auto answer = http_ask(server, {.target = target}, kLongestWait);
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (answer->status != 200)
-    return std::unexpected(fmt::format("{} answers GET {} with status {}; is it karmad?",
-                                       text(server.address), target, answer->status));
+    return std::unexpected(fmt::format("{} answers GET {} with {}", text(server.address), target,
+                                       refusal_text(*answer)));
   return std::move(answer->body);
 }
 
@@ -118,8 +118,9 @@ std::string local_time() {
 }
 
 int failed(const std::string& why) {
-  std::cerr << "karmad top: " << why
-            << "\nkarmad top host:port shows the karmad that listens there for HTTP\n";
+  std::cerr << "karmad top: " << why << '\n';
+  if (why.starts_with("no answer"))
+    std::cerr << "karmad top host:port shows the karmad that listens there for HTTP\n";
   return 1;
 }
 

@@ -56,6 +56,20 @@ TEST(TopCommand, SaysWhatIsWrong) {
   EXPECT_EQ(command({"top", "--interval", "0"}).code, 2);
 }
 
+TEST(TopCommand, SaysWhyKarmadRefuses) {
+  FakeSet set(1);
+  const Master master(taking_turns(), set.table());
+  const auto no_table = command({"top", at_port(master), "--once", "--table", "u"});
+  EXPECT_EQ(no_table.code, 1);
+  EXPECT_TRUE(no_table.output.contains("no table 'u'")) << no_table.output;
+  EXPECT_FALSE(no_table.output.contains("listens there")) << no_table.output;
+  const Master silent(taking_turns("status_on_query_port = health"), set.table());
+  const auto refused = command({"top", at_port(silent), "--once"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(refused.output.contains("status 403: /agents is kept to the admin listeners"))
+      << refused.output;
+}
+
 TEST(ExplainCommand, ShowsARequestAndATable) {
   FakeSet set(2);
   const Master master(taking_turns(), set.table());
