@@ -26,8 +26,8 @@ TEST(Counters, AreDocumentedWithTheirHelp) {
 TEST(Counters, GaugesAreDocumentedToo) {  // SS-113
   std::ostringstream docs;
   docs << std::ifstream(KARMAD_SOURCE_DIR "/docs/status.md").rdbuf();
-  for (const std::string name :
-       {"selections_waiting", "connections_open", "access_log_written", "access_log_dropped"})
+  for (const std::string name : {"selections_waiting", "connections_open", "admin_connections_open",
+                                 "event_streams", "access_log_written", "access_log_dropped"})
     EXPECT_NE(docs.str().find("| `" + name + "` |"), std::string::npos) << name;
 }
 
