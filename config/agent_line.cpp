@@ -262,15 +262,18 @@ class AgentLineReader {
   void ignore_mirror_options() {
     const Place* first = nullptr;
     for (auto& mirror : shard_.mirrors) {
-      if (!mirror.role && !mirror.tags && mirror.weight.at.line == 0) continue;
+      if (!mirror.role && !mirror.tags && mirror.weight.at.line == 0 && mirror.state.at.line == 0)
+        continue;
       if (first == nullptr) first = &mirror.at;
       mirror.role.reset();
       mirror.tags.reset();
       mirror.weight = {1, {}};
+      mirror.state = {ServiceState::ready, {}};
     }
     if (first != nullptr)
       notices_.push_back(
-          {*first, "role, tags and weight are ignored in a blackhole: each agent gets a copy"});
+          {*first,
+           "role, tags, weight and state are ignored in a blackhole: each agent gets a copy"});
   }
 
   void inherit_tables(std::string_view own_table) {

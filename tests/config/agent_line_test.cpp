@@ -247,8 +247,14 @@ TEST(AgentLine, IgnoresOptionsOfMirrorsOfABlackhole) {
   ASSERT_TRUE(read.shard);
   EXPECT_EQ(text(*read.shard), "a:1:own|b:2:own|c:3:own");
   EXPECT_EQ(read.notices,
-            Lines{"c:1:5: role, tags and weight are ignored in a blackhole: each agent gets a "
-                  "copy"});
+            Lines{"c:1:5: role, tags, weight and state are ignored in a blackhole: each agent "
+                  "gets a copy"});
+  const auto out = read_line("a:1[agent_tls=no]|b:2[state=maint]|c:3[blackhole=1]");
+  ASSERT_TRUE(out.shard);
+  EXPECT_EQ(out.shard->mirrors[1].state.value, ServiceState::ready);
+  EXPECT_EQ(out.notices,
+            Lines{"c:1:19: role, tags, weight and state are ignored in a blackhole: each agent "
+                  "gets a copy"});
 }
 
 const std::string kGood =
