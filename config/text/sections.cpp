@@ -124,7 +124,8 @@ class SectionReader {
     if (at_word()) {
       written.section.name = read_word();
       if (kind && !named) {
-        problem(at, fmt::format("section {} has no name", word));
+        problem(at, fmt::format("section {} has no name: expected '{{', found {}", word,
+                                in_quotes(written.section.name)));
         clean = false;
       }
     } else if (named) {

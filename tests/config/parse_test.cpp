@@ -103,7 +103,7 @@ TEST(Parse, ReportsMistakesWithTheirPlaceAndGoesOn) {
       {"foo {\n a = 1\n}", {"c:1:1: unknown section 'foo'"}},
       {"table {\n}", {"c:1:7: expected the name of the table, found '{'"}},
       {"table my-table.x {\n k = v\n}", {"c:1:15: expected ':' or '{', found '.'"}},
-      {"searchd x {\n}", {"c:1:1: section searchd has no name"}},
+      {"searchd x {\n}", {"c:1:1: section searchd has no name: expected '{', found 'x'"}},
       {"table a : {\n}", {"c:1:11: expected the name of the parent, found '{'"}},
       {"table a\n k = v\n}", {"c:1:8: expected ':' or '{', found the end of the line"}},
       {"table a {\n k = v\n", {"c:3:1: the closing '}' of the section table in line 1 is missing"}},
