@@ -77,11 +77,17 @@ class SectionReader {
     auto kind = section_kind(word);
     const bool known = kind.has_value();
     if (!known) {
-      problem(at,
-              fmt::format("unknown section {}{}", in_quotes(word), suggestion(word, kTopWords)));
       const auto meant = closest(word, kTopWords);
       skip_blanks();
-      if (meant == "include" && peek() == '=') return read_include(at);
+      if (peek() == '=' && meant != "include") {
+        problem(at, fmt::format("{} stands outside of a section: settings belong between the "
+                                "braces of searchd or of a table",
+                                in_quotes(word)));
+        return skip_line();
+      }
+      problem(at,
+              fmt::format("unknown section {}{}", in_quotes(word), suggestion(word, kTopWords)));
+      if (peek() == '=') return read_include(at);
       if (meant) kind = section_kind(*meant);
     }
     bool good = known;

@@ -101,6 +101,11 @@ TEST(Parse, ReportsMistakesWithTheirPlaceAndGoesOn) {
   } const cases[] = {
       {"tabel a {\n k = v\n}", {"c:1:1: unknown section 'tabel'; did you mean 'table'?"}},
       {"foo {\n a = 1\n}", {"c:1:1: unknown section 'foo'"}},
+      {"searchd {\n}\nhedge = p95\ntabel = x\n",
+       {"c:3:1: 'hedge' stands outside of a section: settings belong between the braces of "
+        "searchd or of a table",
+        "c:4:1: 'tabel' stands outside of a section: settings belong between the braces of "
+        "searchd or of a table"}},
       {"table {\n}", {"c:1:7: expected the name of the table, found '{'"}},
       {"table my-table.x {\n k = v\n}", {"c:1:15: expected ':' or '{', found '.'"}},
       {"searchd x {\n}", {"c:1:1: section searchd has no name: expected '{', found 'x'"}},
