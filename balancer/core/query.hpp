@@ -203,7 +203,8 @@ struct QueryRecord {
   const RequestId request_id;  ///< for clients, agents and logs; may be empty
   const TraceContext trace_context;
   TimePoint began;
-  std::size_t bytes_in = 0;  ///< head and body
+  std::optional<TimePoint> part_began;  ///< of the search that is answered, of several in one
+  std::size_t bytes_in = 0;             ///< head and body
   Trace trace;
   bool wants_trace = false;                    ///< the client or the access log consumes it
   bool shows_trace = false;                    ///< the client gets it

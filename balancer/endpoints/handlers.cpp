@@ -259,6 +259,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
     query.request.path_table_raw = {};
     query.request.query = {};
     query.request.body = part.body;
+    query.record.part_began = Loop::now();
     auto answer = co_await answer_query(query, served, scatter);
     if (query.client.left || query.resources.memory_denied()) co_return answer;
     answers.push_back({.status = answer.status});

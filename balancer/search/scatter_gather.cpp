@@ -209,7 +209,8 @@ class ScatterGather {
       AnswerRows rows;
       const auto warning = missing > 0 ? unmerged_.reasons() : std::string();
       const MergeNotes notes{
-          .took = std::chrono::duration_cast<Micros>(Loop::now() - query_.record.began),
+          .took = std::chrono::duration_cast<Micros>(
+              Loop::now() - query_.record.part_began.value_or(query_.record.began)),
           .timed_out = timed_out,
           .warning = warning,
           .meta = query_.client.meta,

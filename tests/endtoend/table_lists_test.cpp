@@ -4,6 +4,7 @@
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/role_set.hpp"
 
 namespace karmad::test {
 namespace {
@@ -113,6 +114,26 @@ TEST(ElasticPaths, AnswerEachSearchOfAMultiSearch) {
   EXPECT_NE(body.find(R"("_shards":{"total":2)"), std::string::npos) << body;
   EXPECT_EQ(at.one.requests(), 2u);
   EXPECT_EQ(post(at.master.port(), "/_msearch", "{}\n").status, 400);
+}
+
+TEST(ElasticPaths, EachSearchOfAMultiSearchHasItsOwnTime) {
+  constexpr int kSlow = 400;
+  const FakeMirror slow([](const auto&) { return slowly(std::chrono::milliseconds{400}); });
+  const FakeMirror quick([](const auto&) { return nothing_found(); });
+  std::string tables;
+  for (const auto& [name, mirror] : {std::pair{"slow", &slow}, std::pair{"quick", &quick}})
+    tables += fmt::format("table {} {{\n type = distributed\n agent = {}:a\n agent = {}:b\n}}\n",
+                          name, mirror->address(), mirror->address());
+  const Master master("ha_ping_interval = 0", tables);
+  const auto& body = post(master.port(), "/_msearch",
+                          "{\"index\":\"quick\"}\n{}\n{\"index\":\"slow\"}\n{}\n"
+                          "{\"index\":\"quick\"}\n{}\n")
+                         .body;
+  const auto took = [&](std::string_view place) { return std::stoi(at(body, place)); };
+  EXPECT_LT(took("/responses/0/took"), kSlow) << body;
+  EXPECT_GE(took("/responses/1/took"), kSlow) << body;
+  EXPECT_LT(took("/responses/2/took"), kSlow) << body;
+  EXPECT_GE(took("/took"), kSlow) << body;
 }
 
 TEST(ElasticPaths, AFilterOfAMultiSearchIsAboutTheWholeAnswer) {
