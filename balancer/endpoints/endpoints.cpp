@@ -293,6 +293,7 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
 
 Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& endpoint = served.endpoint;
+  query.request.path = endpoint_path(query.request.path);
   if (auto refused = refuse_preference(query, served)) {
     query.request.operation = endpoint.path.substr(1);
     return completed_task(*std::move(refused));

@@ -47,6 +47,11 @@ std::shared_ptr<const Table> combined_table(std::span<const Table* const> tables
 
 }  // namespace
 
+std::string_view endpoint_path(std::string_view path) {
+  if (path.ends_with('/') && path.contains("/_")) path.remove_suffix(1);
+  return path;
+}
+
 std::vector<std::string_view> tables_of_shards(const Table& table) {
   std::vector<std::string_view> names;
   for (const auto* member : table.members)
@@ -128,6 +133,7 @@ void Topology::add_endpoints(Dialects dialects, const DialectSettings& with) {
 }
 
 const ServedPath* Topology::endpoint_at(std::string_view path) const {
+  path = endpoint_path(path);
   const auto found = std::ranges::find(endpoints_, path,
                                        [](const ServedPath& each) { return each.endpoint.path; });
   if (found != endpoints_.end()) return &*found;
@@ -148,6 +154,7 @@ const ServedPath* Topology::endpoint_at(std::string_view path) const {
 }
 
 const ServedPath* Topology::pattern_of(std::string_view path) const {
+  path = endpoint_path(path);
   const auto found = std::ranges::find_if(patterns_, [path](const ServedPath& each) {
     return matches_pattern(each.endpoint.path, path);
   });

@@ -175,6 +175,10 @@ struct Table : ForwardingRules {
 /// The configured table of each shard, of a list the first one that has it.
 std::vector<std::string_view> tables_of_shards(const Table& table);
 
+/// The path as endpoints have it: one with a segment that begins with `_` may end with a slash, as
+/// in Elasticsearch.
+std::string_view endpoint_path(std::string_view path);
+
 /// A path served by a dialect, and the object that handles its requests.
 struct ServedPath {
   const DialectKind& kind;

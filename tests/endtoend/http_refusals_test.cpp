@@ -221,6 +221,7 @@ TEST_F(Refusals, AtPathsOfElasticsearchHaveItsForm) {
       {"GET", "/_cat/indices", "", 404, "no_handler_found"},
       {"GET", "/t/_mapping", "", 404, "no_handler_found"},
       {"GET", "/nosuch/_search", "", 404, "index_not_found_exception"},
+      {"GET", "/nosuch/_count/", "", 404, "index_not_found_exception"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(fmt::format("{} {} {}", c.method, c.target, c.fields));

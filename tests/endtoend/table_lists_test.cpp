@@ -88,6 +88,10 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   EXPECT_EQ(post(port, "/one/_update/7", R"({"doc":{"price":2}})").status, 200);
   EXPECT_EQ(target_sent(at.one.seen().back()), "POST /m1/_update/7");
   EXPECT_EQ(body_sent(at.one.seen().back()), R"({"doc":{"price":2}})");
+  EXPECT_EQ(post(port, "/two/_count/?q=a", "").body,
+            R"({"count":1,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0}})");
+  EXPECT_EQ(post(port, "/one/_update/7/", R"({"doc":{"price":3}})").status, 200);
+  EXPECT_EQ(target_sent(at.one.seen().back()), "POST /m1/_update/7");
   EXPECT_EQ(post(port, "/nosuch/_search", "{}").body, R"({"web":1})");
   EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
 }

@@ -34,21 +34,33 @@ TEST(PathPatterns, AreServedForConfiguredTablesAndRoutesGetTheRest) {
     std::string_view path;
     std::string_view pattern;  ///< of the endpoint; empty: there is none
   };
-  for (const auto& [path, pattern] :
-       {Case{"/search", "/search"}, Case{"/_search", "/_search"},
-        Case{"/products/_search", "/{table}/_search"},
-        Case{"/PRODUCTS/_search", "/{table}/_search"},
-        Case{"/nosuch%2Cproducts/_search", "/{table}/_search"},
-        Case{"/*/_search", "/{table}/_search"}, Case{"/_all/_search", "/{table}/_search"},
-        Case{"/products/_update/7", "/{table}/_update/{id}"},
-        Case{"/pq/products/search", "/pq/{table}/search"},
-        Case{"/web/_search", ""},  // a table of another dialect
-        Case{"/nosuch/_search", ""}, Case{"/pq/nosuch/search", ""},
-        Case{"/products%00/_search", ""}, Case{"/products/_search/", ""}, Case{"/products", ""}}) {
+  for (const auto& [path, pattern] : {Case{"/search", "/search"},
+                                      Case{"/_search", "/_search"},
+                                      Case{"/products/_search", "/{table}/_search"},
+                                      Case{"/PRODUCTS/_search", "/{table}/_search"},
+                                      Case{"/nosuch%2Cproducts/_search", "/{table}/_search"},
+                                      Case{"/*/_search", "/{table}/_search"},
+                                      Case{"/_all/_search", "/{table}/_search"},
+                                      Case{"/products/_update/7", "/{table}/_update/{id}"},
+                                      Case{"/pq/products/search", "/pq/{table}/search"},
+                                      Case{"/web/_search", ""},  // a table of another dialect
+                                      Case{"/nosuch/_search", ""},
+                                      Case{"/pq/nosuch/search", ""},
+                                      Case{"/products/_search/", "/{table}/_search"},
+                                      Case{"/_search/", "/_search"},
+                                      Case{"/products/_update/7/", "/{table}/_update/{id}"},
+                                      Case{"/products/_search//", ""},
+                                      Case{"/search/", ""},
+                                      Case{"/pq/products/search/", ""},
+                                      Case{"/nosuch/_search/", ""},
+                                      Case{"/products%00/_search", ""},
+                                      Case{"/products", ""},
+                                      Case{"/products/", ""}}) {
     const auto* served = topology->endpoint_at(path);
     EXPECT_EQ(served == nullptr ? std::string_view() : served->endpoint.path, pattern) << path;
   }
   EXPECT_NE(topology->pattern_of("/nosuch/_search"), nullptr);
+  EXPECT_NE(topology->pattern_of("/nosuch/_search/"), nullptr);
   EXPECT_EQ(topology->pattern_of("/nosuch/_find"), nullptr);
   using enum TicketClass;
   EXPECT_EQ(ticket_class_of(*topology, "/products/_update/7"), update);
