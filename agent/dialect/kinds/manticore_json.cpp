@@ -172,13 +172,15 @@ struct JsonPlanner {
     const auto* const elastic = parsed.translated.get();
     const bool one_shard = elastic != nullptr && layout.shards == 1;
     const bool shows_keys = elastic != nullptr && read[Property::sort].found();
+    const bool passable =
+        one_shard && !has_kind_unknown_to_servers(read[Property::aggs].in(own.body));
     // Its answer needs no merge but for the values of sort keys, which a scroll goes without.
-    const bool passed = one_shard && (!shows_keys || read.scroll_option.found());
+    const bool passed = passable && (!shows_keys || read.scroll_option.found());
     auto search = passed ? refused({}) : plan_search(own.body, read, layout.shards, settings);
     if (search) {
       if (shows_keys) search->merge.shown_keys = search->client_keys;
       take_search(plan, *std::move(search), SearchRequest(read), layout, settings);
-    } else if (one_shard) {
+    } else if (passable) {
       plan.edits = name_edits(parsed, TableNames::json);
       plan.step = OneShardObject{};
     } else {

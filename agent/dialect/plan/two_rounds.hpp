@@ -25,6 +25,10 @@ struct PlannedSearch {
   std::optional<NearDocument> document{};
 };
 
+/// Whether one of the `aggs` (may be empty) is of a kind that servers do not know: they answer it
+/// with empty buckets.
+bool has_kind_unknown_to_servers(std::string_view aggs);
+
 /// Refuses (400) a request that cannot be merged, with the reason. `vector`: the numbers of the
 /// vector of PlannedSearch::document, if it has one.
 std::expected<PlannedSearch, ClientError> plan_search(std::string_view body,

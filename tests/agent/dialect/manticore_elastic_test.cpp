@@ -346,6 +346,35 @@ TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
   EXPECT_EQ(answered("1,"), "it is malformed");
 }
 
+TEST(ManticoreElastic, AggregationsThatServersDoNotKnowAreNotPassedToOneShardEither) {
+  const auto elastic = make_manticore_elastic({});
+  const auto planned = [&](std::string_view aggs) -> std::expected<std::string, ClientError> {
+    const auto body = fmt::format(R"({{"size":0,"aggs":{}}})", aggs);
+    const auto request = elastic_call("POST", "/products/_search", body);
+    const auto parsed = elastic->parse(request);
+    const auto plan = elastic->plan(request, *parsed, 1);
+    if (!plan) return std::unexpected(plan.error());
+    std::string buffer;
+    return std::string(write_planned(*plan, 0, kMirrorTable, buffer).body);
+  };
+  for (const auto* const passed :
+       {R"({"a":{"significant_terms":{"field":"n"}}})", R"({"a":{"mad":{"field":"n"}}})",
+        R"({"a":{"avg":{"field":"n"},"meta":{"x":1}},"b":{"percentile_ranks":{"field":"n"}}})",
+        R"({"a":{"sort":["n"],"terms":{"field":"n"}}})", "{}"})
+    EXPECT_EQ(planned(passed).value_or(""),
+              fmt::format(R"({{"table":"mirror_table","size":0,"aggs":{}}})", passed));
+  for (const auto* const kind : {"value_count", "stats", "filter", "top_hits"}) {
+    const auto aggs = fmt::format(R"({{"a":{{"max":{{"field":"n"}}}},"b":{{"{}":{{}}}}}})", kind);
+    const auto refused = planned(aggs);
+    ASSERT_FALSE(refused) << kind;
+    EXPECT_EQ(refused.error().status, 400);
+    EXPECT_EQ(refused.error().reason, fmt::format("aggregation \"b\": {} is not known", kind));
+  }
+  // Computed from all values, as over several shards.
+  const auto distinct = planned(R"({"a":{"cardinality":{"field":"n"}}})").value_or("");
+  EXPECT_TRUE(distinct.contains(R"({"a":{"terms":{"field":"n","size":100000}}})")) << distinct;
+}
+
 TEST(ManticoreElastic, HitsOfSeveralTablesNameTheirOwn) {
   const auto elastic = make_manticore_elastic({});
   auto request = elastic_call("POST", "/_search", R"({"table":"o*,two"})");

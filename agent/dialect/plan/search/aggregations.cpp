@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "agent/dialect/plan/search/search_parts.hpp"
+#include "agent/dialect/plan/search/search_plan.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_tree.hpp"
 
 namespace karmad {
@@ -483,7 +485,27 @@ class Planner {
   AggregationPlan plan_;
 };
 
+/// Whether servers answer that kind, and not with empty buckets as any word that they do not know.
+bool is_known_to_servers(std::string_view kind) {
+  constexpr std::string_view kOthers[] = {"mad", "significant_terms"};
+  return std::ranges::find(kKinds, kind, &Kind::name) != std::end(kKinds) ||
+         is_one_of(kind, kOthers) ||
+         (kind != "cardinality" &&
+          std::ranges::find(kMeasures, kind, &MeasureKind::name) != std::end(kMeasures));
+}
+
 }  // namespace
+
+bool has_kind_unknown_to_servers(std::string_view aggs) {
+  PassedMembers aggregations(aggs);
+  while (const auto aggregation = aggregations.next()) {
+    bool known = !is_object(aggregation->value);
+    PassedMembers members(aggregation->value);
+    while (const auto member = members.next()) known |= is_known_to_servers(member->name);
+    if (!known) return true;
+  }
+  return false;
+}
 
 std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
                                                               const SearchPage& page) {
