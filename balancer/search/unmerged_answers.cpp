@@ -34,8 +34,9 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
   std::optional<std::string> body;
+  const auto shards = shard_query_.table.shards.size();
   const auto failed = internal_error_in(
-      [&] { body = body_for_client(query_.request.parsed, status, reply.body()); });
+      [&] { body = body_for_client(query_.request.parsed, status, reply.body(), shards); });
   if (failed) count_refused(query_.worker, failed->status, failed->reason);
   if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
     body = clean_utf8(body ? std::string_view(*body) : reply.body());

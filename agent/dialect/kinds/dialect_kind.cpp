@@ -139,16 +139,23 @@ std::optional<std::string> error_for_client(const Parsed& parsed, std::string_vi
   return out;
 }
 
-std::optional<std::string> body_for_client(const Parsed& parsed, int status,
-                                           std::string_view body) {
-  if (parsed.answer == PassedAnswer::unchanged) return std::nullopt;
+std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body,
+                                           std::size_t shards) {
+  const bool unchanged = parsed.answer == PassedAnswer::unchanged;
+  if (unchanged && shards == 1) return std::nullopt;
   if (parsed.answer == PassedAnswer::with_table) return with_table(body, parsed.table);
   if (parsed.answer == PassedAnswer::error_of_statement)
     return status < 400 ? std::nullopt : error_for_client(parsed, body);
   const auto error = agent_error_text(body);
   if (status < 400 || error.empty()) return std::nullopt;
+  const auto named = with_table_of_client(error, parsed.table);
+  const bool is_text = is_string(last_member(whole_object(body).value_or(""), "error"));
+  if (unchanged && (named == error || !is_text)) return std::nullopt;
   std::string out;
-  write_elastic_error(status, with_table_of_client(error, parsed.table), out);
+  if (unchanged)
+    append_error_body(out, named);
+  else
+    write_elastic_error(status, named, out);
   return out;
 }
 

@@ -65,8 +65,10 @@ class Dialect {
 ClientStatement as_written(const StatementText& statement, std::string_view table);
 
 /// The body of a complete answer or error of a mirror, with the client's status, as `parsed.answer`
-/// says: in the client's terms. Nothing: the body is sent unchanged.
-std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body);
+/// says: in the client's terms. An error of several shards always has the client's name of the
+/// table. Nothing: the body is sent unchanged.
+std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body,
+                                           std::size_t shards = 1);
 
 /// The paths that belong to one table, and how they are rewritten for its agents.
 struct TableRoute {

@@ -64,6 +64,24 @@ TEST(ErrorText, QuotesWhatTheClientWroteNotWhatEnginesRead) {
   EXPECT_EQ(body_for_client(*parsed, 200, R"({"error":"table m_1: x"})"), std::nullopt);
 }
 
+TEST(ErrorText, OfSeveralShardsNamesTheTableOfTheSearchAlsoInJson) {
+  const auto parsed =
+      make_manticore_json({})->parse({"POST", "/search", "", "", R"({"table":"goods"})"});
+  ASSERT_TRUE(parsed);
+  const auto told = [&](std::string_view body, std::size_t shards, int status = 500) {
+    return body_for_client(*parsed, status, body, shards).value_or("as it came");
+  };
+  constexpr std::string_view kOfMirror =
+      R"({"error":"table m_1: sort-by attribute 'n' not found"})";
+  EXPECT_EQ(told(kOfMirror, 2), R"({"error":"table goods: sort-by attribute 'n' not found"})");
+  EXPECT_EQ(told(R"({"error":"index m_1: no \"x\""})", 5), R"({"error":"table goods: no \"x\""})");
+  EXPECT_EQ(told(kOfMirror, 1), "as it came");
+  EXPECT_EQ(told(kOfMirror, 2, 200), "as it came");
+  for (const auto* same : {R"({"error":"table goods: x"})", R"({"error":"no field"})", "cut",
+                           R"({"error":{"reason":"table m_1: x"}})"})
+    EXPECT_EQ(told(same, 3), "as it came") << same;
+}
+
 // The directions that are added are no part of what the client wrote.
 TEST(ErrorText, QuotesWhatTheClientWroteWithoutTheDirectionsThatWereAdded) {
   const std::unique_ptr<Dialect> sql = make_manticore_sql({});

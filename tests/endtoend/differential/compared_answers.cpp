@@ -158,6 +158,13 @@ std::string error_of(const Response& answer) {
   return error != nullptr && error->IsString() ? error->GetString() : "";
 }
 
+/// Without the table with which it may begin: each has another name for it.
+std::string error_behind_table(const Response& answer) {
+  auto error = error_of(answer);
+  if (error.starts_with("table ")) error.erase(0, error.find(": ") + 2);
+  return error;
+}
+
 }  // namespace
 
 std::string AllowedDifferences::told() const {
@@ -210,7 +217,7 @@ std::string mistake_difference(const Response& whole, const Response& merged,
   if (merged.status != whole.status && merged.status != 400)
     return fmt::format("status {} instead of {}: {}", merged.status, whole.status, merged.body);
   // karmad says it itself, or names the shard and the agent and repeats what that one said.
-  if (merged.status != 400 && error_of(merged).find(error_of(whole)) == std::string::npos)
+  if (merged.status != 400 && error_of(merged).find(error_behind_table(whole)) == std::string::npos)
     return fmt::format("'{}' instead of '{}'", error_of(merged), error_of(whole));
   allowed.count(Rule::told_by_shard);
   return {};
