@@ -86,6 +86,11 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
             R"({"table":"products","query":{"equals":{"n":5}},"limit":0,"options":{"cutoff":0}})"},
        Case{
            "POST", "/products/_search",
+           R"({"knn":{"field":"v.keyword","query_vector":[0.5,-1],"k":3,"filter":{"bool":{"must":[{"term":{"n":5}},{"terms":{"m.keyword":[1]}}]}}}})",
+           "/search",
+           R"({"table":"products","knn":{"field":"v","query_vector":[0.5,-1],"k":3,"filter":{"bool":{"must":[{"equals":{"n":5}},{"in":{"m":[1]}}]}}}})"},
+       Case{
+           "POST", "/products/_search",
            R"({"query":{"bool":{"must":[{"term":{"title":"red"}},{"terms":{"tag":["a",1]}}]}}})",
            "/search",
            R"({"table":"products","query":{"bool":{"must":[{"term":  {"title":"red"}},{"terms":  {"tag":["a",1]}}]}}})"},

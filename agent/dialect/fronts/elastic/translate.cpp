@@ -299,7 +299,7 @@ std::string search_body(const ClientRequest& request, std::string_view object,
       return each.parameter->name == name || each.parameter->alias == name;
     };
     if (!is_read(name) || std::ranges::any_of(of_url, replaces)) continue;
-    if (name == "query")
+    if (name == "query" || name == "knn")  // with a `filter`
       add(member->name, own_query(without_keyword(member->value, KeywordNames::of_members)));
     else if (name == "aggs" || name == "aggregations")
       add("aggs", without_keyword(member->value, KeywordNames::of_fields));
