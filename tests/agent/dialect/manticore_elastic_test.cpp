@@ -574,6 +574,11 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
                 .status,
             400);
 
+  auto part = elastic_call("POST", "/_search", R"({"index":"b"})");
+  part.path_table = (*parts)[1].tables;
+  EXPECT_EQ(translate_elastic(part).error().reason,
+            R"(the line before the search names the table; leave out "table" and "index")");
+
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
   for (const std::string body : {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}",

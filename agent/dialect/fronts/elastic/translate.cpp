@@ -345,7 +345,8 @@ Translated translate_search(const ClientRequest& request, bool count) {
   if (!object) return refused("the body is not a JSON object");
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
-    return refused("the path names the table; leave out \"table\" and \"index\"");
+    return refused(fmt::format("the {} names the table; leave out \"table\" and \"index\"",
+                               request.path_table_raw.empty() ? "line before the search" : "path"));
   if (const auto name = count ? "" : member_in_use(*object, kIgnored); !name.empty())
     return refused(
         fmt::format("\"{}\" is not supported{}", name,
