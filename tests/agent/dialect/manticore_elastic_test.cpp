@@ -622,6 +622,27 @@ TEST(ManticoreElastic, ABulkIsSentAsTheEnginesOwn) {
       "t");
 }
 
+TEST(ManticoreElastic, ABulkMayHaveDocumentsWithAnIdInsideWhereOneMirrorGetsThem) {
+  const auto elastic = make_manticore_elastic({});
+  const auto request = elastic_call("POST", "/products/_bulk",
+                                    "{\"index\":{\"_id\":\"5\"}}\n{\"n\":1,\"id\":\"a\"}\n"
+                                    "{\"create\":{}}\n{\"ID\":7}\n");
+  const auto parsed = elastic->parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  const auto plan = elastic->plan(request, *parsed, 1);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string buffer;
+  EXPECT_EQ(write_planned(*plan, 0, kMirrorTable, buffer).body,
+            "{\"replace\":{\"table\":\"mirror_table\",\"id\":5,\"doc\":{\"n\":1,\"id\":\"a\"}}}\n"
+            "{\"insert\":{\"table\":\"mirror_table\",\"doc\":{\"ID\":7}}}\n");
+  for (const auto& layout : {ShardLayout(2, ShardBy::id), ShardLayout(1, ShardBy::none, true)}) {
+    const auto refused = elastic->plan(request, *parsed, layout);
+    ASSERT_FALSE(refused) << layout.shards;
+    EXPECT_TRUE(refused.error().reason.starts_with("line 1 has an id in \"doc\""))
+        << refused.error().reason;
+  }
+}
+
 TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
   const auto elastic = make_manticore_elastic({});
   const auto& dialect = *elastic;

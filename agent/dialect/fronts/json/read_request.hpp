@@ -47,8 +47,8 @@ void append_renamed_bulk(std::string& out, std::string_view body, const BulkSpli
 
 /// Finds the shard of an update of this body, and makes its id where needs_made_id() says so. The
 /// error follows the words "the request" or "line 3": the update's text is not UTF-8 (that of one
-/// update ends behind the member with the mistake); `mistake`, if it is not empty; what
-/// check_shard_known() and check_document_id() say.
+/// update ends behind the member with the mistake); `mistake`, if it is not empty and several
+/// mirrors get updates of the table; what check_shard_known() and check_document_id() say.
 std::optional<std::string> place_update(BulkLine& update, std::string_view mistake,
                                         std::string_view body, std::string_view table,
                                         const ShardLayout& layout);
