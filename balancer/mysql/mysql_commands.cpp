@@ -140,9 +140,14 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
       }
       break;
     case kSetOption: {
-      const auto option = MysqlFields(rest).integer(2);
+      MysqlFields fields(rest);
+      const auto option = fields.integer(2);
+      if (!fields.ok() || option > 1) {
+        write_mysql_error(packets, {1047, "08S01", "unknown option"});
+        break;
+      }
+      capabilities_ &= ~mysql_capability::kMultiStatements;
       if (option == 0) capabilities_ |= mysql_capability::kMultiStatements;
-      if (option == 1) capabilities_ &= ~mysql_capability::kMultiStatements;
       write_mysql_end(packets, capabilities_, {.status = state_.status()});
       break;
     }

@@ -190,6 +190,21 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(mirror.requests(), 0U);
 }
 
+TEST(AMysqlClient, SetsTheOptionOfSeveralStatementsAndNoOther) {
+  using namespace std::string_view_literals;
+  const FakeMirror mirror(rows_for_all());
+  const MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const auto set = [&](std::string_view option) { return client.command(0x1b, option).error; };
+  for (const auto option : {"\2\0"sv, "\0\1"sv, "\1"sv, ""sv}) EXPECT_EQ(set(option), 1047);
+  EXPECT_EQ(client.query("BEGIN; COMMIT").error, 1064);
+  EXPECT_EQ(set("\0\0"sv), 0);
+  EXPECT_TRUE(client.query("BEGIN; COMMIT").more);
+  EXPECT_FALSE(client.next_result().more);
+  EXPECT_EQ(set("\1\0"sv), 0);
+  EXPECT_EQ(client.query("BEGIN; COMMIT").error, 1064);
+}
+
 TEST(AMysqlClient, GetsTheStatisticsOfAllWorkers) {
   const FakeMirror mirror(rows_for_all());
   const MysqlMaster karmad(mirror, "workers = 2");
