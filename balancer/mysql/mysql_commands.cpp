@@ -389,11 +389,13 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
   std::optional<MysqlLocalAnswer> local;
   auto read = [&] {
     statement.sql.kind = kind_of_statement(statement.sql.text);
+    const auto most = state_.variables.number("sql_select_limit");
+    if (most && statement.sql.kind == StatementKind::select) {
+      statement.limited = with_limit(statement.sql.text, *most);
+      statement.sql.text = statement.limited;
+    }
     statement.sql.place.encoded = statement.sql.text;
     local = answer_locally(statement.sql, facts());
-    const auto most = state_.variables.number("sql_select_limit");
-    const bool is_select = statement.sql.kind == StatementKind::select;
-    if (most && !local && is_select && !has_limit(statement.sql.text)) statement.most_rows = *most;
   };
   auto outcome = co_await run_work(statement.sql.text.size(), read);
   if (outcome != CommandOutcome::answered) co_return outcome;
@@ -558,7 +560,6 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement) cons
           .capabilities = capabilities_,
           .status = state_.status(),
           .has_more = statement.has_more,
-          .most_rows = statement.most_rows,
           .kind = result_kind(statement.sql)};
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <expected>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -83,7 +82,7 @@ class MysqlSession final : public ClientConnection {
     StatementText sql;
     MysqlForm form = MysqlForm::text;
     bool has_more = false;  ///< further statements of the same command follow
-    std::size_t most_rows = std::numeric_limits<std::size_t>::max();
+    std::string limited;    ///< the text with the LIMIT of sql_select_limit
   };
 
   /// A statement that passes the pipeline, until its answer was sent: it ends when its client

@@ -207,7 +207,6 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
 
 /// Reads the values of the next row.
 RawRows::Step MysqlResults::next_row() {
-  if (set_ == 0 && begun_rows_ == options_.most_rows) return RawRows::Step::end;
   const auto number = begun_rows_++;
   if (readable_) return rows_.next(columns_, values_.data());
   const auto& set = made_[set_];

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,8 +40,6 @@ class MysqlResults {
     bool has_more = false;             ///< further results follow these
     std::uint16_t warnings = 0;        ///< of sets without a warning in them
     std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
-    /// Of the first set (sql_select_limit).
-    std::size_t most_rows = std::numeric_limits<std::size_t>::max();
     MysqlResultKind kind = MysqlResultKind::any;
     /// Names of columns of the first set, as the client wrote them; equal but for case.
     std::vector<std::string> spelled{};

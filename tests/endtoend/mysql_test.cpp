@@ -268,23 +268,33 @@ TEST(AMysqlClient, MayLimitTheRowsOfItsSelects) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);
   MysqlClient client(karmad.port());
-  EXPECT_EQ(client.query("SET sql_select_limit = 1").error, 0);
-  EXPECT_EQ(client.query("SELECT id FROM t WHERE MATCH('limit') FACET a LIMIT 5").rows.size(), 1U);
-  for (const auto* limited : {"SELECT id FROM t LIMIT 5", "SELECT id FROM t LIMIT 0, 5",
-                              "SELECT id FROM t LIMIT 5 OFFSET 0",
-                              "SELECT * FROM (SELECT id FROM t) ORDER BY id ASC LIMIT 5"}) {
-    EXPECT_EQ(client.query(limited).rows.size(), 2U) << limited;
-    EXPECT_EQ(client.execute(client.prepare(limited), {}).rows.size(), 2U) << limited;
-  }
-  for (const auto* unlimited :
-       {"SELECT id FROM t", "SELECT * FROM (SELECT id FROM t LIMIT 5) ORDER BY id ASC"}) {
-    EXPECT_EQ(client.query(unlimited).rows.size(), 1U) << unlimited;
-    EXPECT_EQ(client.execute(client.prepare(unlimited), {}).rows.size(), 1U) << unlimited;
-  }
-  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t LIMIT ?"), {"5"}).rows.size(), 2U);
+  EXPECT_EQ(client.query("SET sql_select_limit = 7").error, 0);
+  const auto asked = [&](const std::string& select) {
+    client.query(select);
+    const auto by_text = body_in(mirror.seen().back());
+    client.execute(client.prepare(select), {});
+    EXPECT_EQ(body_in(mirror.seen().back()), by_text);
+    return by_text;
+  };
+  for (const auto* same :
+       {"SELECT id FROM t LIMIT 5", "SELECT id FROM t LIMIT 0, 5",
+        "SELECT id FROM t LIMIT 5 OFFSET 0", "SELECT id FROM t LIMIT 30", "SELECT 1 + 1",
+        "SELECT * FROM (SELECT id FROM t) ORDER BY id ASC LIMIT 5"})
+    EXPECT_EQ(asked(same), same);
+  EXPECT_EQ(asked("SELECT id FROM t"), "SELECT id FROM t LIMIT 7");
+  client.query("SHOW META");
+  EXPECT_TRUE(body_in(mirror.seen().back()).ends_with(" LIMIT 0,7; SHOW META"));
+  EXPECT_EQ(asked("SELECT id FROM t WHERE MATCH('limit') OPTION cutoff=1 FACET a LIMIT 5"),
+            "SELECT id FROM t WHERE MATCH('limit') LIMIT 7 OPTION cutoff=1 FACET a LIMIT 5");
+  EXPECT_EQ(asked("SELECT * FROM (SELECT id FROM t LIMIT 5) ORDER BY id ASC"),
+            "SELECT * FROM (SELECT id FROM t LIMIT 5) ORDER BY id ASC LIMIT 7");
+  EXPECT_EQ(client.execute(client.prepare("SELECT id FROM t LIMIT ?"), {"5"}).error, 0);
   EXPECT_EQ(client.query("SELECT id FROM t UNION SELECT id FROM t LIMIT 5").error, 1064);
+  EXPECT_EQ(client.query("SELECT DATABASE()").rows.size(), 1U);
+  EXPECT_EQ(client.query("SET sql_select_limit = 20").error, 0);
+  EXPECT_EQ(asked("SELECT id FROM t"), "SELECT id FROM t");
   EXPECT_EQ(client.query("SET SQL_SELECT_LIMIT = DEFAULT").error, 0);
-  EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
+  EXPECT_EQ(asked("SELECT id FROM t FACET a"), "SELECT id FROM t FACET a");
 }
 
 TEST(AMysqlClient, MayWaitLessThanClientTimeoutForItsNextCommand) {

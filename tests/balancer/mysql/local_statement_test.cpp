@@ -20,6 +20,21 @@ TEST(LimitOfASelect, IsNeitherOneInBracketsNorThatOfAFacet) {
     EXPECT_FALSE(has_limit(unlimited)) << unlimited;
 }
 
+TEST(LimitOfASelect, IsAddedBeforeItsOptionsAndFacetsWhereServersWouldGiveMore) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"SELECT a FROM t", "SELECT a FROM t LIMIT 3"},
+      {"SELECT a FROM t ORDER BY b ASC OPTION cutoff=1",
+       "SELECT a FROM t ORDER BY b ASC LIMIT 3 OPTION cutoff=1"},
+      {"SELECT a FROM t FACET a LIMIT 5", "SELECT a FROM t LIMIT 3 FACET a LIMIT 5"},
+      {"SELECT * FROM (SELECT a FROM t OPTION cutoff=1) ORDER BY a ASC",
+       "SELECT * FROM (SELECT a FROM t OPTION cutoff=1) ORDER BY a ASC LIMIT 3"}};
+  for (const auto& [select, limited] : cases) EXPECT_EQ(with_limit(select, 3), limited);
+  for (const auto* same : {"SELECT a FROM t LIMIT 5", "SELECT 1", "SELECT 'x FROM t", ""})
+    EXPECT_EQ(with_limit(same, 3), same);
+  EXPECT_EQ(with_limit("SELECT a FROM t", 0), "SELECT a FROM t LIMIT 0");
+  EXPECT_EQ(with_limit("SELECT a FROM t", 20), "SELECT a FROM t");
+}
+
 const MysqlConnectionFacts kFacts{.id = 7,
                                   .user = "ann",
                                   .host = "10.0.0.1",

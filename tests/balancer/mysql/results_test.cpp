@@ -382,27 +382,6 @@ TEST(MysqlResults, HaveTheStateOfTheConnection) {
   EXPECT_EQ(packets_of(R"([{"total":1}])", options), std::vector{"\0\1\0\1\0\3\0"s});
 }
 
-// sql_select_limit; facets have limits of their own.
-TEST(MysqlResults, HaveTheMostRowsOfTheFirstSet) {
-  constexpr std::string_view kJson =
-      R"([{"columns":[{"i":{"type":"string"}}],"data":[{"i":"1"},{"i":"2"},{"i":"3"}]},)"
-      R"({"columns":[{"i":{"type":"string"}}],"data":[{"i":"4"},{"i":"5"},{"i":"6"}]}])";
-  const std::pair<std::size_t, std::size_t> cases[] = {{0, 11}, {2, 13}, {3, 14}, {100, 14}};
-  for (const auto& [most, packets] : cases)
-    EXPECT_EQ(packets_of(kJson, {.most_rows = most}).size(), packets) << most;
-  ResultSet made;
-  made.add_column("a");
-  for (const auto* value : {"x", "y"}) made.add_row({value});
-  std::vector<ResultSet> sets;
-  sets.push_back(std::move(made));
-  std::string out;
-  MysqlWriter writer(out, 1);
-  MysqlResults results(std::move(sets), {.most_rows = 1});
-  while (results.next(writer, 1 << 20)) {
-  }
-  EXPECT_EQ(payloads(out).size(), 5U);
-}
-
 TEST(MysqlResults, EndWithTheErrorOfAStatement) {
   const auto sent = packets_of(
       R"([{"total":1,"error":"","warning":""},{"total":0,"error":"P01: syntax error","warning":""},{"total":1}])");

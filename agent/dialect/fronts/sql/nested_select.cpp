@@ -1,5 +1,7 @@
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -59,6 +61,25 @@ bool has_limit(std::string_view select) {
     if (token.is_word("limit")) return true;
   }
   return false;
+}
+
+std::string with_limit(std::string_view select, std::uint64_t most) {
+  std::string limited(select);
+  if (most >= SqlSelect{}.window.limit || has_limit(select)) return limited;
+  SqlTokens tokens(select);
+  int depth = 0;
+  bool behind_from = false;
+  auto token = tokens.next();
+  for (; token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    if (token.trouble()) return limited;
+    depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
+    if (depth != 0) continue;
+    behind_from = behind_from || token.is_word("from");
+    if (behind_from && (token.is_word("option") || token.is_word("facet"))) break;
+  }
+  if (!behind_from) return limited;
+  if (token.kind == SqlToken::Kind::end) return fmt::format("{} LIMIT {}", select, most);
+  return limited.insert(token.at, fmt::format("LIMIT {} ", most));
 }
 
 std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,

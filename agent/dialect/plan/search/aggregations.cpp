@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "agent/dialect/plan/search/search_parts.hpp"
-#include "agent/dialect/plan/search/search_plan.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_tree.hpp"
 
