@@ -244,7 +244,10 @@ class SelectTranslator {
       beside_ = Beside::number;
       return put_same();
     }
-    if (now.text.front() == '@') return variable(lower(now.text));
+    if (now.text.front() == '@') {
+      const bool is_quoted = next.kind == Kind::name && next.at == now.end();  // @@session.`x`
+      return variable(lower(now.text) + (is_quoted ? lower(next.inner()) : ""), is_quoted ? 2 : 1);
+    }
     if (now.is_word("union")) return union_of();
     if (const auto* const other = renamed(kRenamedWords, now)) {
       behind_value_ = false;
@@ -264,14 +267,14 @@ class SelectTranslator {
     put_same();
   }
 
-  void variable(const std::string& name) {
+  void variable(const std::string& name, std::size_t tokens) {
     const auto value = facts_.variable ? facts_.variable(name) : std::nullopt;
     const bool of_server = name.starts_with("@@");
     if (!value && of_server)
       reason_ = fmt::format("Unknown system variable '{}'", shortened_utf8(name.substr(2)));
-    if (!value) return put("NULL");
+    if (!value) return put("NULL", tokens);
     const bool is_number = of_server && number_in<std::int64_t>(*value);
-    put(is_number ? fmt::format("CAST({} AS INTEGER)", *value) : literal(*value));
+    put(is_number ? fmt::format("CAST({} AS INTEGER)", *value) : literal(*value), tokens);
   }
 
   void call(const SqlToken& name) {

@@ -68,6 +68,12 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
   if (!first.names_table()) return std::unexpected("SET names no variable");
   SessionSetting setting{.name = lower(first.inner()), .value = {}};
   tokens.step();
+  if (const auto next = tokens.now(); first.text.front() == '@' &&
+                                      next.kind == SqlToken::Kind::name &&
+                                      next.at == first.end()) {  // @@session.`x`
+    setting.name += lower(next.inner());
+    tokens.step();
+  }
   bool needs_sign = false;
   if (setting.name == "names" || setting.name == "charset" ||
       (setting.name == "character" && tokens.take_word("set"))) {
