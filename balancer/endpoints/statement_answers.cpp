@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -24,14 +25,21 @@ StatusForm form_at(const ServedPath& served) {
   return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
 }
 
+bool hides_status(const Query& query) {
+  return query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes;
+}
+
+Answer hidden_status(Query& query) {
+  return bad_request(
+      query, 403, "statements about karmad are kept to the admin listeners (status_on_query_port)");
+}
+
 /// The answer to a statement about karmad itself.
 Task<Answer> status_statement(Query& query, const StatusStatement& statement, StatusForm form) {
   if (query.client.on_admin_port) {
     if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
-  } else if (query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes) {
-    return completed_task(bad_request(
-        query, 403,
-        "statements about karmad are kept to the admin listeners (status_on_query_port)"));
+  } else if (hides_status(query)) {
+    return completed_task(hidden_status(query));
   }
   return statement_answer(query, statement, form);
 }
@@ -222,7 +230,7 @@ Pairs status_pairs(Query& query) {
               {"Connections", text(snapshot.process.connections)},
               {"Ssl_cipher", ""},
               {"Ssl_version", ""}};
-  if (query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes)
+  if (!hides_status(query))
     status_rows(snapshot, [&](std::string key, std::string value, bool) {
       pairs.emplace_back(std::move(key), std::move(value));
     });
@@ -293,6 +301,16 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
   co_return std::nullopt;
 }
 
+/// Whether the statement lists the tables of the configuration, as SHOW TABLES does.
+bool lists_tables(const SchemaStatement& statement, const SchemaFacts& facts) {
+  constexpr std::array<std::string_view, 5> kLists{"TABLES", "COLUMNS", "STATISTICS",
+                                                   "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS"};
+  return statement.table.empty() &&
+         std::ranges::any_of(tables_named(statement.text, {}, facts), [&](const auto& table) {
+           return std::ranges::find(kLists, table.name) != kLists.end();
+         });
+}
+
 /// Whether a mirror is asked for variables: the statement may be about ones that are not known
 /// here.
 bool asks_for_variables(const Query& query, std::string_view words,
@@ -316,6 +334,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   const auto words = lower(select);
   const bool about_clients = words.contains("processlist");
   if (query.client.on_admin_port && !about_clients) co_return no_queries_here(query);
+  if (hides_status(query) && lists_tables(*statement, facts)) co_return hidden_status(query);
   if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
     co_return bad_request(query, 404, query.topology->unknown(statement->table));
   if (statement->is == SchemaStatement::Is::passed) {

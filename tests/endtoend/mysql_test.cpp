@@ -423,6 +423,35 @@ TEST(AMysqlClient, OfAReadonlyListenerChangesNothing) {
   EXPECT_EQ(mirror.requests(), 2U);
 }
 
+TEST(AMysqlClient, IsToldNoTablesWhereShowTablesIsRefused) {
+  FakeMirror mirror([](const std::string&) {
+    return json(R"([{"columns":[{"Field":{"type":"string"}},{"Type":{"type":"string"}}],)"
+                R"("data":[{"Field":"id","Type":"bigint"}],"total":1,"error":"","warning":""}])");
+  });
+  MysqlMaster karmad(mirror);
+  const auto ask_all = [&](int error, std::size_t rows) {
+    MysqlClient client(karmad.port());
+    for (const auto* lists :
+         {"SHOW TABLES", "SHOW FULL TABLES", "SHOW TABLE STATUS",
+          "SELECT TABLE_NAME FROM information_schema.tables WHERE TABLE_SCHEMA = DATABASE()",
+          "SELECT s.table_name FROM `information_schema`.`STATISTICS` AS s",
+          "SELECT COLUMN_NAME FROM information_schema.columns WHERE TABLE_NAME = 't'"}) {
+      const auto got = client.query(lists);
+      EXPECT_EQ(got.error, error) << lists;
+      EXPECT_EQ(got.rows.size(), rows) << lists;
+    }
+    for (const auto* of_one : {"SHOW COLUMNS FROM t", "SHOW INDEX FROM t", "DESCRIBE t",
+                               "SELECT ENGINE FROM information_schema.engines"})
+      EXPECT_EQ(client.query(of_one).rows.size(), 1U) << of_one;
+    EXPECT_EQ(client.query("SHOW VARIABLES LIKE 'lower_case_table_names'").rows.size(), 1U);
+  };
+  ask_all(0, 1);
+  ASSERT_TRUE(karmad.reload("status_on_query_port = health"));
+  ask_all(1227, 0);
+  karmad.master().process().signal(SIGTERM);  // it may not tell that it is at rest
+  EXPECT_EQ(karmad.master().process().wait(), 0);
+}
+
 TEST(AMysqlClient, ThatWasIdleAtAReloadIsAnsweredByTheNewConfiguration) {
   FakeMirror mirror(rows_for_all());
   MysqlMaster karmad(mirror);
