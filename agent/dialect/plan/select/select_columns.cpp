@@ -155,9 +155,26 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
   return items;
 }
 
+/// SELECT ALL id, SELECT TOP 5 id: what other servers have, and would be an attribute with an
+/// alias.
+bool begins_with_modifier(SqlSpan tokens) {
+  if (tokens.size() < 2 || is_operator_word(tokens[1]) || tokens[1].is_word("as")) return false;
+  const bool before_star = tokens[1].is_sign('*') && tokens.size() == 2;
+  if (tokens[1].kind == SqlToken::Kind::sign && !before_star) return false;
+  if (tokens[0].is_word("top")) return is_digit(tokens[1].text.front());
+  constexpr std::string_view kModifiers[] = {"all", "distinctrow", "high_priority",
+                                             "straight_join"};
+  return std::ranges::any_of(kModifiers, [&](auto word) { return tokens[0].is_word(word); });
+}
+
 }  // namespace
 
 std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
+  if (begins_with_modifier(tokens))
+    return std::unexpected(wrong_at(
+        tokens.front().at, fmt::format("search servers have no SELECT {}; leave it out, and write "
+                                       "LIMIT where it means a number of rows",
+                                       tokens.front().text)));
   bool star = false;
   const auto read = [&](SqlSpan part) {
     auto item = read_item(part);
