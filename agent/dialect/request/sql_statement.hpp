@@ -54,9 +54,10 @@ struct KnnByDocument {
 struct ForeignForms {
   std::string alias{};       ///< of the table, `FROM t AS alias`; empty: none
   ByteRange alias_place{};   ///< in the statement, AS included
+  bool charsets = false;     ///< `_binary'text'`
   bool may_be_more = false;  ///< one of the other forms that without_foreign_forms() removes
 
-  bool any() const { return may_be_more || !alias.empty(); }
+  bool any() const { return may_be_more || charsets || !alias.empty(); }
 };
 
 /// A KNN() in WHERE.

@@ -233,6 +233,26 @@ TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
+// As clients write values that are bytes.
+TEST(ForeignForms, TheCharacterSetOfATextIsLeftOut) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"SELECT id FROM two WHERE brand = _binary'x' AND MATCH(_UTF8 'y')",
+       "SELECT id FROM two WHERE brand = 'x' AND MATCH( 'y')"},
+      {"SELECT p.id, _utf8mb4\"a\" AS a FROM two p WHERE id IN (_binary'7', 8) ORDER BY p.n",
+       "SELECT id, \"a\" AS a FROM two WHERE id IN ( 7 , 8) ORDER BY n ASC"},
+      {"SELECT * FROM (SELECT id FROM two WHERE city=_ascii'x' LIMIT 9) ORDER BY id ASC",
+       "SELECT * FROM (SELECT id FROM two WHERE city= 'x' LIMIT 9) ORDER BY id ASC"},
+      {"INSERT INTO two (id, a, b) VALUES (3, _binary 'it''s', NULL), (4, '_binary', NULL)",
+       "INSERT INTO two (id, a ) VALUES (3, 'it''s' ), (4, '_binary' )"},
+      {"REPLACE INTO two (id, a) VALUES (3, _utf8mb3'x')",
+       "REPLACE INTO two (id, a) VALUES (3, 'x')"},
+      {"UPDATE two SET brand = _binary'' WHERE id = 5", "UPDATE two SET brand = '' WHERE id = 5"},
+      {"DELETE FROM two WHERE brand = _binary'a'", "DELETE FROM two WHERE brand = 'a'"},
+      {"SELECT _binary, id FROM two WHERE a = _latin1'x'",
+       "SELECT _binary, id FROM two WHERE a = _latin1'x'"}};
+  for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
+}
+
 TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
   for (const std::string_view statement :
        {"SELECT id, meta.color, 1.5 FROM two WHERE meta.n > .5", "SELECT COUNT(*) FROM two",

@@ -140,6 +140,19 @@ std::vector<std::string> names_of_table(const Statement& statement) {
   return names;
 }
 
+/// Blanks in place of the names of character sets before texts, all of which are UTF-8.
+std::string without_charsets(std::string_view statement) {
+  std::string text(statement);
+  SqlToken before;
+  SqlTokens tokens(statement);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    if (names_charset(before, token))
+      text.replace(before.at, before.text.size(), before.text.size(), ' ');
+    before = token;
+  }
+  return text;
+}
+
 /// Writes over the columns of an INSERT for which every row has DEFAULT, NULL or an empty text, and
 /// these values: a server has no NULL, takes no text for a list, and gives a column that is not
 /// named its default, which is empty or 0. In some rows only they become the empty value.
@@ -274,6 +287,28 @@ std::optional<EngineStatement> select_for_engines(std::string_view statement,
   return EngineStatement{*std::move(text), std::move(ends)};
 }
 
+std::optional<EngineStatement> without_other_forms(std::string_view statement,
+                                                   const SqlStatement& read) {
+  if (const auto* const select = std::get_if<SqlSelect>(&read))
+    return select_for_engines(statement, *select);
+  const auto* const change = std::get_if<ChangeStatement>(&read);
+  if (change == nullptr || !change->foreign.any()) return std::nullopt;
+  auto text =
+      change->makes_documents()
+          ? DefaultsRemover(statement).run()
+          : FormsRemover(statement, names_of_table(*change)).run({&change->foreign.alias_place, 1});
+  if (!text) return std::nullopt;
+  return EngineStatement{*std::move(text)};
+}
+
+bool has_charsets(const SqlStatement& read) {
+  const auto* const change = std::get_if<ChangeStatement>(&read);
+  if (change != nullptr) return change->foreign.charsets;
+  const auto* const select = std::get_if<SqlSelect>(&read);
+  return select != nullptr && (select->foreign.charsets ||
+                               (select->outer != nullptr && select->outer->foreign.charsets));
+}
+
 /// Writes over the name of the schema before a table, wherever both stand.
 class SchemaRemover {
  public:
@@ -351,22 +386,23 @@ class SchemaRemover {
 
 }  // namespace
 
+bool names_charset(const SqlToken& before, const SqlToken& text) {
+  constexpr std::array<std::string_view, 5> kNames{"_binary", "_utf8mb4", "_utf8", "_utf8mb3",
+                                                   "_ascii"};
+  return text.kind == SqlToken::Kind::quoted &&
+         std::ranges::any_of(kNames, [&](auto name) { return before.is_word(name); });
+}
+
 std::optional<std::string> without_schema(std::string_view statement) {
   return SchemaRemover(statement).run();
 }
 
 std::optional<EngineStatement> without_foreign_forms(std::string_view statement,
                                                      const SqlStatement& read) {
-  if (const auto* const select = std::get_if<SqlSelect>(&read))
-    return select_for_engines(statement, *select);
-  const auto* const change = std::get_if<ChangeStatement>(&read);
-  if (change == nullptr || !change->foreign.any()) return std::nullopt;
-  auto text =
-      change->makes_documents()
-          ? DefaultsRemover(statement).run()
-          : FormsRemover(statement, names_of_table(*change)).run({&change->foreign.alias_place, 1});
-  if (!text) return std::nullopt;
-  return EngineStatement{*std::move(text)};
+  if (!has_charsets(read)) return without_other_forms(statement, read);
+  auto plain = without_charsets(statement);
+  auto others = without_other_forms(plain, read);
+  return others ? std::move(others) : EngineStatement{std::move(plain)};
 }
 
 }  // namespace karmad

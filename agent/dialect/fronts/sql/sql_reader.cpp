@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 #include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
@@ -427,6 +428,7 @@ void SqlReader::look_at_token() {
   if (is_select() && token_.keyword == SQL_FROM && !has_from_ && depth_ > parentheses_)
     lost_from_ = true;
   foreign_.may_be_more = foreign_.may_be_more || may_be_foreign();
+  foreign_.charsets = foreign_.charsets || names_charset(before_, token_);
   if (is_select() && count_ > 1) refuse(select.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
