@@ -331,7 +331,11 @@ CellType scalar_type(CellType type) {
 
 CellType common_type(std::span<const Expression> arguments) {
   auto out = CellType::whole;
-  for (const auto& argument : arguments) out = std::max(out, scalar_type(argument.type));
+  for (const auto& argument : arguments) {
+    const bool wide =
+        argument.kind == Expression::Kind::column && argument.column.type == Type::multi64;
+    out = std::max(out, wide ? CellType::bigint : scalar_type(argument.type));
+  }
   return out;
 }
 

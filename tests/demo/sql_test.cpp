@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "demo/sql/functions.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad::demo {
@@ -11,6 +12,16 @@ HttpAnswer sql(std::string statement) {
 }
 HttpAnswer raw(std::string statement) {
   return post(whole_shop(), "/sql", std::move(statement), "mode=raw");
+}
+
+TEST(SqlFunctions, HaveTheBitsOfTheirList) {
+  Expression list{.kind = Expression::Kind::column, .type = CellType::multi};
+  for (const auto* name : {"least", "greatest"}) {
+    list.column.type = Type::multi64;
+    EXPECT_EQ(function_type(name, {&list, 1}), CellType::bigint) << name;
+    list.column.type = Type::multi;
+    EXPECT_EQ(function_type(name, {&list, 1}), CellType::whole) << name;
+  }
 }
 
 TEST(Sql, RawRowsHaveThePeersLayout) {
