@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "agent/dialect/merge/merged_rows.hpp"
+#include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
@@ -33,12 +34,17 @@ std::size_t decimals_of(std::string_view value) {
 struct RealFormat {
   std::size_t decimals = 0;
   bool exponent = false;
+  bool infinite = false;  ///< a shard has such a value
 
   void see(std::string_view number) {
+    infinite |= is_infinity(number);
     decimals = std::max(decimals, decimals_of(number));
     exponent |= number.find_first_of("eE") != number.npos;
   }
   std::string text(long double value) const {
+    // In the order of rows it is infinite; merge_with_infinities() makes it null then.
+    if (infinite && std::isinf(value))
+      return std::string(std::signbit(value) ? kMinusInfinity : kInfinity);
     // A value beyond the range of double is not a valid number for JSON readers.
     if (!std::isfinite(static_cast<double>(value))) return "null";
     if (exponent) return fmt::format("{}", static_cast<double>(value));

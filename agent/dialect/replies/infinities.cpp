@@ -6,9 +6,6 @@ namespace karmad {
 
 namespace {
 
-constexpr std::string_view kInfinity = "1e999";
-constexpr std::string_view kMinusInfinity = "-1e999";
-
 /// Whether a word at the beginning of the text that has `size` bytes ends there: `nan2` is none.
 bool ends_at(std::string_view text, std::size_t size) {
   return text.size() <= size || std::string_view(",]} \t\r\n").contains(text[size]);

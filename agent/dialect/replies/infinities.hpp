@@ -14,6 +14,9 @@
 
 namespace karmad {
 
+inline constexpr std::string_view kInfinity = "1e999";
+inline constexpr std::string_view kMinusInfinity = "-1e999";
+
 /// The body of an answer with 1e999 in the place of the values `inf` and `nan`, which servers write
 /// although JSON does not have them, and -1e999 for `-inf`; nothing if there are none. So they are
 /// ordered as they are.

@@ -27,6 +27,22 @@ TEST(SelectOfShards, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeT
                                               R"({"id":3,"x":null})"})}));
 }
 
+TEST(SelectOfShards, OrdersGroupsByInfiniteSumsAsSuch) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.group = {{0}};
+  plan.rows.folded = {{{1}, Fold::sum}};
+  plan.rows.order = {{{1}, true}, {{0}}};
+  const std::vector<std::string> columns = {"g:long", "s:float"};
+  const auto reply = [&](const std::vector<std::string>& rows) {
+    return raw_reply({raw_set(columns, rows), meta_set(rows.size())});
+  };
+  const auto one = reply({R"({"g":1,"s":-inf})", R"({"g":2,"s":7.5})", R"({"g":3,"s":inf})"});
+  const auto two = reply({R"({"g":1,"s":2.5})", R"({"g":2,"s":1.5})", R"({"g":3,"s":-9.5})"});
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"g\":3,\"s\":null},\n{\"g\":2,\"s\":9.0},\n{\"g\":1,\"s\":null}\n");
+}
+
 TEST(Infinities, AreWordsThatEndWhereTheyEnd) {
   EXPECT_EQ(without_infinities(R"({"a":inf,"b":[-inf,nan ],"c":-nan})"),
             R"({"a":1e999,"b":[-1e999,1e999 ],"c":1e999})");

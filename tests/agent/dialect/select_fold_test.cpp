@@ -46,12 +46,12 @@ TEST(SelectFold, ASumOrMeanThatIsNotFiniteIsNullAndNotThatOfTheFirstShard) {
   plan.rows.folded = {{{0}, Fold::sum}};
   const std::string quarter = R"({"s":0.25})";
   const std::string large = R"({"s":3e38})";  // less than the largest float
-  const std::string infinite = R"({"s":1e999})";
+  const std::string infinite = R"({"s":inf})";
   const std::vector<std::string> columns = {"s:float"};
   for (const auto& rows : std::vector<std::vector<std::string>>{
            {quarter, infinite}, {infinite, quarter}, {quarter, large, large}})
     EXPECT_EQ(folded(plan, columns, rows), "{\"s\":null}\n");
-  EXPECT_EQ(mean({R"({"m":2.50000000,"n":2,"s":5})", R"({"m":-1e999,"n":3,"s":-1e999})"}),
+  EXPECT_EQ(mean({R"({"m":2.50000000,"n":2,"s":5})", R"({"m":-inf,"n":3,"s":-inf})"}),
             "{\"m\":null}\n");
 }
 
