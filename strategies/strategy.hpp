@@ -39,13 +39,13 @@ class Strategy {
 /// (HA-022).
 class AvoidsDead : public Strategy {
  public:
-  explicit AvoidsDead(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}
+  explicit AvoidsDead(std::uint32_t dead_after) : dead_after_(dead_after) {}
   Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
-    return prefer_alive(mirrors, suitable, tolerated_errors_);
+    return prefer_alive(mirrors, suitable, dead_after_);
   }
 
  private:
-  std::uint32_t tolerated_errors_;
+  std::uint32_t dead_after_;
 };
 
 }  // namespace karmad

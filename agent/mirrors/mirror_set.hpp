@@ -160,7 +160,7 @@ struct SetOptions {
   std::string strategy_name;
   KarmaRules karma;
   SlowStartRules slow_start{};
-  std::uint32_t tolerated_errors = kDefaultSettings.dead_after.value;  ///< more: it is dead
+  std::uint32_t dead_after = kDefaultSettings.dead_after.value;  ///< more: it is dead
   Micros period{};
   unsigned workers = 1;
   SetSettings state;

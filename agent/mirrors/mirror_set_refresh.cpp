@@ -88,7 +88,7 @@ void MirrorSet::refresh_signals(TimePoint now) {
     refresh.oldest = oldest == 0 ? 0 : static_cast<float>(now.time_since_epoch().count() - oldest);
     mirror.signals.refresh(refresh, options_.slow_start);
     const auto errors = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
-    if (errors > options_.tolerated_errors || state_[i].unreachable)
+    if (errors > options_.dead_after || state_[i].unreachable)
       absent.insert(i);
     else if (absent_.contains(i))
       start_slowly(i, now);

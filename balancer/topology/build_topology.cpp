@@ -184,7 +184,7 @@ class Builder {
                    .strategy_name = rules.strategy,
                    .karma = rules.karma,
                    .slow_start = rules.slow_start,
-                   .tolerated_errors = rules.strategy_settings.tolerated_errors,
+                   .dead_after = rules.strategy_settings.dead_after,
                    .period = topology_.settings.ha_period_karma.value,
                    .workers = environment_.workers,
                    .state = rules.state,

@@ -167,7 +167,7 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
                                   bool preferred) {
   ShardDefinition rules;
   rules.strategy = strategy(line, preferred);
-  rules.strategy_settings = {.tolerated_errors = searchd_.dead_after.value};
+  rules.strategy_settings = {.dead_after = searchd_.dead_after.value};
   if (table.choices) rules.strategy_settings.choices = table.choices->value;
   rules.karma.compound = searchd_.karma_compound.value;
   if (table.slow_start)

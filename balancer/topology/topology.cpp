@@ -209,7 +209,7 @@ void watch_outliers(const Shard& shard, TimePoint now, RandomSource& random) {
   if (!outliers) return;
   auto& set = *shard.mirrors;
   boost::container::static_vector<OutlierSigns, Candidates::kMost> signs;
-  const auto tolerated = shard.strategy_settings.tolerated_errors;
+  const auto tolerated = shard.strategy_settings.dead_after;
   const auto& unreachable = set.view(0)->unreachable;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto& mirror = set[i];

@@ -33,8 +33,8 @@ class Adaptive final : public AvoidsDead {
   /// from, half as high again where a third of them is slow (decision 023).
   static constexpr float kNear = 2;
 
-  Adaptive(std::uint32_t tolerated_errors, std::size_t choices)
-      : AvoidsDead(tolerated_errors), choices_(choices) {}
+  Adaptive(std::uint32_t dead_after, std::size_t choices)
+      : AvoidsDead(dead_after), choices_(choices) {}
 
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     const ExpectedWait wait(mirrors, from);
@@ -73,8 +73,8 @@ class Prequal final : public AvoidsDead {
   /// Mirrors drawn if `choices` is not set: Prequal sends about three probes per query.
   static constexpr std::size_t kDrawn = 3;
 
-  Prequal(std::uint32_t tolerated_errors, std::size_t drawn)
-      : AvoidsDead(tolerated_errors), drawn_(drawn) {}
+  Prequal(std::uint32_t dead_after, std::size_t drawn)
+      : AvoidsDead(dead_after), drawn_(drawn) {}
 
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     return cheapest(draw(from, drawn_, random), random, HotCold(mirrors, from));

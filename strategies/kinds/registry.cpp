@@ -25,22 +25,22 @@ constexpr std::array kEntries{
     Entry{"random", [](const auto&) -> Made { return std::make_unique<Random>(); }},
     Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); }},
     Entry{"nodeads",
-          [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
+          [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.dead_after); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
     Entry{"leastops",
-          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); }},
+          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.dead_after); }},
     Entry{"adaptive",
           [](const auto& s) -> Made {
-            return std::make_unique<Adaptive>(s.tolerated_errors, or_default(s.choices, 2));
+            return std::make_unique<Adaptive>(s.dead_after, or_default(s.choices, 2));
           },
           /*at_once=*/true},
     Entry{"prequal",
           [](const auto& s) -> Made {
-            return std::make_unique<Prequal>(s.tolerated_errors,
+            return std::make_unique<Prequal>(s.dead_after,
                                              or_default(s.choices, Prequal::kDrawn));
           },
           /*at_once=*/true},
-    Entry{"ars", [](const auto& s) -> Made { return std::make_unique<Ars>(s.tolerated_errors); },
+    Entry{"ars", [](const auto& s) -> Made { return std::make_unique<Ars>(s.dead_after); },
           /*at_once=*/true},
 };
 

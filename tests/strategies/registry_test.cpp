@@ -32,7 +32,7 @@ TEST(Registry, HandsTheToleratedErrorsToNodeads) {  // HA-022
   testing::ScriptedRandom chance{0.0, 0.0};
   EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("nodeads", {}), chance), 0U);
   EXPECT_EQ(
-      testing::pick_any(mirrors, {}, *make_strategy("nodeads", {.tolerated_errors = 0}), chance),
+      testing::pick_any(mirrors, {}, *make_strategy("nodeads", {.dead_after = 0}), chance),
       1U);
 }
 

@@ -218,9 +218,9 @@ struct SessionStatement {
 };
 
 enum class Show : std::uint8_t {
-  agents,   ///< SHOW AGENT STATUS
-  agent,    ///< SHOW AGENT name STATUS
-  mirrors,  ///< SHOW AGENTS: one row per mirror
+  agent_status,
+  agent,   ///< SHOW AGENT name STATUS
+  agents,  ///< one row per mirror
   tables,
   table,  ///< DESC name
   status,
@@ -229,7 +229,7 @@ enum class Show : std::uint8_t {
 
 /// A statement about karmad itself.
 struct StatusStatement {
-  Show show = Show::agents;
+  Show show = Show::agent_status;
   std::string name;                 ///< Show::agent: table or address; Show::table: the table
   std::optional<std::string> like;  ///< pattern for the first column
 

@@ -277,9 +277,9 @@ void append_status_json(std::string& out, const Snapshot& snapshot) {
 std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
                                              const Snapshot& snapshot) {
   switch (statement.show) {
-    case Show::agents:
+    case Show::agent_status:
       return filtered(show_agents(snapshot), statement.like);
-    case Show::mirrors:
+    case Show::agents:
       return filtered(show_mirrors(snapshot), statement.like);
     case Show::tables:
       return filtered(show_tables(snapshot), statement.like);

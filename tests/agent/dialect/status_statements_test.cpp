@@ -24,11 +24,11 @@ TEST(Statements, AreUnderstoodInEveryForm) {
     std::string_view sql;
     StatusStatement statement;
   } cases[] = {
-      {"SHOW AGENT STATUS", {Show::agents}},
-      {" show\tagent\r\nstatus ; ", {Show::agents}},
-      {"/* from a tool */ show agent status /* all of them */", {Show::agents}},
-      {"SHOW AGENT STATUS LIKE '%ping%'", {Show::agents, "", "%ping%"}},
-      {"SHOW AGENT STATUS LIKE \"ag\\_0%\";", {Show::agents, "", "ag\\_0%"}},
+      {"SHOW AGENT STATUS", {Show::agent_status}},
+      {" show\tagent\r\nstatus ; ", {Show::agent_status}},
+      {"/* from a tool */ show agent status /* all of them */", {Show::agent_status}},
+      {"SHOW AGENT STATUS LIKE '%ping%'", {Show::agent_status, "", "%ping%"}},
+      {"SHOW AGENT STATUS LIKE \"ag\\_0%\";", {Show::agent_status, "", "ag\\_0%"}},
       {"SHOW AGENT '127.0.0.1:9321' STATUS", {Show::agent, "127.0.0.1:9321"}},
       {"SHOW AGENT \"/run/s.sock\" STATUS LIKE 'x'", {Show::agent, "/run/s.sock", "x"}},
       {"SHOW AGENT 127.0.0.1:9321 STATUS", {Show::agent, "127.0.0.1:9321"}},

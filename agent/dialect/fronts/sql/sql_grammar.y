@@ -164,9 +164,9 @@ show ::= SHOW CREATE TABLE(T) name(N) OPTION rest. { reader->show_create(T, N); 
 show ::= SHOW TABLE name(N) STATUS rest.       { reader->show_table(ShowStatement::Object::table_status, N); }
 show ::= SHOW TABLE name(N) SETTINGS rest.     { reader->show_table(ShowStatement::Object::table_settings, N); }
 
-show ::= SHOW AGENT STATUS like.             { reader->status(Show::agents); }
+show ::= SHOW AGENT STATUS like.             { reader->status(Show::agent_status); }
 show ::= SHOW AGENT agent(N) STATUS like.    { reader->status(Show::agent, N); }
-show ::= SHOW AGENTS like.                   { reader->status(Show::mirrors); }
+show ::= SHOW AGENTS like.                   { reader->status(Show::agents); }
 show ::= SHOW TABLES like.                   { reader->status(Show::tables); }
 show ::= SHOW STATUS like.                   { reader->status(Show::status); }
 show ::= SHOW VERSION.                       { reader->status(Show::version); }
