@@ -113,8 +113,7 @@ int run_diff_running(const CtlOptions& running, const std::string& after) {
   auto to = settings_of_file(after);
   if (!to) return kConfigProblems;
   const auto fail = [](std::string_view why, int code) {
-    std::cerr << "karmad: " << why << '
-';
+    std::cerr << "karmad: " << why << '\n';
     return code;
   };
   const auto server = admin_server(running);
