@@ -73,8 +73,7 @@ class Prequal final : public AvoidsDead {
   /// Mirrors drawn if `choices` is not set: Prequal sends about three probes per query.
   static constexpr std::size_t kDrawn = 3;
 
-  Prequal(std::uint32_t dead_after, std::size_t drawn)
-      : AvoidsDead(dead_after), drawn_(drawn) {}
+  Prequal(std::uint32_t dead_after, std::size_t drawn) : AvoidsDead(dead_after), drawn_(drawn) {}
 
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
     return cheapest(draw(from, drawn_, random), random, HotCold(mirrors, from));

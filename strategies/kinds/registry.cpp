@@ -24,8 +24,7 @@ constexpr std::size_t or_default(unsigned choices, std::size_t by_default) {
 constexpr std::array kEntries{
     Entry{"random", [](const auto&) -> Made { return std::make_unique<Random>(); }},
     Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); }},
-    Entry{"nodeads",
-          [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.dead_after); }},
+    Entry{"nodeads", [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.dead_after); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
     Entry{"leastops",
           [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.dead_after); }},
@@ -36,8 +35,7 @@ constexpr std::array kEntries{
           /*at_once=*/true},
     Entry{"prequal",
           [](const auto& s) -> Made {
-            return std::make_unique<Prequal>(s.dead_after,
-                                             or_default(s.choices, Prequal::kDrawn));
+            return std::make_unique<Prequal>(s.dead_after, or_default(s.choices, Prequal::kDrawn));
           },
           /*at_once=*/true},
     Entry{"ars", [](const auto& s) -> Made { return std::make_unique<Ars>(s.dead_after); },

@@ -11,7 +11,7 @@ namespace karmad {
 /// Parameters of all strategies; each reads its own.
 struct StrategySettings {
   unsigned dead_after = 3;  ///< errors in a row before a mirror is dead (HA-022)
-  unsigned choices = 0;           ///< mirrors that `adaptive` and `prequal` compare; 0: their own
+  unsigned choices = 0;     ///< mirrors that `adaptive` and `prequal` compare; 0: their own
   bool operator==(const StrategySettings&) const = default;
 };
 

@@ -31,9 +31,8 @@ TEST(Registry, HandsTheToleratedErrorsToNodeads) {  // HA-022
   const auto mirrors = testing::with_errors_in_a_row({1, 0});
   testing::ScriptedRandom chance{0.0, 0.0};
   EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("nodeads", {}), chance), 0U);
-  EXPECT_EQ(
-      testing::pick_any(mirrors, {}, *make_strategy("nodeads", {.dead_after = 0}), chance),
-      1U);
+  EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("nodeads", {.dead_after = 0}), chance),
+            1U);
 }
 
 TEST(Registry, EveryRoundRobinHasACursorOfItsOwn) {
