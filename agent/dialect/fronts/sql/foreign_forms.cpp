@@ -387,10 +387,10 @@ class SchemaRemover {
 }  // namespace
 
 bool names_charset(const SqlToken& before, const SqlToken& text) {
-  constexpr std::array<std::string_view, 5> kNames{"_binary", "_utf8mb4", "_utf8", "_utf8mb3",
-                                                   "_ascii"};
+  constexpr std::array<std::string_view, 5> kIntroducers{"_binary", "_utf8mb4", "_utf8", "_utf8mb3",
+                                                         "_ascii"};
   return text.kind == SqlToken::Kind::quoted &&
-         std::ranges::any_of(kNames, [&](auto name) { return before.is_word(name); });
+         std::ranges::any_of(kIntroducers, [&](auto name) { return before.is_word(name); });
 }
 
 std::optional<std::string> without_schema(std::string_view statement) {
