@@ -17,7 +17,7 @@ namespace karmad {
 namespace {
 
 constexpr int kDiffers = 1;
-constexpr int kUsage = 2;
+constexpr int kWrongCall = 2;
 constexpr int kNoAnswer = 71;
 constexpr int kConfigProblems = 78;
 
@@ -117,7 +117,7 @@ int run_diff_running(const CtlOptions& running, const std::string& after) {
     return code;
   };
   const auto server = admin_server(running);
-  if (!server) return fail(server.error(), kUsage);
+  if (!server) return fail(server.error(), kWrongCall);
   const auto answer = http_ask(*server, {.target = "/admin/config"}, kAdminWait);
   if (!answer) return fail(answer.error(), kNoAnswer);
   if (answer->status != 200) return fail(refusal_text(*answer), kNoAnswer);
