@@ -95,7 +95,7 @@ TEST_F(AdmitHandle, RefusesWithLabelsCodeAndRetryAfter) {  // AC-011, BP-015
   ASSERT_TRUE(second.answer);
   EXPECT_EQ(second.answer->status, 429);
   EXPECT_EQ(second.answer->retry_after, 1U);
-  EXPECT_EQ(second.answer->error_labels, "SystemOverloadedError,RetryableError");
+  EXPECT_EQ(second.answer->error_labels, "SystemOverloadedError, RetryableError");
   EXPECT_EQ(second.answer->body,
             R"({"error":{"type":"overloaded","reason":"all tickets (search_tickets) are taken, )"
             R"-(and their queue is full (ticket_queue_depth)","code":462,)-"
