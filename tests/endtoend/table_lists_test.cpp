@@ -133,7 +133,7 @@ TEST(ElasticPaths, EachSearchOfAMultiSearchHasItsOwnTime) {
                           "{\"index\":\"quick\"}\n{}\n{\"index\":\"slow\"}\n{}\n"
                           "{\"index\":\"quick\"}\n{}\n")
                          .body;
-  const auto took = [&](std::string_view place) { return std::stoi(at(body, place)); };
+  const auto took = [&](std::string_view place) { return std::stoi(at(body, std::string(place))); };
   EXPECT_LT(took("/responses/0/took"), kSlow) << body;
   EXPECT_GE(took("/responses/1/took"), kSlow) << body;
   EXPECT_LT(took("/responses/2/took"), kSlow) << body;
