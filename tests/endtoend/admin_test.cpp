@@ -431,7 +431,7 @@ TEST(AdminListener, RefusesWithAReasonAndChangesNothing) {
   EXPECT_EQ(karmad.ctl({"drain"}).code, 2);
   const auto unnamed = karmad.ctl({"drain", karmad.set[0].address(), "--table", ""});
   EXPECT_EQ(unnamed.code, 2);
-  EXPECT_TRUE(unnamed.output.contains("leave the option out for all")) << unnamed.output;
+  EXPECT_TRUE(unnamed.output.contains("leave it out for all")) << unnamed.output;
   EXPECT_TRUE(karmad.ctl({"reload", "t"}).output.contains("reload takes no arguments"));
   EXPECT_EQ(karmad.ctl({"show", "t"}).code, 2);
   const auto on_query_port = ask(karmad.master.port(), "POST", "/admin/drain", "{}");
