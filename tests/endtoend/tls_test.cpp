@@ -349,7 +349,7 @@ TEST(ClientTls, IsCheckedForCertificatesThatExpire) {
     const auto other = authority.issue("other.pem", "DNS:b.example", days);
     const auto file = dir.file(
         "k.conf", fmt::format("searchd {{\n listen = 1:https\n tls_certificate = {}, {}\n}}\n{}",
-                              good, other, web_table_at("127.0.0.1:1")));
+                              good, other, web_table_at("127.0.0.1:2")));
     Process check("karmad", {"--check", "--config", file});
     EXPECT_EQ(check.wait(), 0) << check.output();
     const auto warned = std::string("k.conf:3:20: warning: a certificate of tls_certificate ");
