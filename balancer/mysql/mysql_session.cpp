@@ -243,11 +243,11 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
     if (framing_.state == MysqlFraming::State::too_large) {
-      const bool sent = co_await send_error(
-          1153, "08S01",
-          is_command ? "the packet is larger than max_packet_size"
-                     : fmt::format("the packet is larger than {} bytes, before a login", most),
-          sequence_);
+      // Not within the co_await, where g++ 12 destroys a text twice that only one branch makes.
+      std::string why = "the packet is larger than max_packet_size";
+      if (!is_command)
+        why = fmt::format("the packet is larger than {} bytes, before a login", most);
+      const bool sent = co_await send_error(1153, "08S01", why, sequence_);
       final_error_sent_ = sent;
       co_return false;
     }
