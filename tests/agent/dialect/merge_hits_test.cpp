@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 #include "tests/agent/dialect/search_support.hpp"
