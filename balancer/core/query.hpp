@@ -241,6 +241,11 @@ struct Query {
   /// (CO-052).
   bool plan_again = false;
   std::optional<Micros> selection_left;  ///< of `selection_timeout`, for the new plan
+  /// Before the next of several requests in one: a new plan was for one before it.
+  void forget_new_plan() {
+    former = nullptr;
+    selection_left.reset();
+  }
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
 

@@ -260,6 +260,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
     query.request.query = {};
     query.request.body = part.body;
     query.record.part_began = Loop::now();
+    query.forget_new_plan();
     auto answer = co_await answer_query(query, served, scatter);
     if (query.client.left || query.resources.memory_denied()) co_return answer;
     answers.push_back({.status = answer.status});

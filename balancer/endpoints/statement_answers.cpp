@@ -107,6 +107,7 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
   Answer whole;
   for (const auto& statement : list->statements) {
     set_statement(query, statement);
+    query.forget_new_plan();
     auto answer = co_await answer_one(query, served, scatter);
     if (query.client.left || query.resources.memory_denied() || answer.status != 200)
       co_return answer;

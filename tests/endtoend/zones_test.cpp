@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "tests/support/fake_set.hpp"
 
@@ -101,6 +104,43 @@ TEST(Moved, ARequestIsPlannedAgainWhenAReloadHasThePlaceOfTheShard) {
     EXPECT_EQ(master.count("queries"), 1);
     const auto trace = answer.fields.at("x-karmad-trace");
     EXPECT_EQ(at(trace, "/attempts/1/mirror"), after[0].address()) << trace;
+  }
+}
+
+TEST(Moved, AFurtherPartOfARequestIsCountedAndPlannedAgainLikeTheFirst) {  // CO-052
+  struct Case {
+    std::string_view target, body, found;
+  };
+  for (const auto& [target, body, found] :
+       {Case{"/_msearch", "{\"index\":\"t\"}\n{}\n{\"index\":\"t\"}\n{}\n",
+             R"({"took":1,"timed_out":false,"hits":{"total":0,"hits":[]}})"},
+        Case{"/cli_json", "SELECT a FROM t; SELECT b FROM t",
+             R"([{"columns":[],"data":[],"total":0,"error":"","warning":""}])"}}) {
+    SCOPED_TRACE(target);
+    std::array sets{FakeSet(1), FakeSet(1), FakeSet(1, json(found))};
+    std::atomic<int> reloads{0};
+    const auto moves_at = [&reloads](int reload) {
+      EXPECT_TRUE(eventually([&] { return reloads == reload; }));
+      return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
+    };
+    sets[0][0].react([&](const auto&) { return moves_at(1); });
+    sets[1][0].react([&, first = true, answer = json(found)](const auto&) mutable {
+      return std::exchange(first, false) ? answer : moves_at(2);
+    });
+    RestingMaster master(taking_turns(), sets[0].table());
+    Pending pending(master, target, body);
+    ASSERT_TRUE(eventually([&] { return sets[0].requests() == 1; }));
+    ASSERT_TRUE(master.reload(taking_turns(), sets[1].table()));
+    reloads = 1;
+    ASSERT_TRUE(eventually([&] { return sets[1].requests() == 2; }));
+    ASSERT_TRUE(master.reload(taking_turns(), sets[2].table()));
+    reloads = 2;
+    const auto answer = pending.answer();
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_FALSE(answer.body.contains("moved")) << answer.body;
+    EXPECT_EQ(sets[2].requests(), 1U);
+    EXPECT_EQ(master.count("planned_anew"), 2);
+    EXPECT_EQ(master.count("queries"), 2);
   }
 }
 
