@@ -72,7 +72,9 @@ class LongWork : public testing::Test {
   FakeMirror other{[](const std::string& request) { return of_shard(request, 1); }};
   FakeMirror small{[](const std::string&) { return nothing_found(); }};
   const std::string kSearchd =
-      "workers = 1\n ha_ping_interval = 0\n agent_query_timeout = 1m\n request_timeout = 5m";
+      "workers = 1\n ha_ping_interval = 0\n agent_connect_timeout = 1m\n agent_query_timeout = "
+      "1m\n "
+      "request_timeout = 5m";
 };
 
 TEST_F(LongWork, LetsOtherRequestsBeAnsweredMeanwhile) {
