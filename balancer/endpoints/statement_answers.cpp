@@ -302,8 +302,11 @@ Task<std::optional<Answer>> ask_for_columns(Query& query, const ServedPath& serv
   co_return std::nullopt;
 }
 
-/// Whether the statement lists the tables of the configuration, as SHOW TABLES does.
-bool lists_tables(const SchemaStatement& statement, const SchemaFacts& facts) {
+/// Whether the statement lists the tables of the configuration, as SHOW TABLES does, where they are
+/// kept to the operator.
+bool lists_hidden_tables(const Query& query, const SchemaStatement& statement,
+                         const SchemaFacts& facts) {
+  if (!hides_status(query)) return false;
   constexpr std::array<std::string_view, 5> kLists{"TABLES", "COLUMNS", "STATISTICS",
                                                    "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS"};
   return statement.table.empty() &&
@@ -335,7 +338,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   const auto words = lower(select);
   const bool about_clients = words.contains("processlist");
   if (query.client.on_admin_port && !about_clients) co_return no_queries_here(query);
-  if (hides_status(query) && lists_tables(*statement, facts)) co_return hidden_status(query);
+  if (lists_hidden_tables(query, *statement, facts)) co_return hidden_status(query);
   if (!statement->table.empty() && query.topology->find(statement->table) == nullptr)
     co_return bad_request(query, 404, query.topology->unknown(statement->table));
   if (statement->is == SchemaStatement::Is::passed) {

@@ -29,6 +29,17 @@ constexpr std::size_t kMostBeforeLogin = 256 << 10;
 /// Bytes by which no answer to the greeting is taken for another protocol.
 constexpr std::size_t kShowsProtocol = 6;
 
+/// The error for packets in this state; nothing: they are no mistake.
+std::optional<MysqlError> refused_packet(MysqlFraming::State state, bool is_command,
+                                         std::size_t most) {
+  if (state == MysqlFraming::State::out_of_order)
+    return MysqlError{1156, "08S01", "a packet has a wrong number"};
+  if (state != MysqlFraming::State::too_large) return std::nullopt;
+  if (is_command) return MysqlError{1153, "08S01", "the packet is larger than max_packet_size"};
+  return MysqlError{1153, "08S01",
+                    fmt::format("the packet is larger than {} bytes, before a login", most)};
+}
+
 }  // namespace
 
 std::string mysql_refusal_bytes(std::string_view reason) {
@@ -242,18 +253,8 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     framing_ = frame_mysql(in_, sequence, most);
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
-    if (framing_.state == MysqlFraming::State::too_large) {
-      // Not within the co_await, where g++ 12 destroys a text twice that only one branch makes.
-      std::string why = "the packet is larger than max_packet_size";
-      if (!is_command)
-        why = fmt::format("the packet is larger than {} bytes, before a login", most);
-      const bool sent = co_await send_error(1153, "08S01", why, sequence_);
-      final_error_sent_ = sent;
-      co_return false;
-    }
-    if (framing_.state == MysqlFraming::State::out_of_order) {
-      const bool sent =
-          co_await send_error(1156, "08S01", "a packet has a wrong number", sequence_);
+    if (auto wrong = refused_packet(framing_.state, is_command, most)) {
+      const bool sent = co_await send_error(wrong->code, wrong->state, wrong->text, sequence_);
       final_error_sent_ = sent;
       co_return false;
     }

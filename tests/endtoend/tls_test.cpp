@@ -341,7 +341,7 @@ TEST(ClientTls, IsCheckedWithTheFile) {
 }
 
 TEST(ClientTls, IsCheckedForCertificatesThatExpire) {
-  TempDir dir;
+  const TempDir dir;
   const Authority authority(dir.path());
   const auto good = authority.issue("good.pem", "DNS:a.example");
   for (const auto& [days, warning] :

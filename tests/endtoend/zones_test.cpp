@@ -119,7 +119,8 @@ TEST(Moved, AFurtherPartOfARequestIsCountedAndPlannedAgainLikeTheFirst) {  // CO
              R"("data":[],"total":0,"error":"","warning":""}])"}}) {
     SCOPED_TRACE(target);
     std::array sets{FakeSet(1), FakeSet(1), FakeSet(1, json(found))};
-    std::atomic<int> reloads{0}, asked{0};
+    std::atomic<int> reloads{0};
+    std::atomic<int> asked{0};
     const auto moves_at = [&](int reload) {
       asked = reload;
       EXPECT_TRUE(eventually([&] { return reloads == reload; }));
