@@ -28,7 +28,7 @@ TEST(Statements, AreUnderstoodInEveryForm) {
       {" show\tagent\r\nstatus ; ", {Show::agent_status}},
       {"/* from a tool */ show agent status /* all of them */", {Show::agent_status}},
       {"SHOW AGENT STATUS LIKE '%ping%'", {Show::agent_status, "", "%ping%"}},
-      {"SHOW AGENT STATUS LIKE \"ag\\_0%\";", {Show::agent_status, "", "ag\\_0%"}},
+      {R"(SHOW AGENT STATUS LIKE "ag\_0%";)", {Show::agent_status, "", R"(ag\_0%)"}},
       {"SHOW AGENT '127.0.0.1:9321' STATUS", {Show::agent, "127.0.0.1:9321"}},
       {"SHOW AGENT \"/run/s.sock\" STATUS LIKE 'x'", {Show::agent, "/run/s.sock", "x"}},
       {"SHOW AGENT 127.0.0.1:9321 STATUS", {Show::agent, "127.0.0.1:9321"}},
