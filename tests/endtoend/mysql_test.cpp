@@ -470,7 +470,7 @@ TEST(AMysqlClient, GetsAnAnswerThatIsLongerThanTheReplyBuffer) {
     answer += fmt::format(R"({}{{"s":"{}"}})", i == 0 ? "" : ",", std::string(100, 'x'));
   answer += R"(],"total":30000,"error":"","warning":""}])";
   FakeMirror mirror([&](const std::string&) { return json(answer); });
-  MysqlMaster karmad(mirror);
+  MysqlMaster karmad(mirror, "agent_query_timeout = 1m");
   MysqlClient client(karmad.port());
   const auto got = client.query("SELECT s FROM t LIMIT 30000");
   EXPECT_EQ(got.error, 0);
@@ -490,7 +490,7 @@ TEST(AMysqlClient, GetsLongRowsThatKarmadHoldsOnce) {
                   R"({{"s":"{}"}}],"total":2,"error":"","warning":""}}])",
                   plain, escaped);
   FakeMirror mirror([&](const std::string&) { return json(answer); });
-  MysqlMaster karmad(mirror, "workers = 1");
+  MysqlMaster karmad(mirror, "workers = 1\n agent_query_timeout = 1m");
   MysqlClient client(karmad.port(), MysqlClient::kMultiStatements);
   ASSERT_EQ(client.query("SELECT @@autocommit").rows, Rows{"1"});
   const auto idle = karmad.master().process().most_memory();
