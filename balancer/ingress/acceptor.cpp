@@ -225,7 +225,7 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
 /// The answer to a refused connection in both protocols.
 struct Acceptor::RefusalBytes {
   explicit RefusalBytes(std::string_view reason)
-      : http(refusal_bytes(reason)), mysql(mysql_refusal_bytes(reason)) {}
+      : http(refusal_bytes(reason)), mysql(mysql::refusal_bytes(reason)) {}
 
   const std::string http;
   const std::string mysql;
@@ -502,8 +502,8 @@ void Acceptor::start_session(NewConnection connection) {
 boost::intrusive_ptr<ClientConnection> Acceptor::start_session(Socket socket,
                                                                ClientAddress client) {
   if (kind_.mysql) {
-    boost::intrusive_ptr<MysqlSession> mysql(
-        new MysqlSession(worker_, std::move(socket), std::move(client), kind_));
+    boost::intrusive_ptr<mysql::Session> mysql(
+        new mysql::Session(worker_, std::move(socket), std::move(client), kind_));
     mysql->start();
     return mysql;
   }

@@ -6,7 +6,7 @@
 #include "balancer/schema/select.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 using TokenKind = SqlToken::Kind;
@@ -29,13 +29,13 @@ bool is_about_connection(std::string_view text) {
 }
 
 /// Carries out a SELECT without FROM. Nothing: it asks nothing about the connection.
-std::optional<MysqlLocalAnswer> select_locally(std::string_view statement,
-                                               const MysqlConnectionFacts& connection) {
+std::optional<LocalAnswer> select_locally(std::string_view statement,
+                                          const ConnectionFacts& connection) {
   if (statement.size() > kLongestSchemaStatement || !is_about_connection(statement))
     return std::nullopt;
   const auto facts = schema_facts(connection);
   const auto rows = rows_of(statement, tables_named(statement, {}, facts), facts);
-  if (!rows) return mysql_error(rows.error().status, rows.error().reason);
+  if (!rows) return error_of_answer(rows.error().status, rows.error().reason);
   return result_set_of(*rows);
 }
 
@@ -59,8 +59,8 @@ bool is_read_lock(std::string_view text) {
   return reads;
 }
 
-std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statement,
-                                                       const MysqlConnectionFacts& facts) {
+std::optional<LocalAnswer> answer_session_locally(SessionStatement statement,
+                                                  const ConnectionFacts& facts) {
   switch (statement.is) {
     case SessionStatement::Is::meta:
     case SessionStatement::Is::scroll:
@@ -81,8 +81,7 @@ std::optional<MysqlLocalAnswer> answer_session_locally(SessionStatement statemen
 
 }  // namespace
 
-std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
-                                               const MysqlConnectionFacts& facts) {
+std::optional<LocalAnswer> answer_locally(StatementText& statement, const ConnectionFacts& facts) {
   const auto text = trimmed(statement.text);
   // A comment that only MySQL itself executes.
   if (text.starts_with("/*!") && text.find("*/") + 2 == text.size()) return SessionStatement{};
@@ -96,11 +95,11 @@ std::optional<MysqlLocalAnswer> answer_locally(StatementText& statement,
     if (auto answer = select_locally(statement.text, facts)) return answer;
   auto read = read_statement(statement.text, statement.kind);
   if (!read && statement.kind == StatementKind::select) return std::nullopt;  // refused later
-  if (!read) return MysqlError{1064, "42000", std::move(read.error().reason)};
+  if (!read) return Error{1064, "42000", std::move(read.error().reason)};
   if (auto* const session = std::get_if<SessionStatement>(&*read))
     return answer_session_locally(std::move(*session), facts);
   statement.read = std::make_shared<const SqlStatement>(*std::move(read));
   return std::nullopt;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

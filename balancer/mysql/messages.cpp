@@ -4,14 +4,14 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
-using namespace mysql_capability;
+using namespace capability;
 
 constexpr std::size_t kSaltStart = 8;  // the rest of the salt is further behind
 
-void write_eof(MysqlWriter& out, const MysqlOk& ok) {
+void write_eof(Writer& out, const Ok& ok) {
   out.begin();
   out.integer(0xfe, 1);
   out.integer(ok.warnings, 2);
@@ -20,14 +20,14 @@ void write_eof(MysqlWriter& out, const MysqlOk& ok) {
 }
 
 /// Of a client without long data of authentication.
-std::string_view authentication_in(MysqlFields& fields, std::uint32_t capabilities) {
+std::string_view authentication_in(Fields& fields, std::uint32_t capabilities) {
   const bool has_length = (capabilities & kSecureConnection) != 0;
   return has_length ? fields.bytes(fields.integer(1)) : fields.text_to_zero();
 }
 
 }  // namespace
 
-MysqlError mysql_error(int status, std::string text) {
+Error error_of_answer(int status, std::string text) {
   if (status == 429 || status == 503) return {1040, "08004", std::move(text)};
   if (status == 504) return {3024, "HY000", std::move(text)};
   if (status == 403) return {1227, "42000", std::move(text)};
@@ -49,24 +49,23 @@ MysqlError mysql_error(int status, std::string text) {
   return {1105, "HY000", std::move(text)};
 }
 
-MysqlLogin::Proof proof_in(std::string_view authentication) {
-  if (authentication.empty()) return MysqlLogin::Proof::none;
+Login::Proof proof_in(std::string_view authentication) {
+  if (authentication.empty()) return Login::Proof::none;
   const bool is_zero = authentication == std::string_view("\0", 1);
-  return is_zero ? MysqlLogin::Proof::nothing : MysqlLogin::Proof::password;
+  return is_zero ? Login::Proof::nothing : Login::Proof::password;
 }
 
-bool asks_for_mysql_tls(std::string_view payload) {
+bool asks_for_tls(std::string_view payload) {
   constexpr std::size_t kAlone = 4 + 4 + 1 + 23;  // nothing of the user follows
-  return payload.size() == kAlone && (MysqlFields(payload).integer(4) & kTls) != 0;
+  return payload.size() == kAlone && (Fields(payload).integer(4) & kTls) != 0;
 }
 
-std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload,
-                                                               bool encrypted) {
+std::expected<Handshake, Error> read_handshake(std::string_view payload, bool encrypted) {
   const auto bad = [](std::string text) {
-    return std::unexpected(MysqlError{1043, "08S01", std::move(text)});
+    return std::unexpected(Error{1043, "08S01", std::move(text)});
   };
-  MysqlFields fields(payload);
-  MysqlHandshake said;
+  Fields fields(payload);
+  Handshake said;
   auto& login = said.login;
   const auto capabilities = static_cast<std::uint32_t>(fields.integer(4));
   if ((capabilities & kProtocol41) == 0) return bad("a client of MySQL 4.0 or older");
@@ -89,15 +88,14 @@ std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view 
   if ((capabilities & kPluginAuth) != 0 && !fields.rest().empty())
     login.plugin = fields.text_to_zero();
   if (!fields.ok()) return bad("the answer to the greeting cannot be read");
-  said.capabilities = capabilities & kMysqlOffered;
+  said.capabilities = capabilities & kOffered;
   return said;
 }
 
-std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
-                                                 std::uint32_t capabilities) {
+std::optional<Login> read_change_user(std::string_view payload, std::uint32_t capabilities) {
   constexpr std::size_t kCharset = 2;
-  MysqlFields fields(payload);
-  MysqlLogin login;
+  Fields fields(payload);
+  Login login;
   login.user = fields.text_to_zero();
   login.proof = proof_in(authentication_in(fields, capabilities));
   if (!fields.rest().empty()) login.database = fields.text_to_zero();
@@ -108,26 +106,25 @@ std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
   return login;
 }
 
-void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt,
-                          bool tls) {
-  const auto offered = kMysqlOffered | (tls ? kTls : 0);
+void write_greeting(Writer& out, std::uint32_t connection, std::string_view salt, bool tls) {
+  const auto offered = kOffered | (tls ? kTls : 0);
   out.begin();
   out.integer(10, 1);  // version of the protocol
-  out.text_and_zero(kMysqlVersion);
+  out.text_and_zero(kVersion);
   out.integer(connection, 4);
   out.text_and_zero(salt.substr(0, kSaltStart));
   out.integer(offered & 0xffff, 2);
-  out.integer(kMysqlUtf8, 1);
-  out.integer(mysql_status::kAutocommit, 2);
-  out.integer(kMysqlOffered >> 16, 2);
-  out.integer(kMysqlSalt + 1, 1);
+  out.integer(kUtf8Collation, 1);
+  out.integer(status_flag::kAutocommit, 2);
+  out.integer(kOffered >> 16, 2);
+  out.integer(kSaltSize + 1, 1);
   out.zeros(10);
   out.text_and_zero(salt.substr(kSaltStart));
   out.text_and_zero(kNativePassword);
   out.end();
 }
 
-void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::string_view salt) {
+void write_auth_switch(Writer& out, std::string_view plugin, std::string_view salt) {
   out.begin();
   out.integer(0xfe, 1);
   out.text_and_zero(plugin);
@@ -135,14 +132,14 @@ void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::str
   out.end();
 }
 
-void write_mysql_fast_auth(MysqlWriter& out) {
+void write_fast_auth(Writer& out) {
   out.begin();
   out.integer(1, 1);
   out.integer(3, 1);
   out.end();
 }
 
-void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok, std::uint8_t mark) {
+void write_ok(Writer& out, const Ok& ok, std::uint8_t mark) {
   out.begin();
   out.integer(mark, 1);
   out.length(ok.affected);
@@ -152,33 +149,33 @@ void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok, std::uint8_t mark) {
   out.end();
 }
 
-void write_mysql_error(MysqlWriter& out, const MysqlError& error) {
+void write_error(Writer& out, const Error& error) {
   out.begin();
   out.integer(0xff, 1);
   out.integer(error.code, 2);
   out.bytes("#");
   out.bytes(error.state);
-  out.bytes(shortened_utf8(error.text, kLongestMysqlErrorText));
+  out.bytes(shortened_utf8(error.text, kLongestErrorText));
   out.end();
 }
 
-void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok) {
-  if ((capabilities & kDeprecateEof) != 0) return write_mysql_ok(out, ok, 0xfe);
+void write_end(Writer& out, std::uint32_t capabilities, const Ok& ok) {
+  if ((capabilities & kDeprecateEof) != 0) return write_ok(out, ok, 0xfe);
   write_eof(out, ok);
 }
 
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok) {
+void write_end_of_columns(Writer& out, std::uint32_t capabilities, const Ok& ok) {
   if ((capabilities & kDeprecateEof) == 0) write_eof(out, ok);
 }
 
-void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {
+void write_column(Writer& out, const Column& column) {
   constexpr std::uint16_t kUnsigned = 32;
   constexpr std::uint8_t kAnyDecimals = 31;
   constexpr std::uint16_t kUtf8 = 33;  // of all columns, as the search server
-  const bool is_real = column.type == MysqlType::real32 || column.type == MysqlType::real64;
-  const std::uint32_t longest = column.type == MysqlType::string   ? 255
-                                : column.type == MysqlType::long32 ? 11
-                                                                   : 20;
+  const bool is_real = column.type == Type::real32 || column.type == Type::real64;
+  const std::uint32_t longest = column.type == Type::string   ? 255
+                                : column.type == Type::long32 ? 11
+                                                              : 20;
   out.begin();
   out.text("def");
   out.text("");  // schema, table, original table
@@ -196,4 +193,4 @@ void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {
   out.end();
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -8,10 +8,10 @@
 
 #include "balancer/mysql/packets.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 
 /// Capabilities that client and server agree on in the handshake.
-namespace mysql_capability {
+namespace capability {
 inline constexpr std::uint32_t kLongPassword = 1U << 0;
 inline constexpr std::uint32_t kFoundRows = 1U << 1;
 inline constexpr std::uint32_t kLongFlag = 1U << 2;
@@ -29,34 +29,32 @@ inline constexpr std::uint32_t kPluginAuth = 1U << 19;
 inline constexpr std::uint32_t kConnectAttributes = 1U << 20;
 inline constexpr std::uint32_t kLongAuthData = 1U << 21;
 inline constexpr std::uint32_t kDeprecateEof = 1U << 24;
-}  // namespace mysql_capability
+}  // namespace capability
 
 /// What karmad offers. No TLS, no compression, no local files.
-inline constexpr std::uint32_t kMysqlOffered =
-    mysql_capability::kLongPassword | mysql_capability::kFoundRows | mysql_capability::kLongFlag |
-    mysql_capability::kConnectWithDatabase | mysql_capability::kProtocol41 |
-    mysql_capability::kInteractive | mysql_capability::kTransactions |
-    mysql_capability::kSecureConnection | mysql_capability::kMultiStatements |
-    mysql_capability::kMultiResults | mysql_capability::kPreparedMultiResults |
-    mysql_capability::kPluginAuth | mysql_capability::kConnectAttributes |
-    mysql_capability::kLongAuthData | mysql_capability::kDeprecateEof;
+inline constexpr std::uint32_t kOffered =
+    capability::kLongPassword | capability::kFoundRows | capability::kLongFlag |
+    capability::kConnectWithDatabase | capability::kProtocol41 | capability::kInteractive |
+    capability::kTransactions | capability::kSecureConnection | capability::kMultiStatements |
+    capability::kMultiResults | capability::kPreparedMultiResults | capability::kPluginAuth |
+    capability::kConnectAttributes | capability::kLongAuthData | capability::kDeprecateEof;
 
 /// The version that clients see; several of them read the number before the first dash.
-inline constexpr std::string_view kMysqlVersion = "8.0.0-karmad-" KARMAD_VERSION;
+inline constexpr std::string_view kVersion = "8.0.0-karmad-" KARMAD_VERSION;
 /// utf8mb4_general_ci, the collation of the connection.
-inline constexpr std::uint8_t kMysqlUtf8 = 45;
+inline constexpr std::uint8_t kUtf8Collation = 45;
 /// Bytes of the salt in the greeting.
-inline constexpr std::size_t kMysqlSalt = 20;
+inline constexpr std::size_t kSaltSize = 20;
 
 /// An error packet.
-struct MysqlError {
+struct Error {
   std::uint16_t code = 1105;         ///< as in MySQL; 1105: any other error
   std::string_view state = "HY000";  ///< SQLSTATE: five characters
   std::string text;
 };
 
 /// A row of SHOW WARNINGS.
-struct MysqlWarning {
+struct Warning {
   std::string_view level = "warning";
   std::uint16_t code = 1000;
   std::string text;
@@ -64,13 +62,13 @@ struct MysqlWarning {
 
 /// Clients have a buffer of 512 bytes for the text of an error, and its end; PHP loses the place of
 /// the next packet behind an error that is longer than its buffer of 4096 bytes.
-inline constexpr std::size_t kLongestMysqlErrorText = 511;
+inline constexpr std::size_t kLongestErrorText = 511;
 
 /// The error for an answer of the pipeline: by its HTTP status and its text.
-MysqlError mysql_error(int status, std::string text);
+Error error_of_answer(int status, std::string text);
 
 /// Who a client says to be. Any user with any password is welcome.
-struct MysqlLogin {
+struct Login {
   /// What it proves its password with.
   enum class Proof : std::uint8_t {
     none,      ///< it waits for a salt
@@ -82,59 +80,55 @@ struct MysqlLogin {
   std::string plugin;  ///< of authentication; empty: that of the greeting
   Proof proof = Proof::none;
 };
-MysqlLogin::Proof proof_in(std::string_view authentication);
+Login::Proof proof_in(std::string_view authentication);
 
 /// What a client says in its answer to the greeting.
-struct MysqlHandshake {
+struct Handshake {
   std::uint32_t capabilities = 0;  ///< those that both sides have
-  MysqlLogin login;
+  Login login;
 };
 /// The client wants TLS; what it says comes encrypted then.
-bool asks_for_mysql_tls(std::string_view payload);
+bool asks_for_tls(std::string_view payload);
 /// `encrypted`: the connection is.
-std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload,
-                                                               bool encrypted = false);
+std::expected<Handshake, Error> read_handshake(std::string_view payload, bool encrypted = false);
 
 /// Who a client is from now on (COM_CHANGE_USER); nothing: it cannot be read.
-std::optional<MysqlLogin> read_mysql_change_user(std::string_view payload,
-                                                 std::uint32_t capabilities);
+std::optional<Login> read_change_user(std::string_view payload, std::uint32_t capabilities);
 
 inline constexpr std::string_view kNativePassword = "mysql_native_password";
 inline constexpr std::string_view kCachingSha2Password = "caching_sha2_password";
 
-/// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero. `tls`: it is
+/// The first packet of a connection. `salt`: kSaltSize bytes, none of them zero. `tls`: it is
 /// offered.
-void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt,
-                          bool tls = false);
+void write_greeting(Writer& out, std::uint32_t connection, std::string_view salt, bool tls = false);
 /// Asks for authentication with that plugin.
-void write_mysql_auth_switch(MysqlWriter& out, std::string_view plugin, std::string_view salt);
+void write_auth_switch(Writer& out, std::string_view plugin, std::string_view salt);
 /// Tells a client of caching_sha2_password that its password is known.
-void write_mysql_fast_auth(MysqlWriter& out);
+void write_fast_auth(Writer& out);
 
 /// Flags of the state of a connection.
-namespace mysql_status {
+namespace status_flag {
 inline constexpr std::uint16_t kInTransaction = 1;
 inline constexpr std::uint16_t kAutocommit = 2;
 inline constexpr std::uint16_t kMoreResults = 8;  ///< further results of the same request follow
-}  // namespace mysql_status
+}  // namespace status_flag
 
-struct MysqlOk {
+struct Ok {
   std::uint64_t affected = 0;
-  std::uint16_t status = mysql_status::kAutocommit;
+  std::uint16_t status = status_flag::kAutocommit;
   std::uint16_t warnings = 0;
   std::uint64_t last_insert_id = 0;
 };
 /// `mark` 0xfe: what replaces EOF for newer clients.
-void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {}, std::uint8_t mark = 0);
-/// At most kLongestMysqlErrorText bytes of its text.
-void write_mysql_error(MysqlWriter& out, const MysqlError& error);
+void write_ok(Writer& out, const Ok& ok = {}, std::uint8_t mark = 0);
+/// At most kLongestErrorText bytes of its text.
+void write_error(Writer& out, const Error& error);
 /// Ends a list of rows, or of what else has no number of elements.
-void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok = {});
+void write_end(Writer& out, std::uint32_t capabilities, const Ok& ok = {});
 /// Ends a list of columns or parameters; nothing for clients that do without.
-void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities,
-                                const MysqlOk& ok = {});
+void write_end_of_columns(Writer& out, std::uint32_t capabilities, const Ok& ok = {});
 
-enum class MysqlType : std::uint8_t {
+enum class Type : std::uint8_t {
   old_decimal = 0,
   tiny = 1,
   small = 2,
@@ -156,13 +150,13 @@ enum class MysqlType : std::uint8_t {
   text_last = string,
 };
 
-struct MysqlColumn {
+struct Column {
   std::string_view name;
-  MysqlType type = MysqlType::string;
+  Type type = Type::string;
   bool is_unsigned = false;
   bool any_decimals = false;  ///< for numbers in the binary form: clients would round them
 };
 /// Describes a column as the search server does.
-void write_mysql_column(MysqlWriter& out, const MysqlColumn& column);
+void write_column(Writer& out, const Column& column);
 
-}  // namespace karmad
+}  // namespace karmad::mysql

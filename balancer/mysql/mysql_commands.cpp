@@ -1,4 +1,4 @@
-// The part of MysqlSession that answers commands, and their statements.
+// The part of Session that answers commands, and their statements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 enum Command : unsigned char {
@@ -37,18 +37,18 @@ enum Command : unsigned char {
 constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
 constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
 
-const MysqlError kKilled{1317, "70100", "Query execution was interrupted"};
-const MysqlError kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"};
+const Error kKilled{1317, "70100", "Query execution was interrupted"};
+const Error kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"};
 
-constexpr std::size_t kMysqlPiece = 64 << 10;  // packets that are sent at once
+constexpr std::size_t kPiece = 64 << 10;  // packets that are sent at once
 
 bool is_change(const StatementText& statement) {
   return statement.ticket_class() == TicketClass::update;
 }
 
-MysqlResultKind result_kind(const StatementText& statement) {
-  if (statement.kind == StatementKind::select) return MysqlResultKind::rows;
-  return is_change(statement) ? MysqlResultKind::count : MysqlResultKind::any;
+ResultKind result_kind(const StatementText& statement) {
+  if (statement.kind == StatementKind::select) return ResultKind::rows;
+  return is_change(statement) ? ResultKind::count : ResultKind::any;
 }
 
 /// Whether a listener with `_readonly` takes it.
@@ -63,7 +63,7 @@ constexpr RequestLine kStatementLine{.method = "POST", .path = "/sql", .query = 
 
 }  // namespace
 
-Task<bool> MysqlSession::answer_command() {
+Task<bool> Session::answer_command() {
   std::string_view command_bytes;
   auto join = [&] { command_bytes = payload(); };
   const auto joined = co_await run_work(framing_.packets == 1 ? 0 : in_.size(), join);
@@ -93,18 +93,18 @@ Task<bool> MysqlSession::answer_command() {
       if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_execute_errors);
       break;
     case kSendLongData:  // has no answer
-      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
+      if (auto* const prepared = find_prepared(Fields(rest).integer(4)))
         prepared->got_long_data = true;
       break;
     case kClosePrepared:  // has no answer
-      forget_prepared(MysqlFields(rest).integer(4));
+      forget_prepared(Fields(rest).integer(4));
       break;
     case kChangeUser:
       outcome = co_await change_user(rest);
       break;
     case kProcessKill: {
-      MysqlLocalAnswer kill{SessionStatement{.is = SessionStatement::Is::kill,
-                                             .connection = MysqlFields(rest).integer(4)}};
+      LocalAnswer kill{SessionStatement{.is = SessionStatement::Is::kill,
+                                        .connection = Fields(rest).integer(4)}};
       const Statement none;  // by a name: g++ 12 copies `{}` within a co_await bit by bit
       outcome = co_await run_locally(none, std::move(kill));
       break;
@@ -116,44 +116,44 @@ Task<bool> MysqlSession::answer_command() {
 }
 
 /// The commands whose answer is one packet.
-Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char command,
-                                                                std::string_view rest) {
+Task<Session::CommandOutcome> Session::simple_command(unsigned char command,
+                                                      std::string_view rest) {
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
+  Writer packets(*out, sequence_);
   switch (command) {
     case kInitDatabase:
-      state_.database = rest.substr(0, MysqlSessionState::kLongestName);
-      write_mysql_ok(packets, {.status = state_.status()});
+      state_.database = rest.substr(0, SessionState::kLongestName);
+      write_ok(packets, {.status = state_.status()});
       break;
     case kPing:
-      write_mysql_ok(packets, {.status = state_.status()});
+      write_ok(packets, {.status = state_.status()});
       break;
     case kResetConnection:
       reset_session();
-      write_mysql_ok(packets);
+      write_ok(packets);
       break;
     case kResetPrepared:
-      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4))) {
+      if (auto* const prepared = find_prepared(Fields(rest).integer(4))) {
         prepared->got_long_data = false;
-        write_mysql_ok(packets, {.status = state_.status()});
+        write_ok(packets, {.status = state_.status()});
       } else {
-        write_mysql_error(packets, kUnknownPrepared);
+        write_error(packets, kUnknownPrepared);
       }
       break;
     case kSetOption: {
-      MysqlFields fields(rest);
+      Fields fields(rest);
       const auto option = fields.integer(2);
       if (!fields.ok() || option > 1) {
-        write_mysql_error(packets, {1047, "08S01", "unknown option"});
+        write_error(packets, {1047, "08S01", "unknown option"});
         break;
       }
-      capabilities_ &= ~mysql_capability::kMultiStatements;
-      if (option == 0) capabilities_ |= mysql_capability::kMultiStatements;
-      write_mysql_end(packets, capabilities_, {.status = state_.status()});
+      capabilities_ &= ~capability::kMultiStatements;
+      if (option == 0) capabilities_ |= capability::kMultiStatements;
+      write_end(packets, capabilities_, {.status = state_.status()});
       break;
     }
     case kFieldList:  // of no table are columns known
-      write_mysql_end(packets, capabilities_, {.status = state_.status()});
+      write_end(packets, capabilities_, {.status = state_.status()});
       break;
     case kStatistics:
       packets.begin();
@@ -166,20 +166,21 @@ Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char co
       packets.end();
       break;
     default:
-      write_mysql_error(packets, {1047, "08S01", fmt::format("unknown command {}", command)});
+      write_error(packets, {1047, "08S01", fmt::format("unknown command {}", command)});
   }
   const bool sent = co_await send_all(*out);
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
+Task<Session::CommandOutcome> Session::query(std::string_view text) {
   decltype(split_statements(text)) statements;
   auto split = [&] { statements = split_statements(text); };
   auto outcome = co_await run_work(text.size(), split);
-  const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
+  const bool allows_several = (capabilities_ & capability::kMultiStatements) != 0;
   const bool was_split = outcome == CommandOutcome::answered;
   if (was_split && !statements) {
-    outcome = co_await refuse(mysql_error(statements.error().status, statements.error().reason));
+    outcome =
+        co_await refuse(error_of_answer(statements.error().status, statements.error().reason));
   } else if (was_split && statements->empty()) {
     outcome = co_await refuse(1065, "42000", "Query was empty");
   } else if (was_split && statements->size() > 1 && !allows_several) {
@@ -200,14 +201,14 @@ Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
   co_return outcome;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) {
-  std::expected<MysqlPrepared, MysqlError> prepared;
+Task<Session::CommandOutcome> Session::prepare(std::string_view text) {
+  std::expected<PreparedStatement, Error> prepared;
   const auto has_room = [this](std::size_t size) {
     return prepared_.size() < kMostPrepared && prepared_size_ + size <= kMostPreparedBytes;
   };
   auto outcome = CommandOutcome::answered;
   if (has_room(text.size())) {
-    auto read = [&] { prepared = prepare_mysql(text); };
+    auto read = [&] { prepared = prepare_statement(text); };
     outcome = co_await run_work(text.size(), read);
     if (outcome != CommandOutcome::answered) co_return outcome;
     if (!prepared) co_return co_await refuse(prepared.error());
@@ -227,7 +228,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) 
   const auto parameters = prepared->places.size();
   const auto id = keep_prepared(*std::move(prepared));
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
+  Writer packets(*out, sequence_);
   packets.begin();
   packets.integer(0, 1);
   packets.integer(id, 4);
@@ -236,23 +237,22 @@ Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) 
   packets.zeros(1);
   packets.integer(0, 2);  // warnings
   packets.end();
-  for (std::size_t i = 0; i < parameters; ++i) write_mysql_column(packets, {.name = "?"});
-  if (parameters != 0)
-    write_mysql_end_of_columns(packets, capabilities_, {.status = state_.status()});
+  for (std::size_t i = 0; i < parameters; ++i) write_column(packets, {.name = "?"});
+  if (parameters != 0) write_end_of_columns(packets, capabilities_, {.status = state_.status()});
   const bool sent = co_await send_all(*out);
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
 /// Returns the number that the client will name.
-std::uint32_t MysqlSession::keep_prepared(MysqlPrepared prepared) {
+std::uint32_t Session::keep_prepared(PreparedStatement prepared) {
   while (prepared_.contains(next_prepared_)) ++next_prepared_;
   prepared_size_ += prepared.size();
   prepared_.emplace(next_prepared_, std::move(prepared));
   return next_prepared_++;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) {
-  MysqlFields fields(rest);
+Task<Session::CommandOutcome> Session::execute(std::string_view rest) {
+  Fields fields(rest);
   auto* const prepared = find_prepared(fields.integer(4));
   auto outcome = CommandOutcome::answered;
   if (prepared == nullptr) co_return co_await refuse(kUnknownPrepared);
@@ -260,9 +260,9 @@ Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) 
   MemoryReservation memory;
   const bool granted = co_await reserve(worker_.loop, memory, &memory_, size);
   if (!granted) co_return co_await refuse_for_memory();
-  std::expected<std::string, MysqlError> bound;
+  std::expected<std::string, Error> bound;
   auto bind = [&] {
-    bound = bind_mysql(*prepared, fields.rest(), settings().max_packet_size.value);
+    bound = bind_values(*prepared, fields.rest(), settings().max_packet_size.value);
   };
   outcome = co_await run_work(size, bind);
   if (outcome != CommandOutcome::answered) co_return outcome;
@@ -270,16 +270,16 @@ Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) 
   memory.charge(&memory_, bound->capacity());
   Statement statement;
   statement.sql.text = *bound;
-  statement.form = MysqlForm::binary;
+  statement.form = Form::binary;
   co_return co_await run_statement(statement);
 }
 
-MysqlPrepared* MysqlSession::find_prepared(std::uint64_t id) {
+PreparedStatement* Session::find_prepared(std::uint64_t id) {
   const auto found = prepared_.find(static_cast<std::uint32_t>(id));
   return found == prepared_.end() ? nullptr : &found->second;
 }
 
-void MysqlSession::forget_prepared(std::uint64_t id) {
+void Session::forget_prepared(std::uint64_t id) {
   const auto found = prepared_.find(static_cast<std::uint32_t>(id));
   if (found == prepared_.end()) return;
   prepared_size_ -= found->second.size();
@@ -287,8 +287,8 @@ void MysqlSession::forget_prepared(std::uint64_t id) {
   memory_.prepared.charge(&memory_, prepared_size_);
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view rest) {
-  auto login = read_mysql_change_user(rest, capabilities_);
+Task<Session::CommandOutcome> Session::change_user(std::string_view rest) {
+  auto login = read_change_user(rest, capabilities_);
   if (!login) {
     co_await refuse(1043, "08S01", "the command to change the user cannot be read");
     co_return CommandOutcome::broken;  // as MySQL: who the client is now would not be clear
@@ -300,7 +300,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::change_user(std::string_view re
 }
 
 /// Ends a connection of the same user and address, or its statement. Returns why not.
-Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool statement_only) {
+Task<std::optional<Error>> Session::kill_other(std::uint64_t id, bool statement_only) {
   if (id == id_) {
     if (!statement_only) ending_ = killed_ = true;
     co_return kKilled;
@@ -310,41 +310,40 @@ Task<std::optional<MysqlError>> MysqlSession::kill_other(std::uint64_t id, bool 
             .owner = ClientOwner{.user = user_, .address = client_}};
   const auto outcome = co_await kill_connection(worker_, std::move(kill),
                                                 Loop::now() + settings().request_timeout.value);
-  if (!outcome) co_return mysql_error(504, "the search for the connection took too long");
+  if (!outcome) co_return error_of_answer(504, "the search for the connection took too long");
   if (*outcome == KillOutcome::unknown)
-    co_return MysqlError{1094, "HY000", fmt::format("Unknown thread id: {}", id)};
+    co_return Error{1094, "HY000", fmt::format("Unknown thread id: {}", id)};
   if (*outcome == KillOutcome::denied)
-    co_return MysqlError{1095, "HY000", fmt::format("You are not owner of thread {}", id)};
+    co_return Error{1095, "HY000", fmt::format("You are not owner of thread {}", id)};
   co_return std::nullopt;
 }
 
 /// After a query whose answer is not sent: its client has left, or it was killed.
-Task<MysqlSession::CommandOutcome> MysqlSession::end_unanswered() {
+Task<Session::CommandOutcome> Session::end_unanswered() {
   if (!running_->killed || !open()) co_return CommandOutcome::broken;
   co_return co_await refuse(kKilled);
 }
 
-void MysqlSession::reset_session() {
+void Session::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
   memory_.prepared.release();
   auto database = std::move(state_.database);
-  state_ = MysqlSessionState();
+  state_ = SessionState();
   state_.database = std::move(database);
   sql_session_.reset();
 }
 
 // ---- statements
 
-MysqlSession::RunningStatement::RunningStatement(MysqlSession& of, Query& passing,
-                                                 const Statement& is)
+Session::RunningStatement::RunningStatement(Session& of, Query& passing, const Statement& is)
     : session(of), query(passing), text(is.sql.text) {
   session.running_ = this;
   session.query_ = &query;
   watch.emplace(session);
 }
 
-MysqlConnectionFacts MysqlSession::facts() const {
+ConnectionFacts Session::facts() const {
   return {.id = id_,
           .user = user_,
           .host = client_,
@@ -360,34 +359,34 @@ MysqlConnectionFacts MysqlSession::facts() const {
           .offers_tls = settings_->client_tls != nullptr};
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse(std::uint16_t code, std::string_view state,
-                                                        std::string text) {
+Task<Session::CommandOutcome> Session::refuse(std::uint16_t code, std::string_view state,
+                                              std::string text) {
   const bool sent = co_await send_error(code, state, std::move(text), sequence_);
   co_return sent ? CommandOutcome::failed : CommandOutcome::broken;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse(const MysqlError& error) {
+Task<Session::CommandOutcome> Session::refuse(const Error& error) {
   return refuse(error.code, error.state, error.text);
 }
 
 /// The answer to a request that was denied memory.
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse_for_memory() {
+Task<Session::CommandOutcome> Session::refuse_for_memory() {
   const auto why = memory_refusal(worker_.limits.memory, memory_.denial(), true);
   memory_.forgive();
-  co_return co_await refuse(mysql_error(why.status, reason_in_answer(why.body)));
+  co_return co_await refuse(error_of_answer(why.status, reason_in_answer(why.body)));
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(ThreadPool::End end) {
+Task<Session::CommandOutcome> Session::refuse_long_work(ThreadPool::End end) {
   if (end == ThreadPool::End::refused) {
     const auto why = too_much_long_work();
-    co_return co_await refuse(mysql_error(why.status, why.reason));
+    co_return co_await refuse(error_of_answer(why.status, why.reason));
   }
   co_return co_await refuse(
-      mysql_error(504, "request_timeout has passed before its long work was done"));
+      error_of_answer(504, "request_timeout has passed before its long work was done"));
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statement) {
-  std::optional<MysqlLocalAnswer> local;
+Task<Session::CommandOutcome> Session::run_statement(Statement& statement) {
+  std::optional<LocalAnswer> local;
   auto read = [&] {
     statement.sql.kind = kind_of_statement(statement.sql.text);
     const auto most = state_.variables.number("sql_select_limit");
@@ -413,16 +412,15 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement& statem
   co_return outcome;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::refuse_change() {
+Task<Session::CommandOutcome> Session::refuse_change() {
   if (read_only_)
     return refuse(1290, "HY000",
                   "this listener has _readonly: statements that change data are refused");
   return refuse(1792, "25006", "Cannot execute statement in a READ ONLY transaction");
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& statement,
-                                                             MysqlLocalAnswer local) {
-  if (auto* const error = std::get_if<MysqlError>(&local)) co_return co_await refuse(*error);
+Task<Session::CommandOutcome> Session::run_locally(const Statement& statement, LocalAnswer local) {
+  if (auto* const error = std::get_if<Error>(&local)) co_return co_await refuse(*error);
   std::vector<ResultSet> sets(1);  // without columns: OK
   if (auto* const rows = std::get_if<ResultSet>(&local)) sets.front() = std::move(*rows);
   std::uint16_t warnings = 0;
@@ -437,12 +435,12 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& st
   }
   auto options = options_for(statement);
   options.warnings = warnings;
-  MysqlResults results(std::move(sets), options);
+  Results results(std::move(sets), options);
   co_return co_await send_results(results);
 }
 
 /// Passes the statement through the pipeline as a request to `/sql?mode=raw`.
-Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement& statement) {
+Task<Session::CommandOutcome> Session::pass_statement(const Statement& statement) {
   worker_.counters.add(Count::requests);
   const auto over = settings_->limits_requests
                         ? over_rate(worker_, *settings_, kNoFields, false, address_)
@@ -452,7 +450,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
     log_refused(worker_, settings(),
                 {.line = kStatementLine, .client = client_, .bytes_in = statement.sql.text.size()},
                 answer);
-    co_return co_await refuse(mysql_error(answer.status, reason_in_answer(answer.body)));
+    co_return co_await refuse(error_of_answer(answer.status, reason_in_answer(answer.body)));
   }
   Query query(worker_, *settings_, kStatementLine, kNoFields, statement.sql.text, client_);
   query.request.content_type = "text/plain";
@@ -483,8 +481,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement&
   co_return co_await answer_statement(statement, query, answer);
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statement& statement,
-                                                                  Query& query, Answer& answer) {
+Task<Session::CommandOutcome> Session::answer_statement(const Statement& statement, Query& query,
+                                                        Answer& answer) {
   std::string whole;
   MemoryReservation memory;
   RestLog log(query, answer);
@@ -512,9 +510,9 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
     if (answer.status >= 500 && is_change(statement.sql)) state_.note_change();
-    outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
+    outcome = co_await refuse(error_of_answer(answer.status, reason_in_answer(body)));
   } else if (answer.rows != nullptr) {
-    MysqlResults results(std::move(answer.rows->sets), options_for(statement, query));
+    Results results(std::move(answer.rows->sets), options_for(statement, query));
     outcome = co_await send_results(results);
   } else {
     if (statement.sql.kind == StatementKind::insert)
@@ -527,8 +525,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statemen
 }
 
 /// Reads the rest of an answer that is longer than reply_buffer_size. `memory`: that of `whole`.
-Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::string& whole,
-                                        MemoryReservation& memory) {
+Task<bool> Session::complete_reply(Query& query, Answer& answer, std::string& whole,
+                                   MemoryReservation& memory) {
   const auto length = static_cast<std::size_t>(answer.length());
   const bool granted = co_await reserve(worker_.loop, memory, &memory_, length);
   if (!granted) co_return false;
@@ -547,8 +545,7 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
   co_return true;
 }
 
-MysqlResults::Options MysqlSession::options_for(const Statement& statement,
-                                                const Query& query) const {
+Results::Options Session::options_for(const Statement& statement, const Query& query) const {
   auto options = options_for(statement);
   options.last_insert_id = query.record.last_insert_id;
   if (const auto* const read = std::get_if<ReadStatement>(&query.request.parsed.what))
@@ -556,7 +553,7 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement,
   return options;
 }
 
-MysqlResults::Options MysqlSession::options_for(const Statement& statement) const {
+Results::Options Session::options_for(const Statement& statement) const {
   return {.form = statement.form,
           .capabilities = capabilities_,
           .status = state_.status(),
@@ -565,10 +562,9 @@ MysqlResults::Options MysqlSession::options_for(const Statement& statement) cons
 }
 
 /// Sends the result sets of an answer to `/sql?mode=raw`.
-Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& statement,
-                                                              std::string_view json,
-                                                              const Query& query) {
-  std::optional<MysqlResults> results;
+Task<Session::CommandOutcome> Session::read_results(const Statement& statement,
+                                                    std::string_view json, const Query& query) {
+  std::optional<Results> results;
   const auto options = options_for(statement, query);
   auto read = [&] { results.emplace(json, options); };
   auto outcome = co_await run_work(json.size(), read);
@@ -578,13 +574,13 @@ Task<MysqlSession::CommandOutcome> MysqlSession::read_results(const Statement& s
   co_return outcome;
 }
 
-Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& results) {
+Task<Session::CommandOutcome> Session::send_results(Results& results) {
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
+  Writer packets(*out, sequence_);
   MemoryReservation memory;
   for (bool has_more = true; has_more;) {
     if (running_ != nullptr && running_->killed) results.interrupt(kKilled);
-    has_more = results.next(packets, kMysqlPiece);
+    has_more = results.next(packets, kPiece);
     memory.charge(&memory_, results.copied() + out->capacity());
     const bool sent = co_await send_all(*out);
     if (!sent) co_return CommandOutcome::broken;
@@ -600,4 +596,4 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(MysqlResults& resu
   co_return CommandOutcome::failed;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -19,48 +19,46 @@
 #include "balancer/core/wrong_protocol.hpp"
 #include "balancer/trace/plain_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
-constexpr std::size_t kMysqlLinger = 16 << 20;  // most bytes that are read of a refused command
-constexpr std::uint8_t kHandshakeAnswer = 1;    // number of the client's first packet
+constexpr std::size_t kLinger = 16 << 20;     // most bytes that are read of a refused command
+constexpr std::uint8_t kHandshakeAnswer = 1;  // number of the client's first packet
 /// Bytes of a packet of a client that has not logged in; the attributes of one take 64 KB at most.
 constexpr std::size_t kMostBeforeLogin = 256 << 10;
 /// Bytes by which no answer to the greeting is taken for another protocol.
 constexpr std::size_t kShowsProtocol = 6;
 
 /// The error for packets in this state; nothing: they are no mistake.
-std::optional<MysqlError> refused_packet(MysqlFraming::State state, bool is_command,
-                                         std::size_t most) {
-  if (state == MysqlFraming::State::out_of_order)
-    return MysqlError{1156, "08S01", "a packet has a wrong number"};
-  if (state != MysqlFraming::State::too_large) return std::nullopt;
-  if (is_command) return MysqlError{1153, "08S01", "the packet is larger than max_packet_size"};
-  return MysqlError{1153, "08S01",
-                    fmt::format("the packet is larger than {} bytes, before a login", most)};
+std::optional<Error> refused_packet(Framing::State state, bool is_command, std::size_t most) {
+  if (state == Framing::State::out_of_order)
+    return Error{1156, "08S01", "a packet has a wrong number"};
+  if (state != Framing::State::too_large) return std::nullopt;
+  if (is_command) return Error{1153, "08S01", "the packet is larger than max_packet_size"};
+  return Error{1153, "08S01",
+               fmt::format("the packet is larger than {} bytes, before a login", most)};
 }
 
 }  // namespace
 
-std::string mysql_refusal_bytes(std::string_view reason) {
+std::string refusal_bytes(std::string_view reason) {
   std::string out;
-  MysqlWriter packets(out);
-  write_mysql_error(packets, {1040, "08004", std::string(reason)});
+  Writer packets(out);
+  write_error(packets, {1040, "08004", std::string(reason)});
   return out;
 }
 
-MysqlSession::MysqlSession(Worker& worker, Socket socket, ClientAddress client,
-                           const ListenerKind& listener)
+Session::Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener)
     : ClientConnection(worker, std::move(socket), std::move(client), worker.connections.open),
       read_only_(listener.read_only),
       listener_(listener),
       id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {}
 
-void MysqlSession::start() {
+void Session::start() {
   run(this);
 }
 
-void MysqlSession::abandon() {
+void Session::abandon() {
   ending_ = true;
   if (running_ != nullptr) running_->watch.reset();
   close();
@@ -69,10 +67,10 @@ void MysqlSession::abandon() {
   running_->query.stop();
 }
 
-KillOutcome MysqlSession::kill(const Kill& kill) {
+KillOutcome Session::kill(const Kill& kill) {
   if (kill.connection != id_) return KillOutcome::unknown;
   if (kill.owner && *kill.owner != ClientOwner{user_, client_}) return KillOutcome::denied;
-  const boost::intrusive_ptr<MysqlSession> self(this);
+  const boost::intrusive_ptr<Session> self(this);
   if (!kill.statement_only) ending_ = killed_ = true;
   if (phase_ == Phase::writing && killed_) {
     break_off();
@@ -87,7 +85,7 @@ KillOutcome MysqlSession::kill(const Kill& kill) {
   return KillOutcome::done;
 }
 
-void MysqlSession::list(ProcessList& list) {
+void Session::list(ProcessList& list) {
   if (!list.has_room_for({user_, client_})) return;
   const bool idle = phase_ == Phase::idle || phase_ == Phase::reading;
   const auto now = Loop::now();
@@ -110,7 +108,7 @@ void MysqlSession::list(ProcessList& list) {
 }
 
 /// Of its client.
-std::string MysqlSession::host_and_port() {
+std::string Session::host_and_port() {
   if (is_told_) return fmt::format("{}:{}", client_, port_);
   error_code error;
   const auto peer = socket().remote_endpoint(error);
@@ -121,31 +119,31 @@ std::string MysqlSession::host_and_port() {
 }
 
 /// Ends the connection so that the client does not take a part of an answer for the whole.
-void MysqlSession::break_off() {
+void Session::break_off() {
   if (running_ != nullptr) running_->watch.reset();
   reset();
 }
 
 /// A byte of urgent data, which clients read over. The peer of a closed connection refuses it, and
 /// `watch` learns that. A unix socket tells the two ends apart itself.
-void MysqlSession::ask_whether_there() {
+void Session::ask_whether_there() {
   if (running_ == nullptr || client_.empty()) return;
   ::send(socket().native_handle(), "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void MysqlSession::Memory::on_denied(MemoryDenial why) {
+void Session::Memory::on_denied(MemoryDenial why) {
   count_denial(session.worker_.counters, why);
   session.end_soon_for_memory();
 }
 
-void MysqlSession::end_for_memory() {
+void Session::end_for_memory() {
   if (!memory_.denied()) return;
   if (phase_ == Phase::writing) return break_off();
   if (phase_ != Phase::answering) return cancel();
   if (running_ != nullptr) running_->query.stop();
 }
 
-void MysqlSession::phase_timed_out() {
+void Session::phase_timed_out() {
   if (phase_ == Phase::writing) {
     break_off();
   } else {
@@ -154,7 +152,7 @@ void MysqlSession::phase_timed_out() {
 }
 
 /// The time without a command after which the connection ends.
-Micros MysqlSession::longest_idle() const {
+Micros Session::longest_idle() const {
   const auto longest = settings().client_timeout.value;
   const auto wanted = state_.variables.number("wait_timeout");
   const auto most = static_cast<std::uint64_t>(longest / std::chrono::seconds(1));
@@ -162,12 +160,12 @@ Micros MysqlSession::longest_idle() const {
 }
 
 /// Runs the session to its end.
-Background MysqlSession::run(boost::intrusive_ptr<MysqlSession> self) {
+Background Session::run(boost::intrusive_ptr<Session> self) {
   co_await self->serve();
   self->close();
 }
 
-Task<void> MysqlSession::serve() {
+Task<void> Session::serve() {
   if (!co_await shake_hands()) co_return;
   worker_.counters.add(Count::mysql_connections);
   while (open() && !killed_ && (!ending_ || !in_.empty())) {
@@ -189,7 +187,7 @@ Task<void> MysqlSession::serve() {
 
 /// Tells a client that waits for nothing why the connection ends; the number of the packet is that
 /// of the answer to its next command.
-Task<void> MysqlSession::send_final_error() {
+Task<void> Session::send_final_error() {
   if (timed_out_ && phase_ == Phase::reading) {
     co_await send_error(1159, "08S01", "the rest of a command did not come within network_timeout",
                         1);
@@ -208,9 +206,9 @@ Task<void> MysqlSession::send_final_error() {
 
 /// Reads what the client still sends of a refused command: closing at once would reset the
 /// connection, and the client would lose the error.
-Task<void> MysqlSession::linger() {
+Task<void> Session::linger() {
   if (!end_sending()) co_return;
-  auto left = std::min(framing_.size - in_.size(), kMysqlLinger);
+  auto left = std::min(framing_.size - in_.size(), kLinger);
   worker_.loop.buffers.give(std::exchange(in_, {}));
   memory_.release_command();
   start_phase(Phase::lingering, settings().network_timeout.value);
@@ -227,22 +225,22 @@ Task<void> MysqlSession::linger() {
 }
 
 /// The payload that has arrived, without the headers of its packets; until drop_payload().
-std::string_view MysqlSession::payload() {
-  const auto joined = join_mysql(in_, framing_);
-  framing_.size -= (framing_.packets - 1) * kMysqlHeader;
+std::string_view Session::payload() {
+  const auto joined = join_packets(in_, framing_);
+  framing_.size -= (framing_.packets - 1) * kPacketHeader;
   framing_.packets = 1;
   return joined;
 }
 
 /// Leaves what the client has sent behind it.
-void MysqlSession::drop_payload() {
+void Session::drop_payload() {
   in_.erase(0, std::min(in_.size(), framing_.size));
   framing_ = {};
 }
 
 /// Reads until a whole payload has arrived. `first`: the phase until its first byte. False: the
 /// connection ends.
-Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
+Task<bool> Session::receive(std::uint8_t sequence, Phase first) {
   const bool is_command = sequence == 0;
   const auto longest = settings().max_packet_size.value;
   const auto most = is_command ? longest : std::min<std::size_t>(longest, kMostBeforeLogin);
@@ -250,9 +248,9 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     if (sequence == kHandshakeAnswer && in_.size() >= kShowsProtocol)
       if (auto spoken = recognize_protocol(in_))
         co_return co_await refuse_protocol(*std::move(spoken));
-    framing_ = frame_mysql(in_, sequence, most);
+    framing_ = frame_packets(in_, sequence, most);
     sequence_ = framing_.sequence;
-    if (framing_.state == MysqlFraming::State::complete) break;
+    if (framing_.state == Framing::State::complete) break;
     if (auto wrong = refused_packet(framing_.state, is_command, most)) {
       const bool sent = co_await send_error(wrong->code, wrong->state, wrong->text, sequence_);
       final_error_sent_ = sent;
@@ -273,7 +271,7 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
 }
 
 /// Appends the next bytes to `in_`, which will have `whole`. False: none will come.
-Task<bool> MysqlSession::read_more(std::size_t whole) {
+Task<bool> Session::read_more(std::size_t whole) {
   Stream::Read got;
   if (whole - in_.size() <= Buffers::kSmall) {
     start_read();
@@ -315,7 +313,7 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
 }
 
 /// Sends `out` and empties it.
-Task<bool> MysqlSession::send_all(std::string& out) {
+Task<bool> Session::send_all(std::string& out) {
   worker_.counters.add(Count::bytes_out, out.size());
   Outgoing left{{}, out};
   const auto error = write_now(left);
@@ -326,21 +324,21 @@ Task<bool> MysqlSession::send_all(std::string& out) {
   co_return sent;
 }
 
-Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, std::string text,
-                                    std::uint8_t sequence) {
+Task<bool> Session::send_error(std::uint16_t code, std::string_view state, std::string text,
+                               std::uint8_t sequence) {
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence);
-  const MysqlError error{code, state, std::move(text)};
+  Writer packets(*out, sequence);
+  const Error error{code, state, std::move(text)};
   log_cut(error);
-  write_mysql_error(packets, error);
+  write_error(packets, error);
   const bool sent = co_await send_all(*out);
   co_return sent;
 }
 
 /// Writes an error that is too long for clients to the log.
-void MysqlSession::log_cut(const MysqlError& error) {
+void Session::log_cut(const Error& error) {
   constexpr std::size_t kMostLogged = 64 << 10;
-  if (error.text.size() <= kLongestMysqlErrorText) return;
+  if (error.text.size() <= kLongestErrorText) return;
   const auto left_out = worker_.error_lines.may_write(Loop::now());
   if (!left_out) return;
   spdlog::warn("{} got the beginning of this text with error {}: {}{}",
@@ -350,7 +348,7 @@ void MysqlSession::log_cut(const MysqlError& error) {
 }
 
 /// Ends a connection that begins with another protocol. False, as receive().
-Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
+Task<bool> Session::refuse_protocol(WireProtocol spoken) {
   report_wrong_protocol(worker_, client_, socket(), spoken, ListenerProtocol::mysql);
   const bool sent = co_await send_error(
       1043, "08S01", wrong_protocol_refusal(spoken, ListenerProtocol::mysql), kHandshakeAnswer + 1);
@@ -358,11 +356,11 @@ Task<bool> MysqlSession::refuse_protocol(WireProtocol spoken) {
   co_return false;
 }
 
-std::string MysqlSession::new_salt() {
-  std::string salt(kMysqlSalt, ' ');
+std::string Session::new_salt() {
+  std::string salt(kSaltSize, ' ');
   if (needs_auth()) {  // one that can be foreseen lets a proof be used twice
-    std::array<unsigned char, kMysqlSalt> bytes{};
-    if (RAND_bytes(bytes.data(), kMysqlSalt) != 1) throw std::runtime_error("no random bytes");
+    std::array<unsigned char, kSaltSize> bytes{};
+    if (RAND_bytes(bytes.data(), kSaltSize) != 1) throw std::runtime_error("no random bytes");
     std::ranges::transform(bytes, salt.begin(), [](unsigned char byte) {
       return static_cast<char>('!' + byte % ('~' - '!'));
     });
@@ -372,14 +370,14 @@ std::string MysqlSession::new_salt() {
   return salt;
 }
 
-Task<bool> MysqlSession::shake_hands() {
+Task<bool> Session::shake_hands() {
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out);
-  write_mysql_greeting(packets, id_, new_salt(), settings_->client_tls != nullptr);
+  Writer packets(*out);
+  write_greeting(packets, id_, new_salt(), settings_->client_tls != nullptr);
   bool sent = co_await send_all(*out);
   if (!sent) co_return false;
   bool received = co_await receive(kHandshakeAnswer, Phase::reading);
-  if (received && settings_->client_tls && asks_for_mysql_tls(payload())) {
+  if (received && settings_->client_tls && asks_for_tls(payload())) {
     auto encryption = settings_->client_tls->accept(socket().native_handle());
     drop_payload();
     encryption->put_back(std::exchange(in_, {}));
@@ -393,7 +391,7 @@ Task<bool> MysqlSession::shake_hands() {
     report_tls_failure();
     co_return false;
   }
-  auto said = read_mysql_handshake(payload(), tls() != nullptr);
+  auto said = read_handshake(payload(), tls() != nullptr);
   drop_payload();
   if (!said) {
     const auto& error = said.error();
@@ -406,7 +404,7 @@ Task<bool> MysqlSession::shake_hands() {
 }
 
 /// Asks for the proof of a password (`auth`), and checks it. False: the connection has ended.
-Task<bool> MysqlSession::verify_password() {
+Task<bool> Session::verify_password() {
   const auto denied = fmt::format("Access denied for user '{}'@'{}'", user_, client_);
   const auto has_guessed_too_much = [&] {
     const bool is_limited =
@@ -421,8 +419,8 @@ Task<bool> MysqlSession::verify_password() {
   }
   const auto salt = new_salt();
   Buffer out(worker_.loop.buffers);
-  MysqlWriter packets(*out, sequence_);
-  write_mysql_auth_switch(packets, kNativePassword, salt);
+  Writer packets(*out, sequence_);
+  write_auth_switch(packets, kNativePassword, salt);
   const bool asked = co_await send_all(*out);
   if (!asked) co_return false;
   const bool received = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
@@ -451,23 +449,23 @@ Task<bool> MysqlSession::verify_password() {
 
 /// Without `auth` any user with any password is welcome; each client ends its own way of
 /// authentication. A client of caching_sha2_password that has sent nothing waits for a salt.
-Task<bool> MysqlSession::authenticate(MysqlLogin login) {
-  user_ = login.user.substr(0, MysqlSessionState::kLongestName);
-  state_.database = login.database.substr(0, MysqlSessionState::kLongestName);
+Task<bool> Session::authenticate(Login login) {
+  user_ = login.user.substr(0, SessionState::kLongestName);
+  state_.database = login.database.substr(0, SessionState::kLongestName);
   Buffer out(worker_.loop.buffers);
   if (needs_auth()) {
     const bool verified = co_await verify_password();
     if (!verified) co_return false;
-    MysqlWriter packets(*out, sequence_);
-    write_mysql_ok(packets);
+    Writer packets(*out, sequence_);
+    write_ok(packets);
     const bool welcomed = co_await send_all(*out);
     co_return welcomed;
   }
   const bool is_sha2 = login.plugin == kCachingSha2Password;
   const bool is_native = login.plugin.empty() || login.plugin == kNativePassword;
-  if (is_sha2 ? login.proof == MysqlLogin::Proof::none : !is_native) {
-    MysqlWriter packets(*out, sequence_);
-    write_mysql_auth_switch(packets, is_sha2 ? kCachingSha2Password : kNativePassword, new_salt());
+  if (is_sha2 ? login.proof == Login::Proof::none : !is_native) {
+    Writer packets(*out, sequence_);
+    write_auth_switch(packets, is_sha2 ? kCachingSha2Password : kNativePassword, new_salt());
     const bool asked = co_await send_all(*out);
     if (!asked) co_return false;
     const bool received =
@@ -476,14 +474,14 @@ Task<bool> MysqlSession::authenticate(MysqlLogin login) {
     login.proof = proof_in(payload());
     drop_payload();
   }
-  if (is_sha2 && login.proof == MysqlLogin::Proof::password) {
-    MysqlWriter packets(*out, sequence_++);
-    write_mysql_fast_auth(packets);
+  if (is_sha2 && login.proof == Login::Proof::password) {
+    Writer packets(*out, sequence_++);
+    write_fast_auth(packets);
   }
-  MysqlWriter packets(*out, sequence_);
-  write_mysql_ok(packets);
+  Writer packets(*out, sequence_);
+  write_ok(packets);
   const bool sent = co_await send_all(*out);
   co_return sent;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

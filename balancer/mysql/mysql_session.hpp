@@ -19,29 +19,29 @@
 #include "balancer/mysql/results.hpp"
 #include "balancer/mysql/variables.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 
 /// What a client has made of its connection: its database, variables and transaction, and what its
 /// last statement left. Each statement takes effect at once, also within a transaction, as in a
 /// server with tables that cannot roll back. Pure.
-class MysqlSessionState {
+class SessionState {
  public:
   static constexpr std::size_t kLongestName = 128;  ///< of a database
 
   std::string database;
-  MysqlVariables variables;
-  std::optional<MysqlWarning> warning;  ///< of the last statement
-  std::uint64_t last_insert_id = 0;     ///< of the last INSERT or REPLACE; 0: not known
+  Variables variables;
+  std::optional<Warning> warning;    ///< of the last statement
+  std::uint64_t last_insert_id = 0;  ///< of the last INSERT or REPLACE; 0: not known
 
   /// Carries out SET, USE, and what begins or ends a transaction; a refused SET changes nothing.
   /// ROLLBACK after a change leaves a warning. Returns how many. `facts`: with these variables.
-  std::expected<std::uint16_t, MysqlError> carry_out(const SessionStatement& statement,
-                                                     const MysqlConnectionFacts& facts);
+  std::expected<std::uint16_t, Error> carry_out(const SessionStatement& statement,
+                                                const ConnectionFacts& facts);
   /// A statement has changed documents, or may have.
   void note_change() { changed_ = in_transaction_ || !variables.autocommit(); }
   /// Whether changes are refused, because the client has said that there are none.
   bool read_only() const { return in_transaction_ ? reads_only_ : variables.read_only(); }
-  /// mysql_status
+  /// status_flag
   std::uint16_t status() const;
 
  private:
@@ -54,15 +54,15 @@ class MysqlSessionState {
 };
 
 /// The bytes that tell a new MySQL client why its connection is refused.
-std::string mysql_refusal_bytes(std::string_view reason);
+std::string refusal_bytes(std::string_view reason);
 
 /// A connection of a client that speaks the MySQL protocol: handshake, then one command after the
 /// other. A statement passes the same pipeline as a request to `/sql?mode=raw` with the statement
 /// as its body, and counts as one. While idle it needs memory only for itself, its prepared
 /// statements and a small coroutine frame. Docs: docs/mysql.md.
-class MysqlSession final : public ClientConnection {
+class Session final : public ClientConnection {
  public:
-  MysqlSession(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener);
+  Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener);
 
   void start();
   void abandon() override;
@@ -80,7 +80,7 @@ class MysqlSession final : public ClientConnection {
   /// A statement to be answered.
   struct Statement {
     StatementText sql;
-    MysqlForm form = MysqlForm::text;
+    Form form = Form::text;
     bool has_more = false;  ///< further statements of the same command follow
     std::string limited;    ///< the text with the LIMIT of sql_select_limit
   };
@@ -88,7 +88,7 @@ class MysqlSession final : public ClientConnection {
   /// A statement that passes the pipeline, until its answer was sent: it ends when its client
   /// leaves.
   struct RunningStatement {
-    RunningStatement(MysqlSession& of, Query& passing, const Statement& is);
+    RunningStatement(Session& of, Query& passing, const Statement& is);
     RunningStatement(const RunningStatement&) = delete;
     RunningStatement& operator=(const RunningStatement&) = delete;
     ~RunningStatement() {
@@ -96,7 +96,7 @@ class MysqlSession final : public ClientConnection {
       session.query_ = nullptr;
     }
 
-    MysqlSession& session;
+    Session& session;
     Query& query;
     const std::string_view text;
     bool killed = false;
@@ -105,24 +105,24 @@ class MysqlSession final : public ClientConnection {
 
   /// The memory of the current command and of the prepared statements.
   struct Memory final : MemoryHolder {
-    explicit Memory(MysqlSession& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
+    explicit Memory(Session& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
     void on_denied(MemoryDenial why) override;
     bool idle() const override { return session.phase_ == Phase::idle; }
     void release_command() {
       command.release();
       forgive();
     }
-    MysqlSession& session;
+    Session& session;
     MemoryReservation command;
     MemoryReservation prepared;
   };
 
-  static Background run(boost::intrusive_ptr<MysqlSession> self);
+  static Background run(boost::intrusive_ptr<Session> self);
   Task<void> serve();
   // Reading and writing.
   std::string_view payload();
   void drop_payload();
-  void log_cut(const MysqlError& error);
+  void log_cut(const Error& error);
   Task<bool> receive(std::uint8_t sequence, Phase first);
   Task<bool> read_more(std::size_t whole);
   Task<bool> send_all(std::string& out);
@@ -135,7 +135,7 @@ class MysqlSession final : public ClientConnection {
   Task<bool> refuse_protocol(WireProtocol spoken);
   Task<bool> shake_hands();
   bool needs_auth() const { return settings().auth_of(listener_) != nullptr; }
-  Task<bool> authenticate(MysqlLogin login);
+  Task<bool> authenticate(Login login);
   Task<bool> verify_password();
   std::string new_salt();
   // Commands.
@@ -149,26 +149,26 @@ class MysqlSession final : public ClientConnection {
   Task<CommandOutcome> run_work(std::size_t bytes, Work& work);
   Task<CommandOutcome> run_statement(Statement& statement);
   Task<CommandOutcome> refuse_change();
-  Task<CommandOutcome> run_locally(const Statement& statement, MysqlLocalAnswer local);
+  Task<CommandOutcome> run_locally(const Statement& statement, LocalAnswer local);
   Task<CommandOutcome> pass_statement(const Statement& statement);
   Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
-  MysqlResults::Options options_for(const Statement& statement) const;
-  MysqlResults::Options options_for(const Statement& statement, const Query& query) const;
+  Results::Options options_for(const Statement& statement) const;
+  Results::Options options_for(const Statement& statement, const Query& query) const;
   Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
                                     const Query& query);
-  Task<CommandOutcome> send_results(MysqlResults& results);
+  Task<CommandOutcome> send_results(Results& results);
   Task<CommandOutcome> refuse_for_memory();
   Task<CommandOutcome> refuse_long_work(ThreadPool::End end);
   Task<CommandOutcome> refuse(std::uint16_t code, std::string_view state, std::string text);
-  Task<CommandOutcome> refuse(const MysqlError& error);
-  MysqlConnectionFacts facts() const;
-  MysqlPrepared* find_prepared(std::uint64_t id);
-  std::uint32_t keep_prepared(MysqlPrepared prepared);
+  Task<CommandOutcome> refuse(const Error& error);
+  ConnectionFacts facts() const;
+  PreparedStatement* find_prepared(std::uint64_t id);
+  std::uint32_t keep_prepared(PreparedStatement prepared);
   void forget_prepared(std::uint64_t id);
   Task<CommandOutcome> change_user(std::string_view rest);
-  Task<std::optional<MysqlError>> kill_other(std::uint64_t id, bool statement_only);
+  Task<std::optional<Error>> kill_other(std::uint64_t id, bool statement_only);
   Task<CommandOutcome> end_unanswered();
   void reset_session();
 
@@ -184,12 +184,12 @@ class MysqlSession final : public ClientConnection {
   const std::uint32_t id_;
   std::uint32_t capabilities_ = 0;
   std::string user_;
-  MysqlSessionState state_;
-  std::map<std::uint32_t, MysqlPrepared> prepared_;
+  SessionState state_;
+  std::map<std::uint32_t, PreparedStatement> prepared_;
   std::size_t prepared_size_ = 0;
   std::uint32_t next_prepared_ = 1;
   std::string in_;  ///< received bytes of the current command and behind it
-  MysqlFraming framing_;
+  Framing framing_;
   std::uint8_t sequence_ = 0;  ///< number of the next packet to the client
   TimePoint idle_since_ = Loop::now();
   RunningStatement* running_ = nullptr;
@@ -199,7 +199,7 @@ class MysqlSession final : public ClientConnection {
 };
 
 template <class Work>
-Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Work& work) {
+Task<Session::CommandOutcome> Session::run_work(std::size_t bytes, Work& work) {
   std::optional<ClientError> failed;
   auto read = [&] { failed = internal_error_in(work); };
   auto* const helpers = worker_.process.helpers;
@@ -214,8 +214,8 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Wor
   }
   if (!failed) co_return CommandOutcome::answered;
   count_refused(worker_, failed->status, failed->reason);
-  const auto refused = co_await refuse(mysql_error(failed->status, failed->reason));
+  const auto refused = co_await refuse(error_of_answer(failed->status, failed->reason));
   co_return refused;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-namespace karmad {
+namespace karmad::mysql {
 
 // The packets of the MySQL protocol: a length of three bytes, a number, and the payload. A payload
 // of 16 MiB - 1 bytes or more continues in the next packet.
 
-inline constexpr std::size_t kMysqlHeader = 4;
-inline constexpr std::size_t kMysqlLongest = 0xffffff;
+inline constexpr std::size_t kPacketHeader = 4;
+inline constexpr std::size_t kLongestPacket = 0xffffff;
 
 /// What has arrived of the packets of one payload.
-struct MysqlFraming {
+struct Framing {
   enum class State : std::uint8_t {
     incomplete,
     complete,
@@ -30,17 +30,17 @@ struct MysqlFraming {
 
 /// Reads the headers of the payload at the beginning of `bytes`, whose first packet has the number
 /// `sequence`. `most`: the longest payload.
-MysqlFraming frame_mysql(std::string_view bytes, std::uint8_t sequence, std::size_t most);
+Framing frame_packets(std::string_view bytes, std::uint8_t sequence, std::size_t most);
 
 /// Removes the headers between the packets of a complete payload. Returns the payload, a view into
 /// `bytes`; what follows it begins at its end.
-std::string_view join_mysql(std::string& bytes, const MysqlFraming& framing);
+std::string_view join_packets(std::string& bytes, const Framing& framing);
 
 /// Reads the fields of a payload. Reading past its end gives zeros and empty texts, and `ok()` is
 /// false from then on.
-class MysqlFields {
+class Fields {
  public:
-  explicit MysqlFields(std::string_view payload) : rest_(payload) {}
+  explicit Fields(std::string_view payload) : rest_(payload) {}
 
   bool ok() const { return ok_; }
   std::string_view rest() const { return rest_; }
@@ -60,16 +60,15 @@ class MysqlFields {
 };
 
 /// Bytes of a number of variable length.
-constexpr std::size_t mysql_length_size(std::uint64_t value) {
+constexpr std::size_t length_size(std::uint64_t value) {
   return value < 0xfb ? 1 : value <= 0xffff ? 3 : value <= 0xffffff ? 4 : 9;
 }
 
 /// Writes packets, one after the other, into a buffer.
-class MysqlWriter {
+class Writer {
  public:
   /// `out` must outlive it. `sequence`: number of the first packet.
-  explicit MysqlWriter(std::string& out, std::uint8_t sequence = 0)
-      : out_(out), sequence_(sequence) {}
+  explicit Writer(std::string& out, std::uint8_t sequence = 0) : out_(out), sequence_(sequence) {}
 
   void begin();
   /// Ends the payload.
@@ -95,9 +94,9 @@ class MysqlWriter {
 
   std::string& out_;
   std::uint8_t sequence_;
-  std::optional<std::size_t> left_;   ///< size of the further packets; nothing: not known
-  std::size_t began_ = 0;             ///< place of the packet's header
-  std::size_t room_ = kMysqlLongest;  ///< bytes until the packet is full
+  std::optional<std::size_t> left_;    ///< size of the further packets; nothing: not known
+  std::size_t began_ = 0;              ///< place of the packet's header
+  std::size_t room_ = kLongestPacket;  ///< bytes until the packet is full
 };
 
-}  // namespace karmad
+}  // namespace karmad::mysql

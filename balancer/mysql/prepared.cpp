@@ -10,7 +10,7 @@
 #include "balancer/schema/tokens.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 using BoundText = std::expected<std::string, std::string>;  // or why it is refused
@@ -48,7 +48,7 @@ std::string whole_literal(std::uint64_t value, std::size_t bytes, bool is_unsign
 }
 
 /// Year, month, day; hour, minute, second; microseconds: as many as their length says.
-BoundText time_literal(MysqlFields& fields) {
+BoundText time_literal(Fields& fields) {
   const auto length = fields.integer(1);
   if (length != 0 && length != 4 && length != 7 && length != 11)
     return std::unexpected("its date has an unknown length");
@@ -66,43 +66,42 @@ BoundText time_literal(MysqlFields& fields) {
   return text + "'";
 }
 
-BoundText literal_of(std::uint16_t type, MysqlFields& fields) {
+BoundText literal_of(std::uint16_t type, Fields& fields) {
   const auto whole = [&](std::size_t bytes) {
     return whole_literal(fields.integer(bytes), bytes, (type & kUnsignedType) != 0);
   };
-  const auto kind = static_cast<MysqlType>(type & 0xff);
+  const auto kind = static_cast<Type>(type & 0xff);
   switch (kind) {
-    case MysqlType::null:
+    case Type::null:
       return "NULL";
-    case MysqlType::tiny:
+    case Type::tiny:
       return whole(1);
-    case MysqlType::small:
-    case MysqlType::year:
+    case Type::small:
+    case Type::year:
       return whole(2);
-    case MysqlType::long32:
-    case MysqlType::int24:
+    case Type::long32:
+    case Type::int24:
       return whole(4);
-    case MysqlType::long64:
+    case Type::long64:
       return whole(8);
-    case MysqlType::real32:
+    case Type::real32:
       return real_literal(std::bit_cast<float>(static_cast<std::uint32_t>(fields.integer(4))));
-    case MysqlType::real64:
+    case Type::real64:
       return real_literal(std::bit_cast<double>(fields.integer(8)));
-    case MysqlType::date:
-    case MysqlType::datetime:
-    case MysqlType::timestamp:
+    case Type::date:
+    case Type::datetime:
+    case Type::timestamp:
       return time_literal(fields);
-    case MysqlType::old_decimal:
-    case MysqlType::decimal:
+    case Type::old_decimal:
+    case Type::decimal:
       return decimal_literal(fields.text());
-    case MysqlType::varchar:
-    case MysqlType::json:
+    case Type::varchar:
+    case Type::json:
       return quoted_literal(fields.text());
     default:
       break;
   }
-  if (kind >= MysqlType::text_first && kind <= MysqlType::text_last)
-    return quoted_literal(fields.text());
+  if (kind >= Type::text_first && kind <= Type::text_last) return quoted_literal(fields.text());
   return std::unexpected(fmt::format("its type {} is not supported", type & 0xff));
 }
 
@@ -124,46 +123,45 @@ std::string_view literal_at(std::string_view literal, std::string_view before) {
 
 }  // namespace
 
-std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement) {
+std::expected<PreparedStatement, Error> prepare_statement(std::string_view statement) {
   using Kind = SqlToken::Kind;
   statement = without_empty_statements(statement);
-  MysqlPrepared prepared{.text = std::string(statement)};
+  PreparedStatement prepared{.text = std::string(statement)};
   SqlTokens tokens(statement);
   bool ended = false;
   bool empty = true;
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
     if (token.kind == Kind::unfinished || token.kind == Kind::ambiguous)
-      return std::unexpected(MysqlError{
+      return std::unexpected(Error{
           1064, "42000",
           fmt::format("cannot prepare the statement: at byte {} is {}", token.at,
                       token.kind == Kind::unfinished ? "a text without its end" : token.why)});
-    if (ended)
-      return std::unexpected(MysqlError{1295, "HY000", "only one statement can be prepared"});
+    if (ended) return std::unexpected(Error{1295, "HY000", "only one statement can be prepared"});
     empty = false;
     if (token.is_sign(';')) {
       ended = true;
       prepared.text.resize(token.at);
     }
     if (!token.is_sign('?')) continue;
-    if (prepared.places.size() == kMostMysqlParameters)
+    if (prepared.places.size() == kMostParameters)
       return std::unexpected(
-          MysqlError{1390, "HY000", fmt::format("more than {} parameters", kMostMysqlParameters)});
+          Error{1390, "HY000", fmt::format("more than {} parameters", kMostParameters)});
     prepared.places.push_back(token.at);
   }
-  if (empty) return std::unexpected(MysqlError{1065, "42000", "Query was empty"});
+  if (empty) return std::unexpected(Error{1065, "42000", "Query was empty"});
   prepared.text.shrink_to_fit();
   prepared.places.shrink_to_fit();
   return prepared;
 }
 
-std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::string_view payload,
-                                                  std::size_t most) {
+std::expected<std::string, Error> bind_values(PreparedStatement& prepared, std::string_view payload,
+                                              std::size_t most) {
   const auto refuse = [](std::string text) {
-    return std::unexpected(MysqlError{1210, "HY000", std::move(text)});
+    return std::unexpected(Error{1210, "HY000", std::move(text)});
   };
   if (prepared.got_long_data)
     return refuse("COM_STMT_SEND_LONG_DATA is not supported; send the value with the execution");
-  MysqlFields fields(payload);
+  Fields fields(payload);
   fields.bytes(1 + 4);  // flags of cursors, number of executions
   const auto count = prepared.places.size();
   const auto nulls = count == 0 ? std::string_view() : fields.bytes((count + 7) / 8);
@@ -192,4 +190,4 @@ std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::
   return bound;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

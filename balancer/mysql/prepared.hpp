@@ -8,10 +8,10 @@
 
 #include "balancer/mysql/messages.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 
 /// A prepared statement. Its parameters are put into the text when it is executed.
-struct MysqlPrepared {
+struct PreparedStatement {
   std::string text;                  ///< without a semicolon at its end
   std::vector<std::size_t> places;   ///< of the question marks that are parameters
   std::vector<std::uint16_t> types;  ///< as the client sent them last: type, flag of unsigned
@@ -24,16 +24,16 @@ struct MysqlPrepared {
   }
 };
 
-inline constexpr std::size_t kMostMysqlParameters = 4096;
+inline constexpr std::size_t kMostParameters = 4096;
 
 /// Finds the question marks outside of quotes and comments. The error says why the text cannot be
 /// prepared.
-std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement);
+std::expected<PreparedStatement, Error> prepare_statement(std::string_view statement);
 
 /// The statement with the values of a COM_STMT_EXECUTE (`payload`: what follows the number of the
 /// statement) as literals: numbers, or texts in quotes with quotes and backslashes escaped. At most
 /// `most` bytes. Keeps the types in `prepared`.
-std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::string_view payload,
-                                                  std::size_t most);
+std::expected<std::string, Error> bind_values(PreparedStatement& prepared, std::string_view payload,
+                                              std::size_t most);
 
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -10,34 +10,33 @@
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 constexpr std::size_t kUnescapedAtOnce = 4096;  // bytes of a text
 
 /// How a type of the search server is sent.
-struct MysqlColumnType {
-  MysqlType type = MysqlType::string;
+struct ColumnType {
+  Type type = Type::string;
   bool is_unsigned = false;
 };
 
 /// The type of a column that the search server names so. The binary form has 32 bits as 64, since
 /// some servers write negative numbers there.
-MysqlColumnType type_of_column(std::string_view name, MysqlForm form) {
+ColumnType type_of_column(std::string_view name, Form form) {
   struct Named {
     std::string_view name;
-    MysqlColumnType sent;
+    ColumnType sent;
   };
   constexpr std::array kTypes{
-      Named{"long long", {MysqlType::long64}},       Named{"long", {MysqlType::long32, true}},
-      Named{"uint", {MysqlType::long32, true}},      Named{"bool", {MysqlType::long32, true}},
-      Named{"timestamp", {MysqlType::long32, true}}, Named{"float", {MysqlType::real32}},
-      Named{"double", {MysqlType::real64}},          Named{"decimal", {MysqlType::decimal}},
+      Named{"long long", {Type::long64}},       Named{"long", {Type::long32, true}},
+      Named{"uint", {Type::long32, true}},      Named{"bool", {Type::long32, true}},
+      Named{"timestamp", {Type::long32, true}}, Named{"float", {Type::real32}},
+      Named{"double", {Type::real64}},          Named{"decimal", {Type::decimal}},
   };
   const auto* const found = std::ranges::find(kTypes, name, &Named::name);
   if (found == kTypes.end()) return {};
-  if (form == MysqlForm::binary && found->sent.type == MysqlType::long32)
-    return {MysqlType::long64};
+  if (form == Form::binary && found->sent.type == Type::long32) return {Type::long64};
   return found->sent;
 }
 
@@ -71,7 +70,7 @@ std::size_t text_size(std::string_view value) {
 }
 
 /// The value as a text; `scratch` may get it. For short ones.
-std::string_view mysql_text(std::string_view value, std::string& scratch) {
+std::string_view text_value(std::string_view value, std::string& scratch) {
   const auto raw = raw_text(value);
   if (!has_escapes(value)) return raw;
   scratch.clear();
@@ -81,34 +80,34 @@ std::string_view mysql_text(std::string_view value, std::string& scratch) {
 }
 
 /// Size of a value in the binary form; 0: it is sent as a text.
-std::size_t binary_size(MysqlType type) {
-  if (type == MysqlType::real32) return 4;
-  return type == MysqlType::long64 || type == MysqlType::real64 ? 8 : 0;
+std::size_t binary_size(Type type) {
+  if (type == Type::real32) return 4;
+  return type == Type::long64 || type == Type::real64 ? 8 : 0;
 }
 
 /// The bits of a number in the binary form; nothing: the text is no such number. Whole numbers from
 /// 2^63 on wrap, as those of the search server do.
-std::optional<std::uint64_t> binary_number(std::string_view text, MysqlType type) {
-  if (type == MysqlType::long64) {
+std::optional<std::uint64_t> binary_number(std::string_view text, Type type) {
+  if (type == Type::long64) {
     if (const auto number = number_in<std::int64_t>(text))
       return static_cast<std::uint64_t>(*number);
     return number_in<std::uint64_t>(text);
   }
   const auto number = number_in<double>(text);
   if (!number) return std::nullopt;
-  return type == MysqlType::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(*number))
-                                   : std::bit_cast<std::uint64_t>(*number);
+  return type == Type::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(*number))
+                              : std::bit_cast<std::uint64_t>(*number);
 }
 
 }  // namespace
 
-MysqlResults::MysqlResults(std::vector<ResultSet> sets, const Options& options)
+Results::Results(std::vector<ResultSet> sets, const Options& options)
     : options_(options), made_(std::move(sets)) {
   for (const auto& set : made_)
     if (!set.warning.empty()) warning_ = set.warning;
 }
 
-MysqlResults::MysqlResults(std::string_view json, const Options& options) : options_(options) {
+Results::Results(std::string_view json, const Options& options) : options_(options) {
   readable_ = read_.read_answer(json);
   if (auto finite = readable_ ? std::nullopt : without_infinities(json)) {
     finite_ = *std::move(finite);
@@ -119,7 +118,7 @@ MysqlResults::MysqlResults(std::string_view json, const Options& options) : opti
       warning_ = json_unescaped(warning);
 }
 
-bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
+bool Results::next(Writer& out, std::size_t enough) {
   if (sets() == 0 && !error_) fail(out, {.text = "the answer of a mirror cannot be read"});
   while (!error_ && set_ < sets()) {
     if (!write_row(out, enough) || out.out().size() >= enough) return true;
@@ -143,12 +142,12 @@ bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
 }
 
 /// Why the set is answered by an error; nothing: it is not.
-std::optional<MysqlError> MysqlResults::error_of(const RawSet& set) const {
-  const auto unreadable = [](std::string why) { return MysqlError{.text = std::move(why)}; };
-  if (!set.error.empty()) return mysql_error(500, json_unescaped(set.error));
-  if (set.listed != 0 && options_.kind == MysqlResultKind::count)
+std::optional<Error> Results::error_of(const RawSet& set) const {
+  const auto unreadable = [](std::string why) { return Error{.text = std::move(why)}; };
+  if (!set.error.empty()) return error_of_answer(500, json_unescaped(set.error));
+  if (set.listed != 0 && options_.kind == ResultKind::count)
     return unreadable("the answer of a mirror to a change cannot be read: it has columns");
-  if (set.listed == 0 && options_.kind == MysqlResultKind::rows)
+  if (set.listed == 0 && options_.kind == ResultKind::rows)
     return unreadable("the answer of a mirror cannot be read: it has no columns");
   if (set.listed == 0 && !set.total)
     return unreadable("the answer of a mirror cannot be read: it has neither columns nor a total");
@@ -156,7 +155,7 @@ std::optional<MysqlError> MysqlResults::error_of(const RawSet& set) const {
 }
 
 /// Writes what precedes the rows. False: the set has no rows, and is complete.
-bool MysqlResults::begin_set(MysqlWriter& out) {
+bool Results::begin_set(Writer& out) {
   columns_.clear();
   if (readable_) {
     const auto& set = read_.set(0, set_);
@@ -178,7 +177,7 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
     ok.affected = readable_ ? read_.set(0, set_).total.value_or(0) : 0;
     affected_ += ok.affected;
     ok.last_insert_id = options_.last_insert_id;
-    write_mysql_ok(out, ok);
+    write_ok(out, ok);
     ++set_;
     return false;
   }
@@ -192,12 +191,12 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
     auto name = json_unescaped(column.name);
     for (const auto& spelled : options_.spelled)
       if (set_ == 0 && lower(spelled) == name) name = spelled;
-    write_mysql_column(out, {.name = std::move(name),
-                             .type = type,
-                             .is_unsigned = is_unsigned,
-                             .any_decimals = options_.form == MysqlForm::binary});
+    write_column(out, {.name = std::move(name),
+                       .type = type,
+                       .is_unsigned = is_unsigned,
+                       .any_decimals = options_.form == Form::binary});
   }
-  write_mysql_end_of_columns(out, options_.capabilities, {.status = options_.status});
+  write_end_of_columns(out, options_.capabilities, {.status = options_.status});
   values_.resize(columns_.size());
   sent_.clear();
   begun_values_ = 0;
@@ -206,7 +205,7 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
 }
 
 /// Reads the values of the next row.
-RawRows::Step MysqlResults::next_row() {
+RawRows::Step Results::next_row() {
   const auto number = begun_rows_++;
   if (readable_) return rows_.next(columns_, values_.data());
   const auto& set = made_[set_];
@@ -219,9 +218,9 @@ RawRows::Step MysqlResults::next_row() {
 }
 
 /// Begins the packets of the row that was read; write_row() writes its values.
-void MysqlResults::begin_row(MysqlWriter& out) {
+void Results::begin_row(Writer& out) {
   constexpr std::size_t kFirstBit = 2;
-  const bool binary = options_.form == MysqlForm::binary;
+  const bool binary = options_.form == Form::binary;
   sent_.clear();
   std::string nulls(binary ? 1 + (values_.size() + 7 + kFirstBit) / 8 : 0, '\0');
   auto size = nulls.size();
@@ -237,20 +236,20 @@ void MysqlResults::begin_row(MysqlWriter& out) {
   begun_values_ = 0;
 }
 
-MysqlResults::SentValue MysqlResults::sent_value(std::string_view value, MysqlType type) {
-  const bool binary = options_.form == MysqlForm::binary;
+Results::SentValue Results::sent_value(std::string_view value, Type type) {
+  const bool binary = options_.form == Form::binary;
   const SentValue null{.size = binary ? 0U : 1U, .number = 0xfb};
   if (value.empty() || value == "null" || is_infinity(value)) return null;
   if (const auto fixed = binary ? binary_size(type) : 0; fixed != 0) {
-    const auto number = binary_number(mysql_text(value, scratch_), type);
+    const auto number = binary_number(text_value(value, scratch_), type);
     return number ? SentValue{.size = fixed, .number = *number} : null;
   }
   const auto size = text_size(value);
-  return {.size = mysql_length_size(size), .text_size = size, .is_text = true};
+  return {.size = length_size(size), .text_size = size, .is_text = true};
 }
 
 /// False: `out` has enough before the row has ended.
-bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
+bool Results::write_row(Writer& out, std::size_t enough) {
   while (write_text(out, enough)) {
     if (begun_values_ == sent_.size()) return true;
     begin_value(out);
@@ -259,7 +258,7 @@ bool MysqlResults::write_row(MysqlWriter& out, std::size_t enough) {
 }
 
 /// Writes the next value; of a text only the length, write_text() writes the rest.
-void MysqlResults::begin_value(MysqlWriter& out) {
+void Results::begin_value(Writer& out) {
   const auto value = values_[begun_values_];
   const auto& sent = sent_[begun_values_++];
   if (!sent.is_text) return out.integer(sent.number, sent.size);
@@ -272,7 +271,7 @@ void MysqlResults::begin_value(MysqlWriter& out) {
 }
 
 /// Writes the text of the current value, if it has one. False: `out` has enough before its end.
-bool MysqlResults::write_text(MysqlWriter& out, std::size_t enough) {
+bool Results::write_text(Writer& out, std::size_t enough) {
   for (;;) {
     if (plain_.empty()) {
       scratch_.clear();
@@ -287,22 +286,22 @@ bool MysqlResults::write_text(MysqlWriter& out, std::size_t enough) {
   }
 }
 
-void MysqlResults::end_set(MysqlWriter& out) {
-  write_mysql_end(out, options_.capabilities, end_of_set());
+void Results::end_set(Writer& out) {
+  write_end(out, options_.capabilities, end_of_set());
   in_rows_ = false;
   ++set_;
 }
 
-void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
-  write_mysql_error(out, error_.emplace(std::move(error)));
+void Results::fail(Writer& out, Error error) {
+  write_error(out, error_.emplace(std::move(error)));
 }
 
 /// All sets answer one statement: each has its number of warnings.
-MysqlOk MysqlResults::end_of_set() const {
+Ok Results::end_of_set() const {
   const bool last = set_ + 1 == sets();
-  const auto more = last && !options_.has_more ? std::uint16_t{} : mysql_status::kMoreResults;
+  const auto more = last && !options_.has_more ? std::uint16_t{} : status_flag::kMoreResults;
   return {.status = static_cast<std::uint16_t>(options_.status | more),
           .warnings = warning_.empty() ? options_.warnings : std::uint16_t{1}};
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

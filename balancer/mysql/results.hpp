@@ -11,16 +11,16 @@
 #include "agent/json/json_text.hpp"
 #include "balancer/mysql/messages.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 
 /// How the values of a row are written.
-enum class MysqlForm : std::uint8_t {
+enum class Form : std::uint8_t {
   text,   ///< for COM_QUERY
   binary  ///< for prepared statements
 };
 
 /// What the result sets of a statement have: another answer cannot be read.
-enum class MysqlResultKind : std::uint8_t {
+enum class ResultKind : std::uint8_t {
   any,
   rows,  ///< columns: of a SELECT
   count  ///< no columns: of INSERT, REPLACE, UPDATE and DELETE
@@ -31,32 +31,32 @@ enum class MysqlResultKind : std::uint8_t {
 /// with its `total` as the number of changed rows. A column has the type that the search server
 /// names, whatever its values: a value that does not fit is sent as its text, and in the binary
 /// form as NULL if it is no number. Any thread.
-class MysqlResults {
+class Results {
  public:
   struct Options {
-    MysqlForm form = MysqlForm::text;
+    Form form = Form::text;
     std::uint32_t capabilities = 0;
-    std::uint16_t status = mysql_status::kAutocommit;
+    std::uint16_t status = status_flag::kAutocommit;
     bool has_more = false;             ///< further results follow these
     std::uint16_t warnings = 0;        ///< of sets without a warning in them
     std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
-    MysqlResultKind kind = MysqlResultKind::any;
+    ResultKind kind = ResultKind::any;
     /// Names of columns of the first set, as the client wrote them; equal but for case.
     std::vector<std::string> spelled{};
   };
   /// Reads the whole of `json`, which must outlive it: long work if it is long. The values `inf`,
   /// `-inf` and `nan`, which the search server writes although JSON does not have them, are NULL;
   /// only for them is `json` copied.
-  MysqlResults(std::string_view json, const Options& options);
-  MysqlResults(std::vector<ResultSet> sets, const Options& options);
+  Results(std::string_view json, const Options& options);
+  Results(std::vector<ResultSet> sets, const Options& options);
 
   /// Appends packets until `out` has `enough` bytes, also within a row; `out` must be the same each
   /// time. False: all are written.
-  bool next(MysqlWriter& out, std::size_t enough);
+  bool next(Writer& out, std::size_t enough);
   /// Lets the rows end with this error, behind the row that is being written.
-  void interrupt(MysqlError error) { interruption_ = std::move(error); }
+  void interrupt(Error error) { interruption_ = std::move(error); }
   /// The error of the last packet that was written; null: none was.
-  const MysqlError* error() const { return error_ ? &*error_ : nullptr; }
+  const Error* error() const { return error_ ? &*error_ : nullptr; }
   /// The warning of the last result set that had one.
   const std::string& warning() const { return warning_; }
   /// Rows that the sets without columns have changed, as far as they are written.
@@ -74,17 +74,17 @@ class MysqlResults {
   };
 
   std::size_t sets() const { return readable_ ? read_.sets_each() : made_.size(); }
-  std::optional<MysqlError> error_of(const RawSet& set) const;
-  bool begin_set(MysqlWriter& out);
+  std::optional<Error> error_of(const RawSet& set) const;
+  bool begin_set(Writer& out);
   RawRows::Step next_row();
-  void begin_row(MysqlWriter& out);
-  SentValue sent_value(std::string_view value, MysqlType type);
-  bool write_row(MysqlWriter& out, std::size_t enough);
-  void begin_value(MysqlWriter& out);
-  bool write_text(MysqlWriter& out, std::size_t enough);
-  void end_set(MysqlWriter& out);
-  void fail(MysqlWriter& out, MysqlError error);
-  MysqlOk end_of_set() const;
+  void begin_row(Writer& out);
+  SentValue sent_value(std::string_view value, Type type);
+  bool write_row(Writer& out, std::size_t enough);
+  void begin_value(Writer& out);
+  bool write_text(Writer& out, std::size_t enough);
+  void end_set(Writer& out);
+  void fail(Writer& out, Error error);
+  Ok end_of_set() const;
 
   const Options options_;
   const std::vector<ResultSet> made_;  ///< the sets, unless they are read
@@ -92,11 +92,11 @@ class MysqlResults {
   std::string finite_;                 ///< the JSON without `inf` and `nan`; empty: it had none
   std::size_t set_ = 0;
   bool readable_ = false;
-  std::optional<MysqlError> error_;
-  std::optional<MysqlError> interruption_;
+  std::optional<Error> error_;
+  std::optional<Error> interruption_;
   bool in_rows_ = false;
   std::vector<RawColumn> columns_;  ///< of the current set, without hidden ones
-  std::vector<MysqlType> types_;    ///< of these columns
+  std::vector<Type> types_;         ///< of these columns
   RawRowsByName rows_;              ///< of the current set, if it is read
   std::size_t begun_rows_ = 0;      ///< of the current set
   std::uint64_t affected_ = 0;
@@ -109,4 +109,4 @@ class MysqlResults {
   std::string warning_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::mysql

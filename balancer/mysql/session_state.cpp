@@ -1,14 +1,14 @@
 #include "balancer/mysql/mysql_session.hpp"
 
-namespace karmad {
-std::expected<std::uint16_t, MysqlError> MysqlSessionState::carry_out(
-    const SessionStatement& statement, const MysqlConnectionFacts& facts) {
+namespace karmad::mysql {
+std::expected<std::uint16_t, Error> SessionState::carry_out(const SessionStatement& statement,
+                                                            const ConnectionFacts& facts) {
   using Is = SessionStatement::Is;
   std::uint16_t warnings = 0;
   switch (statement.is) {
     case Is::use:
       if (statement.text.empty())
-        return std::unexpected(MysqlError{1064, "42000", "syntax error: USE needs a name"});
+        return std::unexpected(Error{1064, "42000", "syntax error: USE needs a name"});
       database = statement.text.substr(0, kLongestName);
       break;
     case Is::set: {
@@ -39,7 +39,7 @@ std::expected<std::uint16_t, MysqlError> MysqlSessionState::carry_out(
 }
 
 /// Returns the number of warnings.
-std::uint16_t MysqlSessionState::warn_of_changes() {
+std::uint16_t SessionState::warn_of_changes() {
   if (!changed_) return 0;
   warning = {"Warning", 1196,
              "Some non-transactional changed tables couldn't be rolled back: each statement takes "
@@ -48,14 +48,14 @@ std::uint16_t MysqlSessionState::warn_of_changes() {
 }
 
 /// Ends the transaction; with `chain` another one begins, which reads only if that one did.
-void MysqlSessionState::end(bool chain) {
+void SessionState::end(bool chain) {
   in_transaction_ = chain;
   changed_ = false;
 }
 
-std::uint16_t MysqlSessionState::status() const {
-  const auto autocommit = variables.autocommit() ? mysql_status::kAutocommit : std::uint16_t{};
-  return in_transaction_ ? autocommit | mysql_status::kInTransaction : autocommit;
+std::uint16_t SessionState::status() const {
+  const auto autocommit = variables.autocommit() ? status_flag::kAutocommit : std::uint16_t{};
+  return in_transaction_ ? autocommit | status_flag::kInTransaction : autocommit;
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -11,54 +11,54 @@
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
-struct MysqlVariable {
+struct Variable {
   std::string_view name;
   std::string_view value;
 };
 
-constexpr std::array kMysqlVariables{
-    MysqlVariable{"auto_increment_increment", "1"},
-    MysqlVariable{"autocommit", "1"},
-    MysqlVariable{"character_set_client", "utf8mb4"},
-    MysqlVariable{"character_set_connection", "utf8mb4"},
-    MysqlVariable{"character_set_database", "utf8mb4"},
-    MysqlVariable{"character_set_results", "utf8mb4"},
-    MysqlVariable{"character_set_server", "utf8mb4"},
-    MysqlVariable{"collation_connection", "utf8mb4_general_ci"},
-    MysqlVariable{"collation_database", "utf8mb4_general_ci"},
-    MysqlVariable{"collation_server", "utf8mb4_general_ci"},
-    MysqlVariable{"default_storage_engine", "MyISAM"},  // one without transactions
-    MysqlVariable{"foreign_key_checks", "1"},
-    MysqlVariable{"have_profiling", "NO"},
-    MysqlVariable{"hostname", "karmad"},
-    MysqlVariable{"init_connect", ""},
-    MysqlVariable{"innodb_version", ""},
-    MysqlVariable{"log_bin", "0"},
-    MysqlVariable{"lower_case_file_system", "0"},
-    MysqlVariable{"license", "Apache-2.0"},
-    MysqlVariable{"lower_case_table_names", "1"},
-    MysqlVariable{"net_buffer_length", "16384"},
-    MysqlVariable{"net_write_timeout", "60"},
-    MysqlVariable{"performance_schema", "0"},
-    MysqlVariable{"protocol_version", "10"},
-    MysqlVariable{"query_cache_size", "0"},
-    MysqlVariable{"query_cache_type", "OFF"},
-    MysqlVariable{"sql_auto_is_null", "0"},
-    MysqlVariable{"sql_mode", ""},
-    MysqlVariable{"sql_safe_updates", "0"},
-    MysqlVariable{"sql_select_limit", "18446744073709551615"},
-    MysqlVariable{"system_time_zone", "UTC"},
-    MysqlVariable{"time_zone", "SYSTEM"},
-    MysqlVariable{"transaction_isolation", "READ-COMMITTED"},
-    MysqlVariable{"transaction_read_only", "0"},
-    MysqlVariable{"unique_checks", "1"},
-    MysqlVariable{"version", kMysqlVersion},
-    MysqlVariable{"version_comment", "karmad " KARMAD_VERSION},
-    MysqlVariable{"version_compile_machine", "x86_64"},
-    MysqlVariable{"version_compile_os", "Linux"},
+constexpr std::array kVariables{
+    Variable{"auto_increment_increment", "1"},
+    Variable{"autocommit", "1"},
+    Variable{"character_set_client", "utf8mb4"},
+    Variable{"character_set_connection", "utf8mb4"},
+    Variable{"character_set_database", "utf8mb4"},
+    Variable{"character_set_results", "utf8mb4"},
+    Variable{"character_set_server", "utf8mb4"},
+    Variable{"collation_connection", "utf8mb4_general_ci"},
+    Variable{"collation_database", "utf8mb4_general_ci"},
+    Variable{"collation_server", "utf8mb4_general_ci"},
+    Variable{"default_storage_engine", "MyISAM"},  // one without transactions
+    Variable{"foreign_key_checks", "1"},
+    Variable{"have_profiling", "NO"},
+    Variable{"hostname", "karmad"},
+    Variable{"init_connect", ""},
+    Variable{"innodb_version", ""},
+    Variable{"log_bin", "0"},
+    Variable{"lower_case_file_system", "0"},
+    Variable{"license", "Apache-2.0"},
+    Variable{"lower_case_table_names", "1"},
+    Variable{"net_buffer_length", "16384"},
+    Variable{"net_write_timeout", "60"},
+    Variable{"performance_schema", "0"},
+    Variable{"protocol_version", "10"},
+    Variable{"query_cache_size", "0"},
+    Variable{"query_cache_type", "OFF"},
+    Variable{"sql_auto_is_null", "0"},
+    Variable{"sql_mode", ""},
+    Variable{"sql_safe_updates", "0"},
+    Variable{"sql_select_limit", "18446744073709551615"},
+    Variable{"system_time_zone", "UTC"},
+    Variable{"time_zone", "SYSTEM"},
+    Variable{"transaction_isolation", "READ-COMMITTED"},
+    Variable{"transaction_read_only", "0"},
+    Variable{"unique_checks", "1"},
+    Variable{"version", kVersion},
+    Variable{"version_comment", "karmad " KARMAD_VERSION},
+    Variable{"version_compile_machine", "x86_64"},
+    Variable{"version_compile_os", "Linux"},
 };
 
 /// The name of today of a variable that has an older one too.
@@ -68,14 +68,13 @@ std::string_view current_name(std::string_view name) {
   return name;
 }
 
-const MysqlVariable* known_variable(std::string_view name) {
-  const auto* const found = std::ranges::find(kMysqlVariables, name, &MysqlVariable::name);
-  return found == kMysqlVariables.end() ? nullptr : found;
+const Variable* known_variable(std::string_view name) {
+  const auto* const found = std::ranges::find(kVariables, name, &Variable::name);
+  return found == kVariables.end() ? nullptr : found;
 }
 
 /// The value of a variable that is the connection's or karmad's, whatever SET says.
-std::optional<std::string> fact_of_variable(std::string_view name,
-                                            const MysqlConnectionFacts& facts) {
+std::optional<std::string> fact_of_variable(std::string_view name, const ConnectionFacts& facts) {
   if (name == "max_allowed_packet") return fmt::format("{}", facts.max_packet_size);
   if (name == "warning_count") return facts.warning == nullptr ? "0" : "1";
   if (name == "last_insert_id" || name == "identity")
@@ -90,7 +89,7 @@ std::optional<std::string> fact_of_variable(std::string_view name,
 }
 
 /// The value that a variable has without SET.
-std::optional<std::string> initial_value(std::string_view name, const MysqlConnectionFacts& facts) {
+std::optional<std::string> initial_value(std::string_view name, const ConnectionFacts& facts) {
   if (auto fact = fact_of_variable(name, facts)) return fact;
   if (name == "wait_timeout" || name == "interactive_timeout")
     return fmt::format("{}", facts.idle_seconds);
@@ -110,7 +109,7 @@ struct SetValue {
 };
 
 /// A word, number or text by itself, or what a SELECT gives.
-SetValue set_value(const std::string& expression, const MysqlConnectionFacts& facts) {
+SetValue set_value(const std::string& expression, const ConnectionFacts& facts) {
   using Kind = SetValue::Kind;
   SchemaTokens tokens(expression);
   const auto first = tokens.now();
@@ -148,13 +147,13 @@ bool is_usable_charset(std::string_view name) {
   return std::ranges::find(kUsable, name) != kUsable.end();
 }
 
-MysqlError unknown_charset(std::string_view name) {
+Error unknown_charset(std::string_view name) {
   return {1115, "42000",
           fmt::format("the character set '{}' is not supported: texts are UTF-8; use utf8mb4",
                       shortened_utf8(name))};
 }
 
-MysqlError wrong_value(std::string_view name, std::string_view value) {
+Error wrong_value(std::string_view name, std::string_view value) {
   return {
       1231, "42000",
       fmt::format("Variable '{}' can't be set to the value of '{}'", name, shortened_utf8(value))};
@@ -177,7 +176,7 @@ bool has_effect(std::string_view name) {
 }
 
 /// Why a variable with an effect may not have the value, which becomes the one that is kept.
-std::optional<MysqlError> refused_value(std::string_view name, std::string& value) {
+std::optional<Error> refused_value(std::string_view name, std::string& value) {
   if (is_charset_variable(name) || name == "collation_connection") {
     value = lower(value);
     const auto charset = std::string_view(value).substr(0, value.find('_'));
@@ -208,7 +207,7 @@ std::string without_empty_items(std::string_view list) {
 }  // namespace
 
 /// SET NAMES and SET CHARACTER SET: `charset [COLLATE collation]`.
-std::optional<MysqlError> MysqlVariables::set_names(Values& values, std::string_view expression) {
+std::optional<Error> Variables::set_names(Values& values, std::string_view expression) {
   SqlTokens tokens(expression);
   const auto first = tokens.next();
   const auto charset = lower(first.inner());
@@ -217,7 +216,7 @@ std::optional<MysqlError> MysqlVariables::set_names(Values& values, std::string_
   const bool has_collation = collate.is_word("collate");
   if (has_collation ? tokens.next().kind != SqlToken::Kind::end
                     : collate.kind != SqlToken::Kind::end)
-    return MysqlError{1064, "42000", "syntax error: SET NAMES takes a character set and COLLATE"};
+    return Error{1064, "42000", "syntax error: SET NAMES takes a character set and COLLATE"};
   for (const auto* name :
        {"character_set_client", "character_set_connection", "character_set_results"})
     if (charset == "default") {
@@ -241,8 +240,7 @@ std::optional<MysqlError> MysqlVariables::set_names(Values& values, std::string_
 }
 
 /// SET SESSION TRANSACTION: `ISOLATION LEVEL level`, `READ ONLY`, `READ WRITE`, with commas.
-std::optional<MysqlError> MysqlVariables::set_transaction(Values& values,
-                                                          std::string_view expression) {
+std::optional<Error> Variables::set_transaction(Values& values, std::string_view expression) {
   std::vector<std::string> items(1);
   SqlTokens tokens(expression);
   for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
@@ -265,15 +263,15 @@ std::optional<MysqlError> MysqlVariables::set_transaction(Values& values,
     } else if (item == "read only" || item == "read write") {
       values["transaction_read_only"].assign(1, item == "read only" ? '1' : '0');
     } else {
-      return MysqlError{1064, "42000",
-                        fmt::format("syntax error: SET TRANSACTION {}", shortened_utf8(item))};
+      return Error{1064, "42000",
+                   fmt::format("syntax error: SET TRANSACTION {}", shortened_utf8(item))};
     }
   }
   return std::nullopt;
 }
 
-std::optional<MysqlError> MysqlVariables::assign(Values& values, const SessionSetting& setting,
-                                                 const MysqlConnectionFacts& facts) {
+std::optional<Error> Variables::assign(Values& values, const SessionSetting& setting,
+                                       const ConnectionFacts& facts) {
   if (setting.name == "names") return set_names(values, setting.value);
   if (setting.name == "transaction") return set_transaction(values, setting.value);
   const auto name = std::string(current_name(setting.name));
@@ -305,43 +303,41 @@ std::optional<MysqlError> MysqlVariables::assign(Values& values, const SessionSe
   return std::nullopt;
 }
 
-std::optional<MysqlError> MysqlVariables::set(std::span<const SessionSetting> settings,
-                                              const MysqlConnectionFacts& facts) {
+std::optional<Error> Variables::set(std::span<const SessionSetting> settings,
+                                    const ConnectionFacts& facts) {
   auto values = values_;
   for (const auto& setting : settings)
     if (auto refused = assign(values, setting, facts)) return refused;
   std::size_t bytes = 0;
   for (const auto& [name, value] : values) bytes += name.size() + value.size();
   if (bytes > kMostBytes)
-    return MysqlError{
-        1105, "HY000",
-        fmt::format("the variables of a connection have at most {} bytes", kMostBytes)};
+    return Error{1105, "HY000",
+                 fmt::format("the variables of a connection have at most {} bytes", kMostBytes)};
   values_ = std::move(values);
   return std::nullopt;
 }
 
-const std::string* MysqlVariables::find(std::string_view name) const {
+const std::string* Variables::find(std::string_view name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;
 }
 
-bool MysqlVariables::autocommit() const {
+bool Variables::autocommit() const {
   const auto* const value = find("autocommit");
   return value == nullptr || *value == "1";
 }
 
-bool MysqlVariables::read_only() const {
+bool Variables::read_only() const {
   const auto* const value = find("transaction_read_only");
   return value != nullptr && *value == "1";
 }
 
-std::optional<std::uint64_t> MysqlVariables::number(std::string_view name) const {
+std::optional<std::uint64_t> Variables::number(std::string_view name) const {
   const auto* const value = find(name);
   return value == nullptr ? std::nullopt : number_in<std::uint64_t>(*value);
 }
 
-std::optional<std::string> value_of_variable(std::string_view name,
-                                             const MysqlConnectionFacts& facts) {
+std::optional<std::string> value_of_variable(std::string_view name, const ConnectionFacts& facts) {
   bool of_session = true;
   if (name.starts_with("@@")) {
     name.remove_prefix(2);
@@ -360,7 +356,7 @@ std::optional<std::string> value_of_variable(std::string_view name,
   return *set;
 }
 
-std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnectionFacts& facts) {
+std::vector<std::pair<std::string, std::string>> all_variables(const ConnectionFacts& facts) {
   constexpr std::array<std::string_view, 11> kFacts{
       "max_allowed_packet", "wait_timeout", "interactive_timeout", "read_only",      "tx_read_only",
       "have_openssl",       "have_ssl",     "warning_count",       "last_insert_id", "identity",
@@ -369,22 +365,22 @@ std::vector<std::pair<std::string, std::string>> all_variables(const MysqlConnec
   const auto add = [&](std::string_view name) {
     if (auto value = value_of_variable(name, facts)) all.emplace_back(name, *std::move(value));
   };
-  for (const auto& variable : kMysqlVariables) add(variable.name);
+  for (const auto& variable : kVariables) add(variable.name);
   for (const auto name : kFacts) add(name);
   return all;
 }
 
-SchemaFacts schema_facts(const MysqlConnectionFacts& facts) {
+SchemaFacts schema_facts(const ConnectionFacts& facts) {
   return {.schema = std::string(facts.database.empty() ? "Manticore" : facts.database),
           .user = std::string(facts.user),
           .host = std::string(facts.host.empty() ? "localhost" : facts.host),
           .connection = facts.id,
           .last_insert_id = facts.last_insert_id,
-          .version = std::string(kMysqlVersion),
+          .version = std::string(kVersion),
           .is_mysql = true,
           .read_only = facts.read_only,
           .variable = [facts](auto name) { return value_of_variable(name, facts); },
           .variables = [facts] { return all_variables(facts); }};
 }
 
-}  // namespace karmad
+}  // namespace karmad::mysql

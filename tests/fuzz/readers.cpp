@@ -256,16 +256,17 @@ void read_takeover(std::string_view bytes) {
 
 /// A packet of a client; as the text and the values of a prepared statement, parted by 0x1e.
 void read_mysql(std::string_view bytes) {
-  asks_for_mysql_tls(bytes);
-  for (const bool encrypted : {false, true}) read_mysql_handshake(bytes, encrypted);
+  mysql::asks_for_tls(bytes);
+  for (const bool encrypted : {false, true}) mysql::read_handshake(bytes, encrypted);
   for (const std::uint32_t capabilities : {0U, 0x8000U, 0xffffffffU})
-    read_mysql_change_user(bytes, capabilities);
+    mysql::read_change_user(bytes, capabilities);
   const auto end = std::min(bytes.find('\x1e'), bytes.size());
-  auto prepared = prepare_mysql(bytes.substr(0, end));
+  auto prepared = mysql::prepare_statement(bytes.substr(0, end));
   if (!prepared) return;
   constexpr std::size_t kMost = 5000;
   for (int i = 0; i < 2; ++i) {  // the second may leave out the types
-    const auto bound = bind_mysql(*prepared, bytes.substr(std::min(end + 1, bytes.size())), kMost);
+    const auto bound =
+        mysql::bind_values(*prepared, bytes.substr(std::min(end + 1, bytes.size())), kMost);
     require(!bound || bound->size() <= kMost, "a statement is too long", bytes);
   }
 }

@@ -34,7 +34,7 @@ struct OwnedTexts : std::forward_list<std::string> {
 };
 
 /// The rows that answer a statement, with the names and types of their columns: merged of several
-/// shards, or karmad's. Each form of an answer has a writer of it (write_rows.hpp; MysqlResults).
+/// shards, or karmad's. Each form of an answer has a writer of it (write_rows.hpp; mysql::Results).
 struct ResultSet {
   std::vector<RawColumn> columns;       ///< hidden ones included; none: the statement has no rows
   std::size_t hidden = 0;               ///< number of columns that the client does not get

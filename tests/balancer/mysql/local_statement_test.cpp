@@ -4,7 +4,7 @@
 
 #include "agent/dialect/fronts/sql/nested_select.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 TEST(LimitOfASelect, IsNeitherOneInBracketsNorThatOfAFacet) {
@@ -35,13 +35,13 @@ TEST(LimitOfASelect, IsAddedBeforeItsOptionsAndFacetsWhereServersWouldGiveMore) 
   EXPECT_EQ(with_limit("SELECT a FROM t", 20), "SELECT a FROM t");
 }
 
-const MysqlConnectionFacts kFacts{.id = 7,
-                                  .user = "ann",
-                                  .host = "10.0.0.1",
-                                  .database = "shop",
-                                  .last_insert_id = 900719925474099301,
-                                  .max_packet_size = 1000,
-                                  .idle_seconds = 300};
+const ConnectionFacts kFacts{.id = 7,
+                             .user = "ann",
+                             .host = "10.0.0.1",
+                             .database = "shop",
+                             .last_insert_id = 900719925474099301,
+                             .max_packet_size = 1000,
+                             .idle_seconds = 300};
 
 /// `ok`, `carry out`, an error's code, the rows, or `pass` for what goes to the pipeline.
 std::string answer(std::string_view statement) {
@@ -57,7 +57,7 @@ std::string answer(std::string_view statement) {
     }
     return "[" + rows + "]";
   }
-  if (const auto* error = std::get_if<MysqlError>(&*local)) return std::to_string(error->code);
+  if (const auto* error = std::get_if<Error>(&*local)) return std::to_string(error->code);
   const bool is_done = std::get<SessionStatement>(*local) == SessionStatement{};
   return is_done ? "ok" : "carry out";
 }
@@ -177,4 +177,4 @@ TEST(StatementKinds, AreThoseOfTheFirstWords) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::mysql

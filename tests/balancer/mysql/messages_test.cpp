@@ -2,18 +2,18 @@
 
 #include <gtest/gtest.h>
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
-using namespace mysql_capability;
+using namespace capability;
 using namespace std::string_literals;
 
 TEST(MysqlErrors, AreCutBetweenCharacters) {
   const auto sent = [](std::string text) {
     std::string out;
-    MysqlWriter packets(out);
-    write_mysql_error(packets, {1105, "HY000", std::move(text)});
-    return out.substr(kMysqlHeader + 9);  // behind the mark, the code and the state
+    Writer packets(out);
+    write_error(packets, {1105, "HY000", std::move(text)});
+    return out.substr(kPacketHeader + 9);  // behind the mark, the code and the state
   };
   EXPECT_EQ(sent("short"), "short");
   EXPECT_EQ(sent(std::string(511, 'x')).size(), 511U);
@@ -23,18 +23,18 @@ TEST(MysqlErrors, AreCutBetweenCharacters) {
 }
 
 TEST(MysqlErrors, OfThePipelineKeepTheirWholeTextForTheLog) {
-  EXPECT_EQ(mysql_error(502, std::string(3000, 'x')).text.size(), 3000U);
+  EXPECT_EQ(error_of_answer(502, std::string(3000, 'x')).text.size(), 3000U);
 }
 
-TEST(MysqlLogin, ProvesAPasswordOrNoneOrWaitsForASalt) {
-  using enum MysqlLogin::Proof;
+TEST(Login, ProvesAPasswordOrNoneOrWaitsForASalt) {
+  using enum Login::Proof;
   EXPECT_EQ(proof_in(""), none);
   EXPECT_EQ(proof_in("\0"s), nothing);
   EXPECT_EQ(proof_in("\0\0"s), password);
   EXPECT_EQ(proof_in("secret"), password);
 }
 
-TEST(MysqlLogin, IsReadOfAChangeOfTheUser) {
+TEST(Login, IsReadOfAChangeOfTheUser) {
   constexpr auto kUsual = kSecureConnection | kPluginAuth;
   const struct {
     std::uint32_t capabilities;
@@ -56,7 +56,7 @@ TEST(MysqlLogin, IsReadOfAChangeOfTheUser) {
       {0, "eve\0password"s, "unreadable"},
   };
   for (const auto& c : cases) {
-    const auto login = read_mysql_change_user(c.payload, c.capabilities);
+    const auto login = read_change_user(c.payload, c.capabilities);
     EXPECT_EQ(login ? login->user + ' ' + login->database + ' ' + login->plugin : "unreadable",
               c.login)
         << c.payload;
@@ -66,8 +66,8 @@ TEST(MysqlLogin, IsReadOfAChangeOfTheUser) {
 TEST(MysqlGreeting, OffersNeitherCompressionNorTlsNorFiles) {
   constexpr std::uint32_t kLocalFiles = 1U << 7;
   constexpr std::uint32_t kZstd = 1U << 26;
-  EXPECT_EQ(kMysqlOffered & (kCompress | kLocalFiles | kTls | kZstd), 0U);
+  EXPECT_EQ(kOffered & (kCompress | kLocalFiles | kTls | kZstd), 0U);
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::mysql

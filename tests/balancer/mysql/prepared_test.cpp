@@ -7,14 +7,14 @@
 
 #include "agent/dialect/request/sql_tokens.hpp"
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 using namespace std::string_literals;
 
 std::string length_and(std::string_view text) {
   std::string out;
-  MysqlWriter(out).text(text);
+  Writer(out).text(text);
   return out;
 }
 
@@ -25,9 +25,9 @@ std::string execution(std::size_t count, std::string_view types, std::string_vie
 }
 
 std::string bound(std::string_view statement, std::string_view payload) {
-  auto prepared = prepare_mysql(statement);
+  auto prepared = prepare_statement(statement);
   if (!prepared) return prepared.error().text;
-  auto text = bind_mysql(*prepared, payload, 1000);
+  auto text = bind_values(*prepared, payload, 1000);
   return text ? *text : text.error().text;
 }
 
@@ -37,17 +37,17 @@ std::string with_text(std::string_view statement, std::string_view value) {
 
 TEST(MysqlPrepare, FindsParametersOutsideOfQuotesAndComments) {
   const auto prepared =
-      prepare_mysql("SELECT '?' /* ? */ FROM t WHERE a=? AND `b?`=\"?\" LIMIT ?,?;");
+      prepare_statement("SELECT '?' /* ? */ FROM t WHERE a=? AND `b?`=\"?\" LIMIT ?,?;");
   ASSERT_TRUE(prepared);
   EXPECT_EQ(prepared->places.size(), 3U);
   EXPECT_TRUE(prepared->text.ends_with("?,?"));
-  const auto among_empty_ones = prepare_mysql(" ;SELECT ?;;");
+  const auto among_empty_ones = prepare_statement(" ;SELECT ?;;");
   ASSERT_TRUE(among_empty_ones);
   EXPECT_EQ(among_empty_ones->text, "SELECT ?");
   EXPECT_EQ(among_empty_ones->places, std::vector<std::size_t>{7});
-  EXPECT_FALSE(prepare_mysql("SELECT '?"));
-  EXPECT_FALSE(prepare_mysql("SELECT 1 -- ?"));
-  EXPECT_FALSE(prepare_mysql("SELECT 1; SELECT 2"));
+  EXPECT_FALSE(prepare_statement("SELECT '?"));
+  EXPECT_FALSE(prepare_statement("SELECT 1 -- ?"));
+  EXPECT_FALSE(prepare_statement("SELECT 1; SELECT 2"));
 }
 
 TEST(MysqlBind, WritesNumbersOfRowsWithoutQuotes) {
@@ -62,15 +62,15 @@ TEST(MysqlBind, WritesNumbersOfRowsWithoutQuotes) {
 
 TEST(MysqlPrepare, NeedsAStatementAndKeepsNoMoreThanItsText) {
   for (const char* none : {"", " ; ", "/* c */", "/* c */;"}) {
-    const auto prepared = prepare_mysql(none);
+    const auto prepared = prepare_statement(none);
     ASSERT_FALSE(prepared) << none;
     EXPECT_EQ(prepared.error().code, 1065) << none;
   }
-  const auto prepared = prepare_mysql("SELECT ?; /*" + std::string(100'000, 'c') + "*/");
+  const auto prepared = prepare_statement("SELECT ?; /*" + std::string(100'000, 'c') + "*/");
   ASSERT_TRUE(prepared);
   EXPECT_EQ(prepared->text, "SELECT ?");
   EXPECT_LT(prepared->text.capacity(), 100U);
-  EXPECT_GE(prepared->size(), sizeof(MysqlPrepared) + prepared->text.size());
+  EXPECT_GE(prepared->size(), sizeof(PreparedStatement) + prepared->text.size());
 }
 
 TEST(MysqlBind, WritesNumbersAsTheyAre) {
@@ -80,7 +80,7 @@ TEST(MysqlBind, WritesNumbersAsTheyAre) {
   EXPECT_EQ(bound("?", execution(1, "\10\x80"s, std::string(8, '\xff'))), " 18446744073709551615 ");
   const auto real = [](double value) {
     std::string bytes;
-    MysqlWriter(bytes).integer(std::bit_cast<std::uint64_t>(value), 8);
+    Writer(bytes).integer(std::bit_cast<std::uint64_t>(value), 8);
     return bound("?", execution(1, "\5\0"s, bytes));
   };
   EXPECT_EQ(real(10), " 10 ");  // as clients in JavaScript send a LIMIT
@@ -105,12 +105,12 @@ TEST(MysqlBind, WritesDecimalsAsNumbers) {
 }
 
 TEST(MysqlBind, KeepsTheTypesOfAnEarlierExecution) {
-  auto prepared = prepare_mysql("?");
+  auto prepared = prepare_statement("?");
   ASSERT_TRUE(prepared);
-  EXPECT_FALSE(bind_mysql(*prepared, "\0\1\0\0\0\0\0\5"s, 100));
-  EXPECT_TRUE(bind_mysql(*prepared, execution(1, "\1\0"s, "\3"), 100));
-  EXPECT_EQ(bind_mysql(*prepared, "\0\1\0\0\0\0\0\5"s, 100).value_or(""), " 5 ");
-  EXPECT_EQ(bind_mysql(*prepared, "\0\1\0\0\0\1\0"s, 100).value_or(""), " NULL ");
+  EXPECT_FALSE(bind_values(*prepared, "\0\1\0\0\0\0\0\5"s, 100));
+  EXPECT_TRUE(bind_values(*prepared, execution(1, "\1\0"s, "\3"), 100));
+  EXPECT_EQ(bind_values(*prepared, "\0\1\0\0\0\0\0\5"s, 100).value_or(""), " 5 ");
+  EXPECT_EQ(bind_values(*prepared, "\0\1\0\0\0\1\0"s, 100).value_or(""), " NULL ");
 }
 
 TEST(MysqlBind, RefusesWhatItCannotWrite) {
@@ -146,10 +146,10 @@ TEST(MysqlBind, SurvivesAnyBytes) {
     for (auto& byte : payload) byte = static_cast<char>(random());
     if (payload.size() > 6) payload[6] = 1;
     bound("? ?", payload);
-    MysqlFields fields(payload);
-    read_mysql_handshake(payload);
+    Fields fields(payload);
+    read_handshake(payload);
   }
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::mysql

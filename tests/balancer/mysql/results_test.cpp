@@ -7,29 +7,29 @@
 #include <random>
 #include <vector>
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 /// The payloads of all packets in `bytes`, whose numbers must follow each other.
 std::vector<std::string> payloads(std::string bytes, std::uint8_t sequence = 1) {
   std::vector<std::string> all;
   while (!bytes.empty()) {
-    const auto framing = frame_mysql(bytes, sequence, bytes.size());
-    EXPECT_EQ(framing.state, MysqlFraming::State::complete);
-    if (framing.state != MysqlFraming::State::complete) break;
+    const auto framing = frame_packets(bytes, sequence, bytes.size());
+    EXPECT_EQ(framing.state, Framing::State::complete);
+    if (framing.state != Framing::State::complete) break;
     sequence = framing.sequence;
-    all.emplace_back(join_mysql(bytes, framing));
-    bytes.erase(0, framing.size - (framing.packets - 1) * kMysqlHeader);
+    all.emplace_back(join_packets(bytes, framing));
+    bytes.erase(0, framing.size - (framing.packets - 1) * kPacketHeader);
   }
   return all;
 }
 
-std::vector<std::string> packets_of(std::string_view json, MysqlResults::Options options = {},
+std::vector<std::string> packets_of(std::string_view json, Results::Options options = {},
                                     std::size_t piece = 1) {
   std::string out;
   std::string all;
-  MysqlWriter packets(out, 1);
-  MysqlResults results(json, options);
+  Writer packets(out, 1);
+  Results results(json, options);
   for (bool more = true; more;) {
     more = results.next(packets, piece);
     all += std::exchange(out, {});
@@ -40,7 +40,7 @@ std::vector<std::string> packets_of(std::string_view json, MysqlResults::Options
 using namespace std::string_literals;
 const std::string kEof = "\xfe\0\0\2\0"s;
 
-TEST(MysqlResults, WriteRowsAsTexts) {
+TEST(Results, WriteRowsAsTexts) {
   const auto sent = packets_of(R"([{
 "columns":[{"id":{"type":"long long"}},{"t\u00e4g":{"type":"string"}},{"f":{"type":"float"}}],
 "data":[
@@ -63,12 +63,12 @@ TEST(MysqlResults, WriteRowsAsTexts) {
   EXPECT_EQ(sent[7], kEof);
 }
 
-TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
+TEST(Results, WriteRowsInBinaryFormForPreparedStatements) {
   const auto sent = packets_of(
       R"([{"columns":[{"i":{"type":"long"}},{"u":{"type":"long long"}},{"d":{"type":"double"}},
 {"s":{"type":"string"}},{"odd":{"type":"long"}}],
 "data":[{"i":-1,"u":18446744073709551615,"d":0.5,"s":"x","odd":"n/a"},{"i":null,"u":2}],"total":2}])",
-      {.form = MysqlForm::binary, .capabilities = mysql_capability::kDeprecateEof});
+      {.form = Form::binary, .capabilities = capability::kDeprecateEof});
   ASSERT_EQ(sent.size(), 9U);
   EXPECT_EQ(sent[6], "\0\x40"s + std::string(8, '\xff') + std::string(8, '\xff') +
                          std::string(6, '\0') + "\xe0\x3f\1x");
@@ -76,7 +76,7 @@ TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
   EXPECT_EQ(sent[8], "\xfe\0\0\2\0\0\0"s);  // an OK that ends the rows
 }
 
-TEST(MysqlResults, EndWithAnErrorBehindTheRowThatIsBeingWritten) {
+TEST(Results, EndWithAnErrorBehindTheRowThatIsBeingWritten) {
   const std::string piece(100, 'x');
   const auto answer =
       R"([{"columns":[{"s":{"type":"string"}}],"data":[{"s":"a"},{"s":")" + piece +
@@ -86,8 +86,8 @@ TEST(MysqlResults, EndWithAnErrorBehindTheRowThatIsBeingWritten) {
   for (std::size_t before = 0; before < 200; ++before) {
     std::string out;
     std::string all;
-    MysqlWriter packets(out, 1);
-    MysqlResults results(answer, {});
+    Writer packets(out, 1);
+    Results results(answer, {});
     std::size_t done = 0;
     for (bool more = true; more;) {
       if (done++ >= before) results.interrupt({1317, "70100", "interrupted"});
@@ -110,8 +110,8 @@ TEST(MysqlResults, EndWithAnErrorBehindTheRowThatIsBeingWritten) {
 }
 
 // The second packet of the row begins within a text.
-TEST(MysqlResults, WriteLongRowsInPieces) {
-  const std::string plain(kMysqlLongest + 5, 'x');
+TEST(Results, WriteLongRowsInPieces) {
+  const std::string plain(kLongestPacket + 5, 'x');
   std::string umlauts;
   std::string escaped;
   for (int i = 0; i < 100'000; ++i) {
@@ -125,12 +125,12 @@ TEST(MysqlResults, WriteLongRowsInPieces) {
   const auto text = packets_of(answer, {}, 100'000);
   ASSERT_EQ(text.size(), 8U);
   EXPECT_TRUE(text[6] == texts + "\0017\xfb"s);
-  const auto binary = packets_of(answer, {.form = MysqlForm::binary}, 40'000'000);
+  const auto binary = packets_of(answer, {.form = Form::binary}, 40'000'000);
   ASSERT_EQ(binary.size(), 8U);
   EXPECT_TRUE(binary[6] == "\0\x20"s + texts + "\7"s + std::string(7, '\0'));
   std::string out;
-  MysqlWriter packets(out);
-  MysqlResults results(answer, {});
+  Writer packets(out);
+  Results results(answer, {});
   for (bool more = true; more; out.clear()) {
     more = results.next(packets, 10'000);
     EXPECT_LE(out.size(), 10'100U);
@@ -138,7 +138,7 @@ TEST(MysqlResults, WriteLongRowsInPieces) {
 }
 
 // Servers write these words although JSON does not have them.
-TEST(MysqlResults, WriteInfinitiesAsNull) {
+TEST(Results, WriteInfinitiesAsNull) {
   constexpr std::string_view kAnswer =
       R"([{"columns":[{"id":{"type":"long long"}},{"y":{"type":"float"}},{"z":{"type":"double"}},
 {"s":{"type":"string"}}],
@@ -157,7 +157,7 @@ TEST(MysqlResults, WriteInfinitiesAsNull) {
             "5\3"
             "0.5\3"
             "1.5\0"s);
-  const auto binary = packets_of(kAnswer, {.form = MysqlForm::binary});
+  const auto binary = packets_of(kAnswer, {.form = Form::binary});
   ASSERT_EQ(binary.size(), 10U);
   const auto number = [](char n) { return n + std::string(7, '\0'); };
   EXPECT_EQ(binary[6], "\0\x18"s + number(3) + "\3inf");
@@ -165,7 +165,7 @@ TEST(MysqlResults, WriteInfinitiesAsNull) {
   EXPECT_EQ(binary[8], "\0\0"s + number(5) + "\0\0\0\x3f"s + std::string(6, '\0') + "\xf8\x3f\0"s);
 }
 
-TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
+TEST(Results, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
   const auto sent = packets_of(R"([{"total":3,"error":"","warning":"w"}])");
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0], "\0\3\0\2\0\1\0"s);
@@ -178,7 +178,7 @@ TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
 /// A column as its packet describes it: charset, length, type (`U` behind an unsigned one),
 /// decimals.
 std::string described(const std::string& packet) {
-  MysqlFields fields(std::string_view(packet).substr(packet.size() - 12));
+  Fields fields(std::string_view(packet).substr(packet.size() - 12));
   const auto charset = fields.integer(2);
   const auto length = fields.integer(4);
   const auto type = fields.integer(1);
@@ -189,7 +189,7 @@ std::string described(const std::string& packet) {
 
 /// The packets of the rows `[{"n":value},…]`.
 std::vector<std::string> packets_of_column(std::string_view type,
-                                           const std::vector<std::string>& values, MysqlForm form) {
+                                           const std::vector<std::string>& values, Form form) {
   std::string json = R"([{"columns":[{"n":{"type":")" + std::string(type) + R"("}}],"data":[)";
   for (const auto& value : values) {
     if (json.back() == '}') json += ',';
@@ -200,7 +200,7 @@ std::vector<std::string> packets_of_column(std::string_view type,
 
 // As a server with the tables of the engine describes them: types by their names alone, whatever
 // the values of a shard are, and without rows too.
-TEST(MysqlResults, HaveTheTypesThatTheEngineNames) {
+TEST(Results, HaveTheTypesThatTheEngineNames) {
   const struct {
     const char* type;
     const char* as_text;
@@ -221,29 +221,29 @@ TEST(MysqlResults, HaveTheTypesThatTheEngineNames) {
                                                      {"18446744073709551616", R"("n/a")", "0.5"}};
   for (const auto& c : cases)
     for (const auto& of_column : values) {
-      const auto text = packets_of_column(c.type, of_column, MysqlForm::text);
-      const auto binary = packets_of_column(c.type, of_column, MysqlForm::binary);
+      const auto text = packets_of_column(c.type, of_column, Form::text);
+      const auto binary = packets_of_column(c.type, of_column, Form::binary);
       ASSERT_EQ(text.size(), of_column.size() + 4);
       EXPECT_EQ(described(text[1]), c.as_text) << c.type;
       EXPECT_EQ(described(binary[1]), c.binary) << c.type;
     }
 }
 
-TEST(MysqlResults, HaveValuesThatDoNotFitTheirTypeAsTexts) {
+TEST(Results, HaveValuesThatDoNotFitTheirTypeAsTexts) {
   for (const auto* type : {"long", "long long", "float"})
     for (const std::string value : {"-1", "3000000000", "18446744073709551616", "n/a"})
-      EXPECT_EQ(packets_of_column(type, {'"' + value + '"'}, MysqlForm::text)[3],
+      EXPECT_EQ(packets_of_column(type, {'"' + value + '"'}, Form::text)[3],
                 static_cast<char>(value.size()) + value)
           << type;
 }
 
-TEST(MysqlResults, HaveValuesThatAreNoNumbersAsNullInBinaryForm) {
+TEST(Results, HaveValuesThatAreNoNumbersAsNullInBinaryForm) {
   const auto sent = [](const char* type, const char* value) {
-    return packets_of_column(type, {value}, MysqlForm::binary)[3];
+    return packets_of_column(type, {value}, Form::binary)[3];
   };
   const auto number = [](std::uint64_t value) {
     std::string bytes(2, '\0');
-    MysqlWriter(bytes).integer(value, 8);
+    Writer(bytes).integer(value, 8);
     return bytes;
   };
   const auto null = "\0\4"s;
@@ -258,17 +258,17 @@ TEST(MysqlResults, HaveValuesThatAreNoNumbersAsNullInBinaryForm) {
   EXPECT_EQ(sent("float", "null"), null);
 }
 
-std::vector<std::string> packets_of_sets(std::vector<ResultSet> sets, MysqlForm form) {
+std::vector<std::string> packets_of_sets(std::vector<ResultSet> sets, Form form) {
   std::string out;
-  MysqlWriter packets(out, 1);
-  MysqlResults results(std::move(sets), {.form = form});
+  Writer packets(out, 1);
+  Results results(std::move(sets), {.form = form});
   EXPECT_FALSE(results.next(packets, std::string::npos));
   return payloads(out);
 }
 
 // karmad's rows reach the packets without JSON in between.
-TEST(MysqlResults, OfKarmadAreWrittenAsThoseOfAMirror) {
-  for (const auto form : {MysqlForm::text, MysqlForm::binary}) {
+TEST(Results, OfKarmadAreWrittenAsThoseOfAMirror) {
+  for (const auto form : {Form::text, Form::binary}) {
     std::vector<ResultSet> sets(2);
     sets[0].add_column("a \"name\"");
     sets[0].add_column("n", "long long");
@@ -284,7 +284,7 @@ TEST(MysqlResults, OfKarmadAreWrittenAsThoseOfAMirror) {
   }
 }
 
-TEST(MysqlResults, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
+TEST(Results, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
   const auto reply = [](const std::string& rows) {
     return R"([{"columns":[{"id":{"type":"long long"}},{"p":{"type":"float"}},)"
            R"({"karmad_0":{"type":"long"}}],"data":[)" +
@@ -303,7 +303,7 @@ TEST(MysqlResults, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
   plan.rows.hidden_names = {"karmad_0"};
   std::string text;
   ASSERT_FALSE(merge_replies(plan, replies, {.warning = "w"}, text));
-  for (const auto form : {MysqlForm::text, MysqlForm::binary}) {
+  for (const auto form : {Form::text, Form::binary}) {
     std::vector<ResultSet> sets;
     std::string unused;
     ASSERT_FALSE(merge_replies(plan, replies, {.warning = "w", .sets = &sets}, unused));
@@ -314,7 +314,7 @@ TEST(MysqlResults, OfSeveralShardsAreTheSameFromRowsAndFromTheirText) {
   }
 }
 
-TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {
+TEST(Results, ThatDoNotFitTheStatementAreAnError) {
   constexpr std::string_view kRows = R"([{"columns":[{"i":{"type":"long"}}],"data":[],"total":0}])";
   constexpr std::string_view kCount = R"([{"total":1,"error":"","warning":""}])";
   const struct {
@@ -330,7 +330,7 @@ TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {
                {R"([{"total":"many"}])", false, false, false},
                {R"([{"columns":[],"data":[],"total":0}])", false, false, false}};
   for (const auto& c : cases) {
-    using enum MysqlResultKind;
+    using enum ResultKind;
     for (const auto& [kind, readable] :
          {std::pair{rows, c.of_rows}, std::pair{count, c.of_count}, std::pair{any, c.of_any}}) {
       const auto sent = packets_of(c.json, {.kind = kind});
@@ -341,7 +341,7 @@ TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {
   }
 }
 
-TEST(MysqlResults, OfOneStatementAllHaveItsWarning) {
+TEST(Results, OfOneStatementAllHaveItsWarning) {
   const auto sent = packets_of(R"([{"columns":[{"i":{"type":"string"}}],"data":[],"warning":"w"},)"
                                R"({"columns":[{"i":{"type":"string"}}],"data":[],"warning":""}])");
   ASSERT_EQ(sent.size(), 8U);
@@ -349,7 +349,7 @@ TEST(MysqlResults, OfOneStatementAllHaveItsWarning) {
   EXPECT_EQ(sent[7], "\xfe\1\0\2\0"s);
 }
 
-TEST(MysqlResults, FindValuesInAnyOrderAndIgnoreOthers) {
+TEST(Results, FindValuesInAnyOrderAndIgnoreOthers) {
   const auto sent = packets_of(
       R"([{"columns":[{"a":{"type":"string"}},{"b":{"type":"string"}},{"c":{"type":"string"}}],)"
       R"("data":[{"c":"1","b":"2","a":"3"},{"b":"5","x":"9","a":"4"}]}])");
@@ -365,7 +365,7 @@ TEST(MysqlResults, FindValuesInAnyOrderAndIgnoreOthers) {
             "5\xfb");
 }
 
-TEST(MysqlResults, OfSeveralStatementsSayThatMoreFollow) {
+TEST(Results, OfSeveralStatementsSayThatMoreFollow) {
   const auto sent =
       packets_of(R"([{"total":1,"error":"","warning":""},{"total":2}])", {.has_more = true});
   ASSERT_EQ(sent.size(), 2U);
@@ -373,8 +373,8 @@ TEST(MysqlResults, OfSeveralStatementsSayThatMoreFollow) {
   EXPECT_EQ(sent[1], "\0\2\0\xa\0\0\0"s);
 }
 
-TEST(MysqlResults, HaveTheStateOfTheConnection) {
-  const MysqlResults::Options options{.status = mysql_status::kInTransaction, .warnings = 3};
+TEST(Results, HaveTheStateOfTheConnection) {
+  const Results::Options options{.status = status_flag::kInTransaction, .warnings = 3};
   const auto rows = packets_of(R"([{"columns":[{"i":{"type":"string"}}],"data":[]}])", options);
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_EQ(rows[2], "\xfe\0\0\1\0"s);
@@ -382,31 +382,33 @@ TEST(MysqlResults, HaveTheStateOfTheConnection) {
   EXPECT_EQ(packets_of(R"([{"total":1}])", options), std::vector{"\0\1\0\1\0\3\0"s});
 }
 
-TEST(MysqlResults, EndWithTheErrorOfAStatement) {
+TEST(Results, EndWithTheErrorOfAStatement) {
   const auto sent = packets_of(
       R"([{"total":1,"error":"","warning":""},{"total":0,"error":"P01: syntax error","warning":""},{"total":1}])");
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[1], "\xff\x28\x04#42000P01: syntax error"s);
 }
 
-TEST(MysqlError, HasTheCodeThatClientsKnow) {
-  EXPECT_EQ(mysql_error(500, "unknown local table(s) 'nope' in search request").code, 1146);
-  EXPECT_EQ(mysql_error(500, "P01: syntax error, unexpected '('").code, 1064);
-  EXPECT_EQ(mysql_error(500, "table t: parse error: unknown column: colour").code, 1054);
-  EXPECT_EQ(mysql_error(500, "table t: sort-by attribute 'nosuch' not found").code, 1054);
-  EXPECT_EQ(mysql_error(400, "t: no such filter attribute 'a'").state, "42S22");
-  EXPECT_EQ(mysql_error(409, "duplicate id '901'").code, 1062);
-  EXPECT_EQ(mysql_error(500, "table docs: can not aggregate non-scalar attribute 'x'").code, 1064);
-  EXPECT_EQ(mysql_error(500, "t: attribute 'body' can not be updated (must be bool)").code, 1064);
-  EXPECT_EQ(mysql_error(409, "row 2, column 4: string expected").code, 1064);
-  EXPECT_EQ(mysql_error(500, "disk full").code, 1105);
-  EXPECT_EQ(mysql_error(502, "offset out of bounds (offset=7, max_matches=5)").code, 1105);
-  EXPECT_EQ(mysql_error(500, "offset out of bounds (offset=7, max_matches=5)").code, 1064);
-  EXPECT_EQ(mysql_error(429, "all tickets are taken").code, 1040);
-  EXPECT_EQ(mysql_error(504, "late").code, 3024);
-  EXPECT_EQ(mysql_error(502, "anything").code, 1105);
-  EXPECT_EQ(mysql_error(400, "at offset 3: the statement is not valid UTF-8").code, 1300);
-  EXPECT_EQ(mysql_error(400, "LIKE needs a pattern in quotes").code, 1064);
+TEST(Error, HasTheCodeThatClientsKnow) {
+  EXPECT_EQ(error_of_answer(500, "unknown local table(s) 'nope' in search request").code, 1146);
+  EXPECT_EQ(error_of_answer(500, "P01: syntax error, unexpected '('").code, 1064);
+  EXPECT_EQ(error_of_answer(500, "table t: parse error: unknown column: colour").code, 1054);
+  EXPECT_EQ(error_of_answer(500, "table t: sort-by attribute 'nosuch' not found").code, 1054);
+  EXPECT_EQ(error_of_answer(400, "t: no such filter attribute 'a'").state, "42S22");
+  EXPECT_EQ(error_of_answer(409, "duplicate id '901'").code, 1062);
+  EXPECT_EQ(error_of_answer(500, "table docs: can not aggregate non-scalar attribute 'x'").code,
+            1064);
+  EXPECT_EQ(error_of_answer(500, "t: attribute 'body' can not be updated (must be bool)").code,
+            1064);
+  EXPECT_EQ(error_of_answer(409, "row 2, column 4: string expected").code, 1064);
+  EXPECT_EQ(error_of_answer(500, "disk full").code, 1105);
+  EXPECT_EQ(error_of_answer(502, "offset out of bounds (offset=7, max_matches=5)").code, 1105);
+  EXPECT_EQ(error_of_answer(500, "offset out of bounds (offset=7, max_matches=5)").code, 1064);
+  EXPECT_EQ(error_of_answer(429, "all tickets are taken").code, 1040);
+  EXPECT_EQ(error_of_answer(504, "late").code, 3024);
+  EXPECT_EQ(error_of_answer(502, "anything").code, 1105);
+  EXPECT_EQ(error_of_answer(400, "at offset 3: the statement is not valid UTF-8").code, 1300);
+  EXPECT_EQ(error_of_answer(400, "LIKE needs a pattern in quotes").code, 1064);
   EXPECT_EQ(reason_in_answer(R"({"error":"text \"x\""})"), "text \"x\"");
   EXPECT_EQ(reason_in_answer(R"({"error":{"type":"overloaded","reason":"busy"},"status":429})"),
             "busy");
@@ -418,7 +420,7 @@ TEST(MysqlError, HasTheCodeThatClientsKnow) {
 }
 
 // Answers of mirrors and packets of clients are hostile: no byte of them may lead outside.
-TEST(MysqlResults, SurviveAnyChangedByte) {
+TEST(Results, SurviveAnyChangedByte) {
   const std::string json =
       R"([{"columns":[{"i":{"type":"long"}},{"s":{"type":"string"}}],"data":[{"i":-1,"s":"\u00e4"},{"i":2}],"total":2,"error":"","warning":"w"},{"total":1}])";
   std::minstd_rand random(20);
@@ -427,10 +429,10 @@ TEST(MysqlResults, SurviveAnyChangedByte) {
     for (auto changes = random() % 3 + 1; changes > 0; --changes)
       changed[random() % changed.size()] = static_cast<char>(random());
     if (random() % 4 == 0) changed.resize(random() % changed.size());
-    const auto form = round % 2 == 0 ? MysqlForm::text : MysqlForm::binary;
+    const auto form = round % 2 == 0 ? Form::text : Form::binary;
     EXPECT_FALSE(packets_of(changed, {.form = form}, 1 + random() % 100).empty());
   }
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::mysql

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-namespace karmad {
+namespace karmad::mysql {
 namespace {
 
 /// A connection whose statements are carried out.
 struct StateOfClient {
-  MysqlSessionState state;
+  SessionState state;
 
-  MysqlConnectionFacts facts() const {
+  ConnectionFacts facts() const {
     return {.id = 7,
             .warning = state.warning ? &*state.warning : nullptr,
             .variables = &state.variables,
@@ -29,7 +29,7 @@ struct StateOfClient {
 };
 
 // The flags are those that the search server sends.
-TEST(MysqlSessionState, ShowsAutocommitAndTheTransactionInItsFlags) {
+TEST(SessionState, ShowsAutocommitAndTheTransactionInItsFlags) {
   StateOfClient client;
   EXPECT_EQ(client.state.status(), 2);
   const std::pair<const char*, int> steps[] = {{"SET autocommit=0", 0},
@@ -51,7 +51,7 @@ TEST(MysqlSessionState, ShowsAutocommitAndTheTransactionInItsFlags) {
   }
 }
 
-TEST(MysqlSessionState, WarnsOfARollbackAfterAChangeInTheTransaction) {
+TEST(SessionState, WarnsOfARollbackAfterAChangeInTheTransaction) {
   const struct {
     std::vector<const char*> before;  // `change`: documents are changed
     const char* statement;
@@ -90,7 +90,7 @@ TEST(MysqlSessionState, WarnsOfARollbackAfterAChangeInTheTransaction) {
   }
 }
 
-TEST(MysqlSessionState, ReadsOnlyAsTheClientSaysSo) {
+TEST(SessionState, ReadsOnlyAsTheClientSaysSo) {
   StateOfClient client;
   const std::pair<const char*, bool> steps[] = {
       {"START TRANSACTION READ ONLY", true},
@@ -112,7 +112,7 @@ TEST(MysqlSessionState, ReadsOnlyAsTheClientSaysSo) {
   EXPECT_EQ(client.value("@@tx_isolation"), "SERIALIZABLE");
 }
 
-TEST(MysqlVariables, HaveTheValuesThatWereSet) {
+TEST(Variables, HaveTheValuesThatWereSet) {
   const struct {
     const char* statement;
     const char* name;
@@ -167,7 +167,7 @@ TEST(MysqlVariables, HaveTheValuesThatWereSet) {
   }
 }
 
-TEST(MysqlVariables, WithAnEffectTakeNoOtherValues) {
+TEST(Variables, WithAnEffectTakeNoOtherValues) {
   const std::pair<const char*, int> cases[] = {
       {"SET NAMES latin1", 1115},
       {"SET CHARACTER SET 'cp1251'", 1115},
@@ -198,7 +198,7 @@ TEST(MysqlVariables, WithAnEffectTakeNoOtherValues) {
   }
 }
 
-TEST(MysqlVariables, OfAConnectionHaveABound) {
+TEST(Variables, OfAConnectionHaveABound) {
   StateOfClient client;
   EXPECT_EQ(client.run("SET @a = '" + std::string(5000, 'x') + "'"), 1105);
   EXPECT_EQ(client.run("SET @a = '" + std::string(4000, 'x') + "'"), 0);
@@ -212,4 +212,4 @@ TEST(MysqlVariables, OfAConnectionHaveABound) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::mysql
