@@ -31,7 +31,7 @@ void add_address(CLI::App& to, const std::string& name, std::string& address) {
 /// A check that also refuses nan and inf.
 auto number_from(double least, double most) {
   return [least, most](const std::string& text) {
-    return parse_number(text, least, most)
+    return simulate::parse_number(text, least, most)
                ? std::string()
                : fmt::format("give a number from {} to {}", least, most);
   };
@@ -184,10 +184,10 @@ void CommandLine::add_what_to_simulate() {
       ->check(number_from(0.1, 86'400))
       ->excludes(trace);
   simulate_->add_option("--mirrors", options.mirrors, "number of mirrors, 1 to 1000")
-      ->check(number_from(1, kMostSimulatedMirrors))
+      ->check(number_from(1, simulate::kMostMirrors))
       ->excludes(trace);
   simulate_->add_option("--masters", options.masters, "number of karmads, 1 to 100")
-      ->check(number_from(1, kMostSimulatedMasters))
+      ->check(number_from(1, simulate::kMostMasters))
       ->excludes(trace);
 }
 

@@ -20,6 +20,8 @@
 namespace karmad {
 namespace {
 
+using namespace simulate;
+
 constexpr std::size_t kLargestScenario = 1 << 20;
 
 Problems problem(std::string message) {
@@ -110,18 +112,18 @@ std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOpti
   return scenarios;
 }
 
-ScenarioReport scenario_report(const SimulationReport& report) {
+ScenarioReport scenario_report(const Report& report) {
   const auto& scenario = report.scenario;
   ScenarioReport to{.name = scenario.name,
                     .description = scenario.about,
                     .results = report.results,
-                    .changes = simulated_changes(scenario)};
+                    .changes = reported_changes(scenario)};
   to.mirrors = first_mirror_names(scenario, kReportedMirrors);
   return to;
 }
 
 /// False: the file cannot be written; the reason is printed.
-bool write_html(const SimulateOptions& options, const std::vector<SimulationReport>& reports) {
+bool write_html(const SimulateOptions& options, const std::vector<Report>& reports) {
   HtmlReport page{.title = "karmad simulate",
                   .description = fmt::format("karmad {}, seed {}", KARMAD_VERSION, options.seed)};
   for (const auto& report : reports) page.scenarios.push_back(scenario_report(report));
@@ -167,17 +169,17 @@ int run_simulate(const SimulateOptions& options) {
   if (!scenarios) return report_problems(scenarios.error());
   auto strategies = options.strategies;
   if (strategies.empty()) strategies.assign(strategy_names().begin(), strategy_names().end());
-  std::vector<SimulationReport> reports;
+  std::vector<Report> reports;
   for (const auto& scenario : *scenarios) {
     auto results = compare(scenario, strategies, options.seed);
     if (!results) return report_problems(results.error());
     reports.push_back({scenario, *std::move(results)});
     if (options.json || options.csv) continue;
-    std::cout << (reports.size() == 1 ? "" : "\n") << simulation_table(reports.back(), options.seed)
+    std::cout << (reports.size() == 1 ? "" : "\n") << report_table(reports.back(), options.seed)
               << std::flush;
   }
-  if (options.json) std::cout << simulation_json(reports, options.seed);
-  if (options.csv) std::cout << simulation_csv(reports);
+  if (options.json) std::cout << report_json(reports, options.seed);
+  if (options.csv) std::cout << report_csv(reports);
   if (!options.html.empty() && !write_html(options, reports)) return 1;
   return std::cout.flush() ? 0 : 1;
 }

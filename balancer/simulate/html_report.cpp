@@ -20,7 +20,7 @@ extern const char karmad_chart_js;      // NOLINT(readability-identifier-naming)
 extern const char karmad_chart_js_end;  // NOLINT(readability-identifier-naming)
 }
 
-namespace karmad {
+namespace karmad::simulate {
 
 namespace {
 
@@ -36,7 +36,7 @@ struct TableColumn {
   std::string_view title;
   std::string_view help;
   BestValue best;
-  TableValue (*value)(const SimulationResult& result, bool has_changes);
+  TableValue (*value)(const Result& result, bool has_changes);
 };
 
 TableValue count_value(std::uint64_t count) {
@@ -47,7 +47,7 @@ TableValue decimal_value(double number) {
   return {short_number(number), number};
 }
 
-TableValue latency_value(const SimulationResult& result, Micros latency) {
+TableValue latency_value(const Result& result, Micros latency) {
   if (result.answered == 0) return {"\u2013", std::nullopt};
   return decimal_value(static_cast<double>(latency.count()) / 1000);
 }
@@ -64,28 +64,28 @@ std::string percent_text_of(std::uint64_t part, std::uint64_t whole) {
   return percent < 9.95 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
 }
 
-TableValue errors_value(const SimulationResult& result, bool) {
+TableValue errors_value(const Result& result, bool) {
   auto value = count_value(result.errors);
   if (result.errors > 0 && result.requests > 0)
     value.text += fmt::format(" ({})", percent_text_of(result.errors, result.requests));
   return value;
 }
 
-TableValue regret_value(const SimulationResult& result, bool) {
+TableValue regret_value(const Result& result, bool) {
   if (result.regret <= 0) return {"\u2013", std::nullopt};
   return decimal_value(result.regret);
 }
 
-template <Micros SimulatedLatency::*Quantile>
-TableValue latency_of(const SimulationResult& result, bool) {
+template <Micros Latency::*Quantile>
+TableValue latency_of(const Result& result, bool) {
   return latency_value(result, result.latency.*Quantile);
 }
-template <std::uint64_t SimulationResult::*Count>
-TableValue count_of(const SimulationResult& result, bool) {
+template <std::uint64_t Result::*Count>
+TableValue count_of(const Result& result, bool) {
   return count_value(result.*Count);
 }
-template <Micros SimulationResult::*Delay>
-TableValue delay_of(const SimulationResult& result, bool has_changes) {
+template <Micros Result::*Delay>
+TableValue delay_of(const Result& result, bool has_changes) {
   return delay_value(result.*Delay, has_changes);
 }
 
@@ -94,32 +94,31 @@ using enum BestValue;
 /// The most important ones first: on a narrow screen the others are out of sight.
 constexpr std::array<TableColumn, 17> kTableColumns{{
     {"p99, ms", "99 % of the answered requests took at most this long", least,
-     latency_of<&SimulatedLatency::p99>},
+     latency_of<&Latency::p99>},
     {"errors", "requests without an answer, and their part of all requests", least, errors_value},
     {"goodput, 1/s", "answers per second within the time that the scenario allows", most,
-     [](const SimulationResult& r, bool) { return decimal_value(r.goodput); }},
+     [](const Result& r, bool) { return decimal_value(r.goodput); }},
     {"regret", "p99 divided by that of the oracle", least, regret_value},
     {"noticed, s",
      "time from the first change until the strategy sent the changed mirror less than half an even "
      "share, or at least an even share if the mirror gains by the change",
-     least, delay_of<&SimulationResult::noticed>},
+     least, delay_of<&Result::noticed>},
     {"recovered, s",
      "time from the last change until the changed mirror had three quarters of an even share again",
-     least, delay_of<&SimulationResult::recovered>},
-    {"p50, ms", {}, least, latency_of<&SimulatedLatency::p50>},
-    {"p90, ms", {}, least, latency_of<&SimulatedLatency::p90>},
-    {"p99.9, ms", {}, least, latency_of<&SimulatedLatency::p999>},
-    {"longest, ms", {}, least, latency_of<&SimulatedLatency::longest>},
+     least, delay_of<&Result::recovered>},
+    {"p50, ms", {}, least, latency_of<&Latency::p50>},
+    {"p90, ms", {}, least, latency_of<&Latency::p90>},
+    {"p99.9, ms", {}, least, latency_of<&Latency::p999>},
+    {"longest, ms", {}, least, latency_of<&Latency::longest>},
     {"skew", "attempts at the busiest mirror, divided by an even part", least,
-     [](const SimulationResult& r, bool) { return decimal_value(r.skew); }},
+     [](const Result& r, bool) { return decimal_value(r.skew); }},
     {"extra, %", "attempts beyond one per request", least,
-     [](const SimulationResult& r, bool) { return decimal_value(r.extra * 100); }},
-    {"hedges", "second attempts before the first had ended", none,
-     count_of<&SimulationResult::hedges>},
-    {"retries", {}, none, count_of<&SimulationResult::retries>},
-    {"attempts", {}, none, count_of<&SimulationResult::attempts>},
-    {"answered", {}, most, count_of<&SimulationResult::answered>},
-    {"requests", {}, none, count_of<&SimulationResult::requests>},
+     [](const Result& r, bool) { return decimal_value(r.extra * 100); }},
+    {"hedges", "second attempts before the first had ended", none, count_of<&Result::hedges>},
+    {"retries", {}, none, count_of<&Result::retries>},
+    {"attempts", {}, none, count_of<&Result::attempts>},
+    {"answered", {}, most, count_of<&Result::answered>},
+    {"requests", {}, none, count_of<&Result::requests>},
 }};
 
 using TableColumnValues = std::vector<TableValue>;  // one per result
@@ -157,7 +156,7 @@ std::string table_head(std::string_view caption) {
   return out;
 }
 
-std::string strategy_cell(const SimulationResult& result, std::size_t place) {
+std::string strategy_cell(const Result& result, std::size_t place) {
   return fmt::format(R"(<th scope="row"><span class="sample {}" aria-hidden="true"></span>{}</th>)",
                      line_classes(place, is_reference(result.strategy)),
                      html_escaped(result.strategy));
@@ -185,7 +184,7 @@ std::optional<std::size_t> lowest_p99(const ScenarioReport& scenario) {
 }
 
 std::string overview_cell(const ScenarioReport& scenario, std::string_view strategy) {
-  const auto found = std::ranges::find(scenario.results, strategy, &SimulationResult::strategy);
+  const auto found = std::ranges::find(scenario.results, strategy, &Result::strategy);
   if (found == scenario.results.end()) return "<td>\u2013</td>";
   const auto best = lowest_p99(scenario);
   const bool is_best =
@@ -359,7 +358,7 @@ struct ChartPoint {
   std::vector<std::uint64_t> attempts;  ///< of each mirror
 };
 
-std::vector<ChartPoint> points_of(const SimulationResult& result) {
+std::vector<ChartPoint> points_of(const Result& result) {
   const auto joined = (result.intervals.size() + kMostChartPoints - 1) / kMostChartPoints;
   std::vector<ChartPoint> points;
   for (std::size_t i = 0; i < result.intervals.size(); ++i) {
@@ -376,7 +375,7 @@ std::vector<ChartPoint> points_of(const SimulationResult& result) {
   return points;
 }
 
-double end_second(const SimulationResult& result) {
+double end_second(const Result& result) {
   return result.intervals.empty() ? 0
                                   : chart_seconds(result.intervals.back().from + result.interval);
 }
@@ -404,14 +403,14 @@ void add_values(Document& out, std::string_view key, const Values& values, Value
 /// the others are those that all charts of the scenario have.
 template <class AddLines>
 void add_chart(std::string& data, std::string_view kind, const ScenarioReport& scenario,
-               const SimulationResult& result, AddLines add_lines) {
+               const Result& result, AddLines add_lines) {
   if (!data.empty()) data += ",\n";
   Document out(data);
   out.object([&] {
     out.text("kind", kind);
     out.value("seconds", end_second(result));
     add_values(out, "marks", scenario.changes,
-               [](const SimulatedChange& change) { return chart_seconds(change.at); });
+               [](const ReportedChange& change) { return chart_seconds(change.at); });
     add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
     add_lines(out);
   });
@@ -468,7 +467,7 @@ std::string error_chart(const ScenarioReport& scenario, std::string& data) {
 
 bool is_changed_mirror(const ScenarioReport& scenario, std::string_view mirror) {
   constexpr std::string_view kSeparators = " ,;:=";
-  return std::ranges::any_of(scenario.changes, [&](const SimulatedChange& change) {
+  return std::ranges::any_of(scenario.changes, [&](const ReportedChange& change) {
     std::string_view text = change.text;
     while (!text.empty()) {
       const auto word = text.substr(0, text.find_first_of(kSeparators));
@@ -526,8 +525,8 @@ double highest_band(const ScenarioReport& scenario, const ChartedMirrors& mirror
   return mirrors.places.size() == mirrors.all || highest == 0 ? 100 : highest;
 }
 
-void traffic_chart(std::string& data, const ScenarioReport& scenario,
-                   const SimulationResult& result, const ChartedMirrors& mirrors, double most) {
+void traffic_chart(std::string& data, const ScenarioReport& scenario, const Result& result,
+                   const ChartedMirrors& mirrors, double most) {
   add_chart(data, "shares", scenario, result, [&](Document& out) {
     const auto points = points_of(result);
     std::size_t changed = mirrors.changed;
@@ -660,4 +659,4 @@ std::string duration_text(Micros time) {
   return short_number(us / 1e6) + " s";
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

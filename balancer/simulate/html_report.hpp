@@ -8,7 +8,7 @@
 #include "balancer/simulate/simulation_result.hpp"
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// The report as one page of HTML that needs no other file: a table of all strategies and charts
 /// for each scenario, which Chart.js draws. The same input yields the same bytes.
@@ -49,4 +49,4 @@ std::string short_number(double value);
 /// At most four significant digits, without zeros at the end: for round numbers.
 std::string round_number(double value);
 
-}  // namespace karmad
+}  // namespace karmad::simulate

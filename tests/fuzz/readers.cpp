@@ -289,8 +289,8 @@ void read_secret(std::string_view bytes) {
 }
 
 void read_access_log(std::string_view bytes) {
-  AccessLine line;
-  parse_access_line(bytes, line);
+  simulate::AccessLine line;
+  simulate::parse_access_line(bytes, line);
 }
 
 void read_protocol(std::string_view bytes) {

@@ -17,7 +17,7 @@
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 /// The balancer with full knowledge, to compare strategies with: one for all masters, it knows each
@@ -26,12 +26,12 @@ namespace {
 /// mirror in the moment that it stops to answer. It refuses requests that would wait in every queue
 /// for half of the scenario's `slo` or longer. It knows no service time in advance, and it does not
 /// hedge.
-class Oracle final : public SimulatedBalancer {
+class Oracle final : public Balancer {
  public:
-  explicit Oracle(SimulatedWorld& world);
+  explicit Oracle(World& world);
 
   void request_arrives(unsigned master, unsigned set) override;
-  void handle(const SimulatedEvent& event) override;
+  void handle(const Event& event) override;
   void mirror_changed(unsigned mirror, bool reset) override;
   std::size_t in_progress() const override { return requests_.in_use(); }
 
@@ -52,13 +52,13 @@ class Oracle final : public SimulatedBalancer {
   unsigned best(unsigned set);
   bool is_too_late(unsigned mirror) const;
 
-  SimulatedWorld& world_;
+  World& world_;
   SeededRandom random_;
   ObjectPool<Request> requests_;
   Micros client_timeout_;
 };
 
-Oracle::Oracle(SimulatedWorld& world)
+Oracle::Oracle(World& world)
     : world_(world),
       random_(random_stream(world.seed, RandomStream::oracle, 0)),
       client_timeout_(std::llround(world.scenario.timeout * 1000)) {}
@@ -124,7 +124,7 @@ void Oracle::end(std::uint32_t index, bool answered) {
   requests_.give_back(index);
 }
 
-void Oracle::handle(const SimulatedEvent& event) {
+void Oracle::handle(const Event& event) {
   auto& request = requests_[event.subject];
   if (event.kind == EventKind::client_gives_up) {
     if (request.version == event.version) end(event.subject, false);
@@ -147,7 +147,7 @@ void Oracle::mirror_changed(unsigned mirror, bool /*reset*/) {
 }
 
 /// A request that reaches a master.
-struct SimulatedArrival {
+struct Arrival {
   TimePoint at{};
   unsigned master = 0;
   unsigned set = 0;
@@ -158,23 +158,23 @@ class Arrivals {
  public:
   virtual ~Arrivals() = default;
   /// Empty: there are no more, or none before the end of the scenario.
-  virtual std::optional<SimulatedArrival> next() = 0;
+  virtual std::optional<Arrival> next() = 0;
 };
 
 /// A Poisson process, also where the rate changes.
 class PoissonArrivals final : public Arrivals {
  public:
-  explicit PoissonArrivals(const SimulatedWorld& world)
+  explicit PoissonArrivals(const World& world)
       : world_(world),
         random_(random_stream(world.seed, RandomStream::arrivals, 0)),
         micros_(static_cast<double>(world.now.time_since_epoch().count())),
         rate_(world.scenario.rate) {}
 
-  std::optional<SimulatedArrival> next() override {
+  std::optional<Arrival> next() override {
     const auto at = next_time();
     if (at >= world_.end) return std::nullopt;
     const auto master = draw_master();
-    return SimulatedArrival{at, master, draw_set()};
+    return Arrival{at, master, draw_set()};
   }
 
  private:
@@ -206,7 +206,7 @@ class PoissonArrivals final : public Arrivals {
     return static_cast<double>((world_.begin + changes[changes_].time).time_since_epoch().count());
   }
 
-  const SimulatedWorld& world_;
+  const World& world_;
   SeededRandom random_;
   double micros_;
   double rate_;
@@ -216,19 +216,19 @@ class PoissonArrivals final : public Arrivals {
 /// One request for each shard of each recorded arrival.
 class ReplayedArrivals final : public Arrivals {
  public:
-  explicit ReplayedArrivals(const SimulatedWorld& world)
+  explicit ReplayedArrivals(const World& world)
       : replay_(*world.scenario.replay),
         begin_(world.begin),
         random_(random_stream(world.seed, RandomStream::arrivals, 0)) {}
 
-  std::optional<SimulatedArrival> next() override {
+  std::optional<Arrival> next() override {
     while (shards_left_ == 0) {
       if (next_ == replay_.arrivals.size()) return std::nullopt;
       begin_arrival(replay_.arrivals[next_++]);
     }
     --shards_left_;
     const auto set = sets_.first + shard_++ % sets_.count;
-    return SimulatedArrival{.at = at_, .set = set};
+    return Arrival{.at = at_, .set = set};
   }
 
  private:
@@ -251,7 +251,7 @@ class ReplayedArrivals final : public Arrivals {
 };
 
 /// The recorded ones if the scenario replays an access log, otherwise a Poisson process.
-std::unique_ptr<Arrivals> arrivals_of(const SimulatedWorld& world) {
+std::unique_ptr<Arrivals> arrivals_of(const World& world) {
   if (world.scenario.replay) return std::make_unique<ReplayedArrivals>(world);
   return std::make_unique<PoissonArrivals>(world);
 }
@@ -299,7 +299,7 @@ void record_attempts(const Replay& replay, Recorder& recorder) {
 /// What the access log of a scenario tells about its own requests, each at one shard: from the
 /// start of its first attempt to its answer. All attempts after the first count as retries, since
 /// the log does not tell hedges apart. The strategy is kRecordedName.
-SimulationResult recorded_result(const Scenario& scenario) {
+Result recorded_result(const Scenario& scenario) {
   const auto& replay = *scenario.replay;
   Recorder recorder(scenario, layout_of(scenario), TimePoint{});
   record_attempts(replay, recorder);
@@ -325,7 +325,7 @@ class Run {
       : world_(scenario, seed), arrivals_(arrivals_of(world_)) {}
 
   /// `settings`: of the masters; null: the oracle balances.
-  SimulationResult play(const Settings* settings) {
+  Result play(const Settings* settings) {
     if (settings != nullptr) {
       balancer_ = std::make_unique<Masters>(world_, *settings);
     } else {
@@ -350,7 +350,7 @@ class Run {
     if (arrival_) world_.events.add_at(arrival_->at, {.kind = EventKind::request_arrives});
   }
 
-  void handle(const SimulatedEvent& event) {
+  void handle(const Event& event) {
     switch (event.kind) {
       case EventKind::request_arrives: {
         const auto arrival = *arrival_;
@@ -379,10 +379,10 @@ class Run {
     }
   }
 
-  SimulatedWorld world_;
+  World world_;
   std::unique_ptr<Arrivals> arrivals_;
-  std::unique_ptr<SimulatedBalancer> balancer_;
-  std::optional<SimulatedArrival> arrival_;  ///< the next one
+  std::unique_ptr<Balancer> balancer_;
+  std::optional<Arrival> arrival_;  ///< the next one
 };
 
 std::optional<Problem> unknown_strategy(std::string_view strategy) {
@@ -396,12 +396,12 @@ std::optional<Problem> unknown_strategy(std::string_view strategy) {
 
 }  // namespace
 
-std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
-                                                   std::string_view strategy, std::uint64_t seed) {
+std::expected<Result, Problems> run(const Scenario& scenario, std::string_view strategy,
+                                    std::uint64_t seed) {
   if (auto unknown = unknown_strategy(strategy)) return std::unexpected(Problems{*unknown});
   std::optional<Settings> settings;
   if (strategy != kOracleName) {
-    auto read = simulated_settings(scenario, strategy);
+    auto read = settings_for(scenario, strategy);
     if (!read) return std::unexpected(std::move(read.error()));
     settings = *std::move(read);
   }
@@ -411,12 +411,13 @@ std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
   return result;
 }
 
-std::expected<std::vector<SimulationResult>, Problems> compare(
-    const Scenario& scenario, std::span<const std::string> strategies, std::uint64_t seed) {
-  std::vector<SimulationResult> results;
+std::expected<std::vector<Result>, Problems> compare(const Scenario& scenario,
+                                                     std::span<const std::string> strategies,
+                                                     std::uint64_t seed) {
+  std::vector<Result> results;
   for (const auto& strategy : strategies) {
     if (strategy == kOracleName) continue;
-    auto result = simulate(scenario, strategy, seed);
+    auto result = run(scenario, strategy, seed);
     if (!result) return std::unexpected(std::move(result.error()));
     results.push_back(*std::move(result));
   }
@@ -424,7 +425,7 @@ std::expected<std::vector<SimulationResult>, Problems> compare(
     results.push_back(recorded_result(scenario));
     return results;
   }
-  auto oracle = simulate(scenario, kOracleName, seed);
+  auto oracle = run(scenario, kOracleName, seed);
   if (!oracle) return std::unexpected(std::move(oracle.error()));
   results.push_back(*std::move(oracle));
   const auto best = static_cast<double>(results.back().latency.p99.count());
@@ -433,4 +434,4 @@ std::expected<std::vector<SimulationResult>, Problems> compare(
   return results;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

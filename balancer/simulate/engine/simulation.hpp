@@ -10,31 +10,32 @@
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Simulates a scenario with one strategy, or with kOracleName. The same arguments give the same
 /// result, on one version of the program and its libraries. Fails if the strategy is unknown or a
 /// setting is wrong.
-std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
-                                                   std::string_view strategy, std::uint64_t seed);
+std::expected<Result, Problems> run(const Scenario& scenario, std::string_view strategy,
+                                    std::uint64_t seed);
 
 /// Simulates a scenario with each strategy, and then with the oracle; fills in the regret. If the
 /// scenario replays an access log, the last result is recorded_result() instead.
-std::expected<std::vector<SimulationResult>, Problems> compare(
-    const Scenario& scenario, std::span<const std::string> strategies, std::uint64_t seed);
+std::expected<std::vector<Result>, Problems> compare(const Scenario& scenario,
+                                                     std::span<const std::string> strategies,
+                                                     std::uint64_t seed);
 
 /// A scenario and its results, one for each strategy; the last one is that of
 /// the oracle, or of the access log.
-struct SimulationReport {
+struct Report {
   Scenario scenario;
-  std::vector<SimulationResult> results;
+  std::vector<Result> results;
 };
 
 /// For people: a heading and an aligned table, times in ms.
-std::string simulation_table(const SimulationReport& report, std::uint64_t seed);
+std::string report_table(const Report& report, std::uint64_t seed);
 /// Everything, intervals included, in one line; times in ms.
-std::string simulation_json(const std::vector<SimulationReport>& reports, std::uint64_t seed);
+std::string report_json(const std::vector<Report>& reports, std::uint64_t seed);
 /// A line with names, and one for each result; times in ms.
-std::string simulation_csv(const std::vector<SimulationReport>& reports);
+std::string report_csv(const std::vector<Report>& reports);
 
-}  // namespace karmad
+}  // namespace karmad::simulate

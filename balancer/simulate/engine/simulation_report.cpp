@@ -8,7 +8,7 @@
 #include "agent/stats/document.hpp"
 #include "balancer/simulate/world/recorder.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 double milliseconds(Micros time) {
@@ -28,14 +28,14 @@ std::string percent(double part) {
                                                    : fmt::format("{:.1f}%", value);
 }
 
-double error_share(const SimulationResult& result) {
+double error_share(const Result& result) {
   if (result.requests == 0) return 0;
   return static_cast<double>(result.errors) / static_cast<double>(result.requests);
 }
 
 using Row = std::vector<std::string>;
 
-Row row_of(const SimulationResult& result) {
+Row row_of(const Result& result) {
   const auto& latency = result.latency;
   return {result.strategy,
           ms(latency.p50),
@@ -68,9 +68,9 @@ std::string aligned(const std::vector<Row>& rows) {
 /// A result's numbers, for CSV and JSON alike.
 struct NumberColumn {
   const char* name;
-  double (*of)(const SimulationResult&);
+  double (*of)(const Result&);
 };
-using R = SimulationResult;
+using R = Result;
 constexpr std::array kNumbers{
     NumberColumn{"requests", [](const R& r) { return static_cast<double>(r.requests); }},
     NumberColumn{"answered", [](const R& r) { return static_cast<double>(r.answered); }},
@@ -100,7 +100,7 @@ void add_time(Document& out, std::string_view key, Micros time) {
   out.value(key, time, Unit::milliseconds);
 }
 
-void add_interval(Document& out, const SimulatedInterval& interval) {
+void add_interval(Document& out, const Interval& interval) {
   add_time(out, "from_ms", interval.from);
   out.value("requests", interval.requests);
   out.value("errors", interval.errors);
@@ -108,14 +108,14 @@ void add_interval(Document& out, const SimulatedInterval& interval) {
   add_time(out, "p90_ms", interval.latency.p90);
   add_time(out, "p99_ms", interval.latency.p99);
   add_time(out, "p999_ms", interval.latency.p999);
-  out.objects("mirrors", interval.mirrors, [&](const SimulatedMirrorInterval& mirror) {
+  out.objects("mirrors", interval.mirrors, [&](const MirrorInterval& mirror) {
     out.value("attempts", mirror.attempts);
     out.value("in_flight", mirror.in_flight);
     out.value("share", mirror.share);
   });
 }
 
-void add_news(Document& out, const SimulatedNews& news) {
+void add_news(Document& out, const MirrorNews& news) {
   add_time(out, "at_ms", news.at);
   out.value("mirror", news.mirror);
   out.text("state", news.state);
@@ -123,7 +123,7 @@ void add_news(Document& out, const SimulatedNews& news) {
   out.text("reason", news.reason);
 }
 
-void add_result(Document& out, const SimulationResult& result) {
+void add_result(Document& out, const Result& result) {
   out.text("strategy", result.strategy);
   for (const auto& column : kNumbers) out.value(column.name, column.of(result));
   for (const auto& column : kTimes) {
@@ -132,11 +132,11 @@ void add_result(Document& out, const SimulationResult& result) {
   }
   add_time(out, "interval_ms", result.interval);
   out.objects("intervals", result.intervals,
-              [&](const SimulatedInterval& interval) { add_interval(out, interval); });
-  out.objects("news", result.news, [&](const SimulatedNews& news) { add_news(out, news); });
+              [&](const Interval& interval) { add_interval(out, interval); });
+  out.objects("news", result.news, [&](const MirrorNews& news) { add_news(out, news); });
 }
 
-void add_report(Document& out, const SimulationReport& report) {
+void add_report(Document& out, const Report& report) {
   const auto& scenario = report.scenario;
   out.text("scenario", scenario.name);
   out.text("about", scenario.about);
@@ -146,17 +146,16 @@ void add_report(Document& out, const SimulationReport& report) {
   out.value("masters", scenario.masters);
   out.value("rate", scenario.rate);
   out.value("duration_ms", scenario.duration * 1000);
-  out.objects("changes", simulated_changes(scenario), [&](const SimulatedChange& change) {
+  out.objects("changes", reported_changes(scenario), [&](const ReportedChange& change) {
     add_time(out, "at_ms", change.at);
     out.text("text", change.text);
   });
-  out.objects("results", report.results,
-              [&](const SimulationResult& result) { add_result(out, result); });
+  out.objects("results", report.results, [&](const Result& result) { add_result(out, result); });
 }
 
 }  // namespace
 
-std::string simulation_table(const SimulationReport& report, std::uint64_t seed) {
+std::string report_table(const Report& report, std::uint64_t seed) {
   const auto& scenario = report.scenario;
   std::vector<Row> rows{{"strategy", "p50", "p90", "p99", "p99.9", "errors", "goodput/s", "skew",
                          "extra", "noticed", "recovered", "regret"}};
@@ -169,16 +168,16 @@ std::string simulation_table(const SimulationReport& report, std::uint64_t seed)
       scenario.rate, scenario.duration, seed, aligned(rows));
 }
 
-std::string simulation_json(const std::vector<SimulationReport>& reports, std::uint64_t seed) {
+std::string report_json(const std::vector<Report>& reports, std::uint64_t seed) {
   return json_object([&](Document& out) {
            out.value("seed", seed);
            out.objects("scenarios", reports,
-                       [&](const SimulationReport& report) { add_report(out, report); });
+                       [&](const Report& report) { add_report(out, report); });
          }) +
          '\n';
 }
 
-std::string simulation_csv(const std::vector<SimulationReport>& reports) {
+std::string report_csv(const std::vector<Report>& reports) {
   std::string text = "scenario,strategy";
   for (const auto& column : kNumbers) text += fmt::format(",{}", column.name);
   for (const auto& column : kTimes) text += fmt::format(",{}", column.name);
@@ -196,4 +195,4 @@ std::string simulation_csv(const std::vector<SimulationReport>& reports) {
   return text;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

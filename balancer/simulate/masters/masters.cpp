@@ -11,7 +11,7 @@
 
 // Waits of simulated requests: for a time, for news of their mirrors, for a slot.
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 constexpr auto kFile = "simulated.conf";
@@ -92,8 +92,8 @@ constexpr std::size_t kManyWaits = 1024;
 
 }  // namespace
 
-std::expected<Settings, Problems> simulated_settings(const Scenario& scenario,
-                                                     std::string_view strategy) {
+std::expected<Settings, Problems> settings_for(const Scenario& scenario,
+                                               std::string_view strategy) {
   Problems problems;
   const auto lines = lines_in_force(scenario, problems);
   if (!problems.empty()) return std::unexpected(std::move(problems));
@@ -124,13 +124,13 @@ std::expected<Settings, Problems> simulated_settings(const Scenario& scenario,
   return *std::move(loaded.settings);
 }
 
-Masters::Masters(SimulatedWorld& world, const Settings& settings)
+Masters::Masters(World& world, const Settings& settings)
     : world_(world),
       pings_(world),
       client_timeout_(std::llround(world.scenario.timeout * 1000)),
       request_timeout_(settings.searchd.request_timeout.value) {
   for (unsigned i = 0; i < world.scenario.masters; ++i) {
-    auto& master = *masters_.emplace_back(std::make_unique<SimulatedMaster>(
+    auto& master = *masters_.emplace_back(std::make_unique<Master>(
         settings, world.layout, random_stream(world.seed, RandomStream::master, i), world.now));
     for (const auto& set : master.sets) pings_.add(master, *set);
     world.events.add_at(world.now + kUpkeepInterval * i / world.scenario.masters,
@@ -152,7 +152,7 @@ void Masters::News::tell(const OperatorEvent& event, TimePoint now, WallTime) {
       now);
 }
 
-void Masters::handle(const SimulatedEvent& event) {
+void Masters::handle(const Event& event) {
   const auto index = event.subject;
   const auto of_request = [&](void (Masters::*take)(std::uint32_t)) {
     if (requests_[index].version == event.version) (this->*take)(index);
@@ -204,7 +204,7 @@ void Masters::request_arrives(unsigned master, unsigned set) {
   request.arrived = world_.now;
   request.master = masters_[master].get();
   request.set = request.master->sets[set].get();
-  const SimulatedEvent event{.subject = index, .version = request.version};
+  const Event event{.subject = index, .version = request.version};
   auto timeout = event;
   timeout.kind = EventKind::client_gives_up;
   world_.events.add_after(world_.now, client_timeout_, timeout);
@@ -363,7 +363,7 @@ void Masters::wait_for_slot(std::uint32_t index, Candidates mirrors) {
 }
 
 /// Finds the requests whose wait for a slot has ended.
-void Masters::give_slots(SimulatedSet& set) {
+void Masters::give_slots(Set& set) {
   if (set.waiting_for_slot.empty()) return;
   std::erase_if(set.waiting_for_slot, [&](const RequestName& name) {
     auto& request = requests_[name.index];
@@ -388,7 +388,7 @@ void Masters::slot_granted(std::uint32_t index) {
   process(index, event::SlotFreed{got->mirror});
 }
 
-void Masters::tell_news(SimulatedSet& set) {
+void Masters::tell_news(Set& set) {
   for (const auto& name : set.waiting_for_news)
     if (requests_[name.index].wait == name.version)
       world_.events.add_at(
@@ -404,4 +404,4 @@ void Masters::upkeep(std::uint32_t number) {
                           {.subject = number, .kind = EventKind::upkeep});
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -23,7 +23,7 @@
 #include "balancer/watch/mirror_watch.hpp"
 #include "config/settings/settings.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Names a request in the pool of requests.
 struct RequestName {
@@ -32,16 +32,16 @@ struct RequestName {
 };
 
 /// The connections of one master to one mirror (`agent_max_connections`).
-struct SimulatedConnections {
+struct Connections {
   unsigned in_use = 0;
   RingQueue<AttemptName> waiting;  ///< attempts without a connection, oldest first
 };
 
 /// A mirror set of a simulated master: the server's objects, and what its driver needs of them.
-class SimulatedSet final : public SetMirrors {
+class Set final : public SetMirrors {
  public:
-  SimulatedSet(const Topology& topology, const Table& table, unsigned first_mirror,
-               std::atomic<std::uint32_t>& waiting_selections);
+  Set(const Topology& topology, const Table& table, unsigned first_mirror,
+      std::atomic<std::uint32_t>& waiting_selections);
 
   MirrorSet& mirrors() { return set_; }
   Mirror& mirror(std::size_t i) { return set_[i]; }
@@ -64,20 +64,19 @@ class SimulatedSet final : public SetMirrors {
   boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1> slots;
   std::vector<RequestName> waiting_for_news;  ///< versions are those of their waits
   std::vector<RequestName> waiting_for_slot;
-  std::vector<SimulatedConnections> connections;  ///< of each mirror
+  std::vector<Connections> connections;  ///< of each mirror
 };
 
 /// A karmad without sockets: its topology, and what its workers share.
-class SimulatedMaster {
+class Master {
  public:
   /// `settings` are correct; `random` is its only source of chance.
-  SimulatedMaster(const Settings& settings, const SetLayout& layout, SeededRandom random,
-                  TimePoint now);
-  SimulatedMaster(const SimulatedMaster&) = delete;
-  SimulatedMaster& operator=(const SimulatedMaster&) = delete;
+  Master(const Settings& settings, const SetLayout& layout, SeededRandom random, TimePoint now);
+  Master(const Master&) = delete;
+  Master& operator=(const Master&) = delete;
 
   const InstanceSettings& settings() const { return topology_->settings; }
-  ShardInputs moment(SimulatedSet& set, TimePoint now) {
+  ShardInputs moment(Set& set, TimePoint now) {
     return {.now = now,
             .random = random_,
             .protection = *set.shard.protection,
@@ -91,7 +90,7 @@ class SimulatedMaster {
   bool limits_searches() const { return limits_searches_; }
 
   Counters counters;
-  std::vector<std::unique_ptr<SimulatedSet>> sets;
+  std::vector<std::unique_ptr<Set>> sets;
 
  private:
   const Loops loops_;  ///< empty: whatever is posted happens at once
@@ -108,35 +107,34 @@ class SimulatedMaster {
 };
 
 /// The pings of all simulated masters: the schedule and the consequences are those of the server.
-class SimulatedPings {
+class Pings {
  public:
-  explicit SimulatedPings(SimulatedWorld& world) : world_(world) {}
+  explicit Pings(World& world) : world_(world) {}
 
   /// Pings the mirrors of a set, if its table is pinged.
-  void add(SimulatedMaster& master, SimulatedSet& set);
+  void add(Master& master, Set& set);
   void start();
   /// Returns the set that a result was reported to; null: there was no result.
-  SimulatedSet* handle(const SimulatedEvent& event);
+  Set* handle(const Event& event);
 
  private:
   class Pinger;
-  SimulatedWorld& world_;
+  World& world_;
   std::vector<std::shared_ptr<Pinger>> pingers_;
 };
 
 /// The configuration of every simulated master: the scenario's settings, and one table for each set
 /// of mirrors. It is a text that the reader of real configurations reads and checks.
-std::expected<Settings, Problems> simulated_settings(const Scenario& scenario,
-                                                     std::string_view strategy);
+std::expected<Settings, Problems> settings_for(const Scenario& scenario, std::string_view strategy);
 
 /// The second driver of ShardRequest: the requests of all simulated masters. Attempts go to the
 /// fleet, times are events. Choices, retries, hedges and records are those of the server.
-class Masters final : public SimulatedBalancer {
+class Masters final : public Balancer {
  public:
-  Masters(SimulatedWorld& world, const Settings& settings);
+  Masters(World& world, const Settings& settings);
 
   void request_arrives(unsigned master, unsigned set) override;
-  void handle(const SimulatedEvent& event) override;
+  void handle(const Event& event) override;
   void mirror_changed(unsigned mirror, bool reset) override;
   std::size_t in_progress() const override { return requests_.in_use(); }
 
@@ -156,7 +154,7 @@ class Masters final : public SimulatedBalancer {
   /// Its place in the queue for tickets.
   class TicketWait final : public TicketWaiter {
    public:
-    TicketWait(SimulatedWorld& world, RequestName name)
+    TicketWait(World& world, RequestName name)
         : TicketWaiter(0, Priority::normal), world_(world), name_(name) {}
 
    private:
@@ -165,7 +163,7 @@ class Masters final : public SimulatedBalancer {
           world_.now,
           {.subject = name_.index, .version = name_.version, .kind = EventKind::ticket_granted});
     }
-    SimulatedWorld& world_;
+    World& world_;
     RequestName name_;
   };
 
@@ -173,8 +171,8 @@ class Masters final : public SimulatedBalancer {
     std::uint32_t version = 0;
     std::uint32_t wait = 0;  ///< version of its current wait; never the same again
     TimePoint arrived{};
-    SimulatedMaster* master = nullptr;
-    SimulatedSet* set = nullptr;
+    Master* master = nullptr;
+    Set* set = nullptr;
     ShardRules rules;
     std::optional<ShardRequest> machine;
     boost::container::small_vector<std::uint32_t, 2> attempts;  ///< in progress, by slot
@@ -218,7 +216,7 @@ class Masters final : public SimulatedBalancer {
   /// How an attempt ended.
   struct Ending {
     Outcome outcome{};
-    const SimulatedError* error = nullptr;  ///< of an error answer
+    const MirrorError* error = nullptr;  ///< of an error answer
     std::uint16_t load = MirrorReply::kNoLoad;
     bool sent = true;
     bool out_of_time = false;
@@ -239,24 +237,24 @@ class Masters final : public SimulatedBalancer {
   void begin_wait(std::uint32_t index, const std::optional<action::Wait>& wait);
   void wait_for_slot(std::uint32_t index, Candidates mirrors);
   void slot_granted(std::uint32_t index);
-  void tell_news(SimulatedSet& set);
-  void give_slots(SimulatedSet& set);
+  void tell_news(Set& set);
+  void give_slots(Set& set);
   void upkeep(std::uint32_t number);
 
   // Attempts (masters_attempts.cpp)
   void send(std::uint32_t index, const action::Send& send);
   void transmit(std::uint32_t number);
-  void next_connection(SimulatedSet& set, std::size_t mirror);
-  void reply_arrives(const SimulatedEvent& event);
+  void next_connection(Set& set, std::size_t mirror);
+  void reply_arrives(const Event& event);
   void end_attempt(std::uint32_t number, const Ending& ending);
   void write_result(const Attempt& attempt, const Ending& ending);
   void mirror_unreachable(std::uint32_t number);
 
-  SimulatedWorld& world_;
-  SimulatedPings pings_;
+  World& world_;
+  Pings pings_;
   News news_{*this};
   MirrorWatch watch_{news_};  ///< of the first master
-  std::vector<std::unique_ptr<SimulatedMaster>> masters_;
+  std::vector<std::unique_ptr<Master>> masters_;
   ObjectPool<Request> requests_;
   ObjectPool<PooledAttempt> attempts_;
   Micros client_timeout_;
@@ -264,4 +262,4 @@ class Masters final : public SimulatedBalancer {
   AttemptResult result_;  ///< of the attempt that is ending
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -4,7 +4,7 @@
 #include "balancer/shard/attempt_effects.hpp"
 #include "balancer/simulate/masters/masters.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 Recorder::Reason recorded_reason(AttemptReason reason) {
@@ -15,7 +15,7 @@ Recorder::Reason recorded_reason(AttemptReason reason) {
 }
 
 /// The outcome of an error answer whose body says nothing.
-Outcome outcome_of(const SimulatedError& error) {
+Outcome outcome_of(const MirrorError& error) {
   return error.status >= 500 || error.status == 429 ? Outcome::agent_error
                                                     : Outcome::client_mistake;
 }
@@ -94,7 +94,7 @@ void Masters::transmit(std::uint32_t number) {
 }
 
 /// A connection became free: the attempt that has waited longest gets it.
-void Masters::next_connection(SimulatedSet& set, std::size_t mirror) {
+void Masters::next_connection(Set& set, std::size_t mirror) {
   auto& connections = set.connections[mirror];
   while (!connections.waiting.empty()) {
     const auto next = connections.waiting.front();
@@ -104,7 +104,7 @@ void Masters::next_connection(SimulatedSet& set, std::size_t mirror) {
   --connections.in_use;
 }
 
-void Masters::reply_arrives(const SimulatedEvent& event) {
+void Masters::reply_arrives(const Event& event) {
   if (attempts_.find(event.subject, event.version) == nullptr) return;
   const auto reply = MirrorReply::unpack(event.detail);
   switch (reply.kind) {
@@ -222,4 +222,4 @@ void Masters::mirror_changed(unsigned mirror, bool reset) {
   }
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -5,10 +5,10 @@
 
 #include "balancer/selection/shard_query.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
-constexpr std::uint32_t kMostRequests = 1u << 30;
+constexpr std::uint32_t kMostTickets = 1u << 30;
 
 std::shared_ptr<const Topology> topology_of(const Settings& settings, AgentRegistry& registry,
                                             const Loops& loops) {
@@ -22,8 +22,8 @@ std::shared_ptr<const Topology> topology_of(const Settings& settings, AgentRegis
 
 }  // namespace
 
-SimulatedSet::SimulatedSet(const Topology& topology, const Table& of, unsigned first,
-                           std::atomic<std::uint32_t>& waiting_selections)
+Set::Set(const Topology& topology, const Table& of, unsigned first,
+         std::atomic<std::uint32_t>& waiting_selections)
     : SetMirrors(*of.shards.front()->mirrors, topology.settings, 0),
       table(of),
       shard(*of.shards.front()),
@@ -35,13 +35,13 @@ SimulatedSet::SimulatedSet(const Topology& topology, const Table& of, unsigned f
   rules.waiting_selections = &waiting_selections;
 }
 
-bool SimulatedSet::try_take_slot(std::size_t mirror) {
+bool Set::try_take_slot(std::size_t mirror) {
   auto slot = set_[mirror].agent->slots.try_take();
   if (slot) slots.emplace_back(mirror, *std::move(slot));
   return slot.has_value();
 }
 
-AgentSlot SimulatedSet::use_slot(std::size_t mirror) {
+AgentSlot Set::use_slot(std::size_t mirror) {
   const auto taken = std::ranges::find(slots, mirror, &std::pair<std::size_t, AgentSlot>::first);
   assert(taken != slots.end());
   auto slot = std::move(taken->second);
@@ -49,20 +49,20 @@ AgentSlot SimulatedSet::use_slot(std::size_t mirror) {
   return slot;
 }
 
-SimulatedMaster::SimulatedMaster(const Settings& settings, const SetLayout& layout,
-                                 SeededRandom random, TimePoint now)
-    : admission(1, loops_, kMostRequests, settings.searchd, now),
+Master::Master(const Settings& settings, const SetLayout& layout, SeededRandom random,
+               TimePoint now)
+    : admission(1, loops_, kMostTickets, settings.searchd, now),
       random_(random),
       registry_(1, settings.searchd.ha_period_karma.value),
       topology_(topology_of(settings, registry_, loops_)),
       limits_searches_(admission.mode() == AdmissionMode::enforce &&
                        admission.searches.settings().limits()) {
   for (unsigned i = 0; i < layout.sets(); ++i)
-    sets.push_back(std::make_unique<SimulatedSet>(*topology_, *topology_->tables[i],
-                                                  layout.first(i), waiting_selections_));
+    sets.push_back(std::make_unique<Set>(*topology_, *topology_->tables[i], layout.first(i),
+                                         waiting_selections_));
 }
 
-void SimulatedMaster::upkeep(TimePoint now, MirrorWatch* watch) {
+void Master::upkeep(TimePoint now, MirrorWatch* watch) {
   for (const auto& agent : topology_->agents) agent->slots.refresh(now);
   for (const auto& set : sets) {
     set->mirrors().refresh(now);
@@ -73,10 +73,10 @@ void SimulatedMaster::upkeep(TimePoint now, MirrorWatch* watch) {
 }
 
 /// Pings one mirror of one master.
-class SimulatedPings::Pinger final : public Pings {
+class Pings::Pinger final : public karmad::Pings {
  public:
-  Pinger(SimulatedWorld& world, std::uint32_t number, const InstanceSettings& settings,
-         SimulatedSet& of, std::size_t mirror)
+  Pinger(World& world, std::uint32_t number, const InstanceSettings& settings, Set& of,
+         std::size_t mirror)
       : set(of),
         world_(world),
         number_(number),
@@ -105,7 +105,7 @@ class SimulatedPings::Pinger final : public Pings {
   }
 
   /// True: the event ended a ping.
-  bool handle(const SimulatedEvent& event) {
+  bool handle(const Event& event) {
     if (event.kind == EventKind::ping_due) {
       if (event.version == planned_ && !pinging_) ping_if_due();
       return false;
@@ -123,12 +123,12 @@ class SimulatedPings::Pinger final : public Pings {
     return true;
   }
 
-  SimulatedSet& set;
+  Set& set;
 
  private:
   Agent& agent() const { return *set.mirror(mirror_).agent; }
   unsigned number_in_fleet() const { return set.number_in_fleet(mirror_); }
-  SimulatedEvent event(EventKind kind, std::uint32_t detail = 0) const {
+  Event event(EventKind kind, std::uint32_t detail = 0) const {
     return {.subject = number_, .version = planned_, .detail = detail, .kind = kind};
   }
 
@@ -179,7 +179,7 @@ class SimulatedPings::Pinger final : public Pings {
     plan();
   }
 
-  SimulatedWorld& world_;
+  World& world_;
   const std::uint32_t number_;
   const std::size_t mirror_;
   const Micros timeout_;
@@ -189,7 +189,7 @@ class SimulatedPings::Pinger final : public Pings {
   bool pinging_ = false;
 };
 
-void SimulatedPings::add(SimulatedMaster& master, SimulatedSet& set) {
+void Pings::add(Master& master, Set& set) {
   if (set.shard.pings.kind == nullptr || master.settings().ha_ping_interval.value == Micros{0})
     return;
   for (std::size_t i = 0; i < set.mirrors().size(); ++i) {
@@ -199,13 +199,13 @@ void SimulatedPings::add(SimulatedMaster& master, SimulatedSet& set) {
   }
 }
 
-void SimulatedPings::start() {
+void Pings::start() {
   for (const auto& pinger : pingers_) pinger->plan();
 }
 
-SimulatedSet* SimulatedPings::handle(const SimulatedEvent& event) {
+Set* Pings::handle(const Event& event) {
   auto& pinger = *pingers_[event.subject];
   return pinger.handle(event) ? &pinger.set : nullptr;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 /// Arrivals before and after a sampled one that give the rate around it: 16 intervals make an
@@ -97,4 +97,4 @@ std::expected<std::vector<RecordedArrival>, std::string> restore_arrivals(const 
   return all;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

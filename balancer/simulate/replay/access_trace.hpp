@@ -13,7 +13,7 @@
 #include "strategies/random_source.hpp"
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Most attempts that are read. The memory for them is about 1.1 GB.
 inline constexpr std::size_t kMostRecordedAttempts = 8'000'000;
@@ -134,4 +134,4 @@ inline constexpr std::size_t kLongestAccessLine = 64 << 10;
 /// to replay, and why.
 std::expected<AccessTrace, std::string> read_access_trace(std::istream& in);
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -16,7 +16,7 @@
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 namespace {
 
@@ -486,4 +486,4 @@ bool is_update(std::string_view operation) {
   return std::ranges::find(kUpdates, operation) != kUpdates.end();
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

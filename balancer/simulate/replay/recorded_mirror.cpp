@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 constexpr unsigned kAnsweredStatus = 200;
@@ -85,4 +85,4 @@ ReplayedService RecordedMirror::at(Micros time, double draw01) const {
                                                         : recorded_service(attempts_[place]);
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

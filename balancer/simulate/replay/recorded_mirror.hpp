@@ -8,7 +8,7 @@
 #include "agent/stats/outcome.hpp"
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Attempts recorded at most this long before or after a simulated one may stand for it. Shorter
 /// than a pause of a mirror that matters to a strategy (seconds), and at 30 attempts per second and
@@ -71,4 +71,4 @@ class RecordedMirror {
   std::vector<double> weight_through_;  ///< sum of the weights of all up to each
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 constexpr Micros kShortestReplay = std::chrono::milliseconds(100);
@@ -44,9 +44,9 @@ void add_set(Replay& replay, unsigned number) {
 }
 
 std::optional<std::string> excess_of(const Replay& replay) {
-  if (replay.mirrors.size() > kMostSimulatedMirrors)
+  if (replay.mirrors.size() > kMostMirrors)
     return fmt::format("the access log has {} mirrors of all shards; at most {} can be replayed",
-                       replay.mirrors.size(), kMostSimulatedMirrors);
+                       replay.mirrors.size(), kMostMirrors);
   if (replay.length > kLongestReplay)
     return fmt::format("the access log covers {:.1f} days; at most {} can be replayed",
                        static_cast<double>(replay.length.count()) / 86'400e6,
@@ -95,4 +95,4 @@ Scenario replay_scenario(std::string name, std::shared_ptr<const Replay> replay)
   return scenario;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -9,7 +9,7 @@
 #include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Longest access log that is replayed. Pings and other periodic work are simulated in gaps too.
 inline constexpr Micros kLongestReplay = std::chrono::days(7);
@@ -48,4 +48,4 @@ std::expected<std::shared_ptr<const Replay>, std::string> make_replay(AccessTrac
 /// Settings are left to with_overrides().
 Scenario replay_scenario(std::string name, std::shared_ptr<const Replay> replay);
 
-}  // namespace karmad
+}  // namespace karmad::simulate

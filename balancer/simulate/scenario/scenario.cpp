@@ -14,7 +14,7 @@
 extern "C" const char karmad_scenarios[];      // NOLINT(readability-identifier-naming): a symbol
 extern "C" const char karmad_scenarios_end[];  // NOLINT(readability-identifier-naming)
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using Assigned = std::expected<void, std::string>;
@@ -201,8 +201,7 @@ std::optional<unsigned> parse_count(std::string_view text, unsigned most) {
 std::optional<MirrorRange> parse_range(std::string_view text) {
   if (text == "all") return MirrorRange{};
   const auto number = [](std::string_view name) {
-    return name.starts_with('m') ? parse_count(name.substr(1), kMostSimulatedMirrors)
-                                 : std::nullopt;
+    return name.starts_with('m') ? parse_count(name.substr(1), kMostMirrors) : std::nullopt;
   };
   const auto dash = text.find('-');
   const auto first = number(text.substr(0, dash));
@@ -275,8 +274,8 @@ class ScenarioReader {
     }
   }
 
-  void read_mirrors(Words words) { count(words, scenario_.mirrors, kMostSimulatedMirrors); }
-  void read_masters(Words words) { count(words, scenario_.masters, kMostSimulatedMasters); }
+  void read_mirrors(Words words) { count(words, scenario_.mirrors, kMostMirrors); }
+  void read_masters(Words words) { count(words, scenario_.masters, kMostMasters); }
   void read_rate(Words words) { number(words, scenario_.rate, 0.001, 1e8); }
   void read_duration(Words words) { number(words, scenario_.duration, 0.1, kLongestRun); }
   void read_warmup(Words words) { number(words, scenario_.warmup, 0, kLongestRun); }
@@ -506,11 +505,11 @@ std::expected<Scenario, Problems> with_overrides(Scenario scenario,
   for (const auto& statement : scenario.mirror_statements)
     check_range(scenario, statement, problems);
   for (const auto& change : scenario.changes) check_range(scenario, change, problems);
-  if (const auto requests = most_requests(scenario); requests > kMostSimulatedRequests)
+  if (const auto requests = most_requests(scenario); requests > kMostRequests)
     problems.push_back({{},
                         fmt::format("{:.0f} requests are too many: rate × (duration + warmup) "
                                     "may be at most {:.0f}",
-                                    requests, kMostSimulatedRequests)});
+                                    requests, kMostRequests)});
   if (!problems.empty()) return std::unexpected(std::move(problems));
   return scenario;
 }
@@ -523,12 +522,12 @@ std::vector<std::string> first_mirror_names(const Scenario& scenario, std::size_
   return names;
 }
 
-std::vector<SimulatedChange> simulated_changes(const Scenario& scenario) {
-  std::vector<SimulatedChange> changes;
+std::vector<ReportedChange> reported_changes(const Scenario& scenario) {
+  std::vector<ReportedChange> changes;
   for (const auto& change : scenario.changes) changes.push_back({change.time, change.text});
   for (const auto& change : scenario.rate_changes)
     changes.push_back({change.time, fmt::format("rate {}", change.rate)});
-  std::ranges::stable_sort(changes, {}, &SimulatedChange::at);
+  std::ranges::stable_sort(changes, {}, &ReportedChange::at);
   return changes;
 }
 
@@ -543,4 +542,4 @@ const Scenario* library_scenario(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -16,7 +16,7 @@
 #include "strategies/random_source.hpp"
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// The distribution of service times.
 struct ServiceTime {
@@ -77,9 +77,9 @@ std::optional<double> parse_number(std::string_view text, double least, double m
 
 struct Replay;
 
-inline constexpr unsigned kMostSimulatedMirrors = 1000;
-inline constexpr unsigned kMostSimulatedMasters = 100;
-inline constexpr double kMostSimulatedRequests = 1e9;
+inline constexpr unsigned kMostMirrors = 1000;
+inline constexpr unsigned kMostMasters = 100;
+inline constexpr double kMostRequests = 1e9;
 
 /// Mirrors from `first` to `last`, counted from 1. Last 0: all.
 struct MirrorRange {
@@ -159,7 +159,7 @@ std::expected<Scenario, Problems> with_overrides(Scenario scenario,
 std::vector<std::string> first_mirror_names(const Scenario& scenario, std::size_t most);
 
 /// The changes of mirrors, for charts.
-std::vector<SimulatedChange> simulated_changes(const Scenario& scenario);
+std::vector<ReportedChange> reported_changes(const Scenario& scenario);
 
 /// A scenario of the library; nullptr: unknown.
 const Scenario* library_scenario(std::string_view name);
@@ -215,4 +215,4 @@ inline SeededRandom random_stream(std::uint64_t seed, RandomStream what, std::ui
   return SeededRandom((seed * kOdd + purpose) * kOdd + index);
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
-bool is_later(const SimulatedEvent& a, const SimulatedEvent& b) {
+bool is_later(const Event& a, const Event& b) {
   return a.at != b.at ? a.at > b.at : a.number > b.number;
 }
 
 }  // namespace
 
-void EventQueue::add_at(TimePoint at, SimulatedEvent event) {
+void EventQueue::add_at(TimePoint at, Event event) {
   event.at = at;
   event.number = ++numbers_;
   heap_.push_back(event);
   std::push_heap(heap_.begin(), heap_.end(), is_later);
 }
 
-void EventQueue::add_after(TimePoint now, Micros delay, SimulatedEvent event) {
+void EventQueue::add_after(TimePoint now, Micros delay, Event event) {
   auto lane = std::ranges::find(lanes_, delay, &Lane::delay);
   if (lane == lanes_.end()) {
     if (lanes_.size() == kMostLanes) return add_at(now + delay, event);
@@ -34,7 +34,7 @@ bool EventQueue::is_empty() const {
          std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.queue.empty(); });
 }
 
-SimulatedEvent EventQueue::pop() {
+Event EventQueue::pop() {
   Lane* first = nullptr;
   for (auto& lane : lanes_)
     if (!lane.queue.empty() &&
@@ -51,4 +51,4 @@ SimulatedEvent EventQueue::pop() {
   return event;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -7,7 +7,7 @@
 
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// A queue in a ring that grows and never shrinks: in steady state it allocates nothing.
 template <class T>
@@ -66,7 +66,7 @@ enum class EventKind : std::uint8_t {
 
 /// One event. `subject` and `version` name an object of a pool; a version that is no longer the
 /// object's means that the event is outdated.
-struct SimulatedEvent {
+struct Event {
   TimePoint at{};
   std::uint64_t number = 0;  ///< order of events at the same time
   std::uint32_t subject = 0;
@@ -80,24 +80,24 @@ struct SimulatedEvent {
 /// already; all other events are in a heap.
 class EventQueue {
  public:
-  void add_at(TimePoint at, SimulatedEvent event);
+  void add_at(TimePoint at, Event event);
   /// `now` must not be earlier than in the calls before.
-  void add_after(TimePoint now, Micros delay, SimulatedEvent event);
+  void add_after(TimePoint now, Micros delay, Event event);
   bool is_empty() const;
   /// Removes the earliest event. The queue must not be empty.
-  SimulatedEvent pop();
+  Event pop();
 
  private:
   static constexpr std::size_t kMostLanes = 12;
 
   struct Lane {
     Micros delay{};
-    RingQueue<SimulatedEvent> queue;
+    RingQueue<Event> queue;
   };
 
-  std::vector<SimulatedEvent> heap_;
+  std::vector<Event> heap_;
   std::vector<Lane> lanes_;
   std::uint64_t numbers_ = 0;
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

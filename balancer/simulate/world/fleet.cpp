@@ -9,7 +9,7 @@
 #include "agent/transport/http/http_head.hpp"
 #include "balancer/simulate/replay/replay.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using MirrorMode = MirrorProfile::Mode;
@@ -116,7 +116,7 @@ std::optional<MirrorReply> Fleet::ping(unsigned number, TimePoint now) {
   return MirrorReply{};
 }
 
-void Fleet::attempt_arrives(const SimulatedEvent& event) {
+void Fleet::attempt_arrives(const Event& event) {
   using Kind = MirrorReply::Kind;
   auto& mirror = mirrors_[event.detail];
   const auto& profile = mirror.profile;
@@ -201,7 +201,7 @@ std::uint16_t Fleet::reported_load(const Mirror& mirror) {
   return static_cast<std::uint16_t>(std::min(1000U, mirror.busy * 1000U / servers));
 }
 
-void Fleet::work_done(const SimulatedEvent& event) {
+void Fleet::work_done(const Event& event) {
   auto& mirror = mirrors_[event.detail];
   const AttemptName attempt{event.subject, event.version};
   if (mirror.profile.mode == MirrorMode::ok) {
@@ -218,7 +218,7 @@ void Fleet::work_done(const SimulatedEvent& event) {
   serve(mirror, event.detail, next, event.at);
 }
 
-void Fleet::mirror_replies(const SimulatedEvent& event) {
+void Fleet::mirror_replies(const Event& event) {
   const auto& mirror = mirrors_[event.detail];
   reply(mirror, {event.subject, event.version},
         {.kind = MirrorReply::Kind::error, .error = mirror.error}, event.at);
@@ -285,4 +285,4 @@ std::uint16_t Fleet::number_of_error(unsigned status, unsigned retry_after) {
   return static_cast<std::uint16_t>(errors_.size() - 1);
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -8,7 +8,7 @@
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/world/event_queue.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Names an attempt in the balancer's pool. After its end it has another version.
 struct AttemptName {
@@ -45,7 +45,7 @@ struct MirrorReply {
 };
 
 /// An HTTP error as mirrors send it, and what karmad reads in it.
-struct SimulatedError {
+struct MirrorError {
   unsigned status = 0;
   unsigned retry_after = 0;
   ErrorHint hint;
@@ -66,12 +66,12 @@ class Fleet {
   /// A ping at the mirror; nothing: no answer. The network is not included.
   std::optional<MirrorReply> ping(unsigned mirror, TimePoint now);
   Micros network(unsigned mirror) const { return mirrors_[mirror].profile.network; }
-  const SimulatedError& error(const MirrorReply& reply) const { return errors_[reply.error]; }
+  const MirrorError& error(const MirrorReply& reply) const { return errors_[reply.error]; }
 
   // Events:
-  void attempt_arrives(const SimulatedEvent& event);
-  void work_done(const SimulatedEvent& event);
-  void mirror_replies(const SimulatedEvent& event);
+  void attempt_arrives(const Event& event);
+  void work_done(const Event& event);
+  void mirror_replies(const Event& event);
 
   /// Assigns properties. Returns whether that resets its connections.
   bool change(unsigned mirror, const Assignments& profile, TimePoint now);
@@ -121,7 +121,7 @@ class Fleet {
   EventQueue& events_;
   const TimePoint begin_;
   std::vector<Mirror> mirrors_;
-  std::vector<SimulatedError> errors_;
+  std::vector<MirrorError> errors_;
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

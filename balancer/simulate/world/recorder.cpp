@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 constexpr double kAttemptsPerMirror = 64;
@@ -23,8 +23,7 @@ Micros from_seconds(double seconds) {
 }
 
 /// `longest` is exact; a bucket's middle may be above it.
-SimulatedLatency latency_of(std::span<const std::uint64_t, kLatencyBuckets> counts,
-                            Micros longest) {
+Latency latency_of(std::span<const std::uint64_t, kLatencyBuckets> counts, Micros longest) {
   const auto at = [&](double q) {
     return std::min(quantile(counts, q).value_or(Micros{}), longest);
   };
@@ -95,11 +94,11 @@ Recorder::Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint 
     : layout_(layout),
       begin_(begin),
       end_(begin + from_seconds(scenario.duration)),
-      interval_(std::max<Micros>(Micros{1}, (end_ - begin_) / kSimulatedIntervals)),
+      interval_(std::max<Micros>(Micros{1}, (end_ - begin_) / kIntervals)),
       slo_(from_seconds(scenario.slo / 1000)),
       seconds_(scenario.duration),
       next_interval_(begin + interval_),
-      intervals_(kSimulatedIntervals),
+      intervals_(kIntervals),
       mirrors_(scenario.mirrors),
       of_sets_(layout.sets()),
       reaction_(scenario, layout, begin) {
@@ -122,7 +121,7 @@ void Recorder::attempt_sent(unsigned mirror, Reason reason, TimePoint now) {
 void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {
   if (!is_measured(arrived)) return;
   const auto i = std::min<std::size_t>(static_cast<std::size_t>((arrived - begin_) / interval_),
-                                       kSimulatedIntervals - 1);
+                                       kIntervals - 1);
   auto& interval = intervals_[i];
   ++interval.requests;
   if (!answered) return void(++interval.errors);
@@ -132,7 +131,7 @@ void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {
   if (took <= slo_) ++good_;
 }
 
-void Recorder::told(SimulatedNews news, TimePoint now) {
+void Recorder::told(MirrorNews news, TimePoint now) {
   if (news_.size() == kMostNews) return;
   news.at = std::chrono::duration_cast<Micros>(now - begin_);
   news_.push_back(std::move(news));
@@ -140,9 +139,9 @@ void Recorder::told(SimulatedNews news, TimePoint now) {
 
 void Recorder::close_interval() {
   next_interval_ += interval_;
-  if (open_ == kSimulatedIntervals) return;
+  if (open_ == kIntervals) return;
   auto& interval = intervals_[open_];
-  if (++open_ == kSimulatedIntervals) next_interval_ = TimePoint::max();
+  if (++open_ == kIntervals) next_interval_ = TimePoint::max();
   interval.mirrors.reserve(std::min(mirrors_.size(), kReportedMirrors));
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     auto& counts = mirrors_[i];
@@ -174,9 +173,9 @@ double Recorder::skew() const {
   return most;
 }
 
-SimulationResult Recorder::result() {
-  while (open_ < kSimulatedIntervals) close_interval();
-  SimulationResult result;
+Result Recorder::result() {
+  while (open_ < kIntervals) close_interval();
+  Result result;
   result.interval = interval_;
   Histogram all{};
   Micros longest{};
@@ -211,4 +210,4 @@ SimulationResult Recorder::result() {
   return result;
 }
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -9,7 +9,7 @@
 #include "balancer/simulate/simulation_result.hpp"
 #include "strategies/time.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Measures how soon a strategy reacts to the first and to the last change of the mirrors: the part
 /// of the attempts that the changed mirrors get, in short periods. A period has about 64 attempts
@@ -59,7 +59,7 @@ class ReactionTimes {
 };
 
 /// Number of intervals of a result.
-inline constexpr std::size_t kSimulatedIntervals = 100;
+inline constexpr std::size_t kIntervals = 100;
 /// Most mirrors of a result's intervals.
 inline constexpr std::size_t kReportedMirrors = 64;
 
@@ -79,14 +79,14 @@ class Recorder {
   void attempt_ended(unsigned mirror) { --mirrors_[mirror].in_flight; }
   void request_ended(TimePoint arrived, bool answered, TimePoint now);
   /// The first master has told this of a mirror; its time is set here.
-  void told(SimulatedNews news, TimePoint now);
+  void told(MirrorNews news, TimePoint now);
   /// Everything up to `now` has happened. Call it before events after the end of an interval.
   void advance(TimePoint now) {
     while (now >= next_interval_) close_interval();
   }
 
   /// The result; its scenario, strategy and regret are left empty.
-  SimulationResult result();
+  Result result();
 
  private:
   struct MirrorCounts {
@@ -96,12 +96,12 @@ class Recorder {
     unsigned set = 0;
   };
   using Histogram = std::array<std::uint64_t, kLatencyBuckets>;
-  struct Interval {
+  struct IntervalCounts {
     std::uint64_t requests = 0;
     std::uint64_t errors = 0;
     Micros longest{};
     std::array<std::uint32_t, kLatencyBuckets> latency{};
-    std::vector<SimulatedMirrorInterval> mirrors;
+    std::vector<MirrorInterval> mirrors;
   };
 
   void close_interval();
@@ -116,15 +116,15 @@ class Recorder {
   const double seconds_;
   TimePoint next_interval_;
   std::size_t open_ = 0;  ///< the interval that attempts belong to
-  std::vector<Interval> intervals_;
+  std::vector<IntervalCounts> intervals_;
   std::vector<MirrorCounts> mirrors_;
   std::vector<std::uint64_t> of_sets_;  ///< attempts in the open interval
   ReactionTimes reaction_;
-  std::vector<SimulatedNews> news_;
+  std::vector<MirrorNews> news_;
   std::uint64_t good_ = 0;
   std::uint64_t attempts_ = 0;
   std::uint64_t hedges_ = 0;
   std::uint64_t retries_ = 0;
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -11,7 +11,7 @@
 #include "balancer/simulate/world/fleet.hpp"
 #include "balancer/simulate/world/recorder.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 
 /// Objects with numbers; a number is used again, the last one first. T has a member `version`,
 /// which changes when the object is returned. Objects never move.
@@ -49,8 +49,8 @@ class ObjectPool {
 };
 
 /// What all parts of one simulation share.
-struct SimulatedWorld {
-  SimulatedWorld(const Scenario& of, std::uint64_t with_seed)
+struct World {
+  World(const Scenario& of, std::uint64_t with_seed)
       : scenario(of),
         seed(with_seed),
         layout(layout_of(of)),
@@ -58,8 +58,8 @@ struct SimulatedWorld {
         end(begin + Micros{std::llround(of.duration * 1e6)}),
         fleet(of, events, with_seed, begin),
         recorder(of, layout, begin) {}
-  SimulatedWorld(const SimulatedWorld&) = delete;
-  SimulatedWorld& operator=(const SimulatedWorld&) = delete;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   /// Zero would mean "never" in some counters; a full hour begins a period of any usual length.
   static constexpr TimePoint kStart{std::chrono::hours(1)};
@@ -76,16 +76,16 @@ struct SimulatedWorld {
 };
 
 /// Decides which mirror gets which request: the masters of karmad, or the oracle.
-class SimulatedBalancer {
+class Balancer {
  public:
-  virtual ~SimulatedBalancer() = default;
+  virtual ~Balancer() = default;
   virtual void request_arrives(unsigned master, unsigned set) = 0;
   /// An event that is neither an arrival nor one of the fleet.
-  virtual void handle(const SimulatedEvent& event) = 0;
+  virtual void handle(const Event& event) = 0;
   /// The scenario has changed a mirror; `reset`: its connections were reset.
   virtual void mirror_changed(unsigned mirror, bool reset) = 0;
   /// Requests without an end.
   virtual std::size_t in_progress() const = 0;
 };
 
-}  // namespace karmad
+}  // namespace karmad::simulate

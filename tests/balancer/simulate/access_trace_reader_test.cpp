@@ -8,7 +8,7 @@
 
 #include "balancer/trace/trace_json.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -277,4 +277,4 @@ TEST(AccessTrace, LimitsTheMirrorsOfASet) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <random>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,4 +50,4 @@ TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

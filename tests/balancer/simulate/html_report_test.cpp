@@ -11,28 +11,28 @@
 
 #include "agent/json/json_text.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
 
-SimulationResult charted_result(std::string strategy, Micros p99, std::size_t mirrors = 3,
-                                std::size_t intervals = 20) {
-  SimulationResult result{.scenario = "stall",
-                          .strategy = std::move(strategy),
-                          .requests = 1000,
-                          .answered = 990,
-                          .errors = 10,
-                          .attempts = 1020,
-                          .latency = {1ms, 2ms, p99, 100ms, 200ms},
-                          .goodput = 99,
-                          .skew = 1.1,
-                          .extra = 0.02,
-                          .noticed = 2s,
-                          .regret = 1.5,
-                          .interval = 1s};
+Result charted_result(std::string strategy, Micros p99, std::size_t mirrors = 3,
+                      std::size_t intervals = 20) {
+  Result result{.scenario = "stall",
+                .strategy = std::move(strategy),
+                .requests = 1000,
+                .answered = 990,
+                .errors = 10,
+                .attempts = 1020,
+                .latency = {1ms, 2ms, p99, 100ms, 200ms},
+                .goodput = 99,
+                .skew = 1.1,
+                .extra = 0.02,
+                .noticed = 2s,
+                .regret = 1.5,
+                .interval = 1s};
   for (std::size_t i = 0; i < intervals; ++i) {
-    SimulatedInterval interval{.from = i * 1s, .requests = 50, .errors = i == 5 ? 10U : 0U};
+    Interval interval{.from = i * 1s, .requests = 50, .errors = i == 5 ? 10U : 0U};
     interval.latency.p99 = p99;
     for (std::size_t m = 0; m < mirrors; ++m)
       interval.mirrors.push_back({.attempts = 10, .share = 1.0 / static_cast<double>(mirrors)});
@@ -369,4 +369,4 @@ TEST(HtmlReport, StaysSmallForALongSimulationOfManyStrategies) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,4 +75,4 @@ TEST(RecordedMirror, AnswersACancelledAttemptAtItsEndIfNoneTookLonger) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -9,7 +9,7 @@
 #include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/trace/trace_json.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,13 +65,13 @@ Scenario scenario_of_log(const std::string& log, const std::vector<std::string>&
   return *std::move(scenario);
 }
 
-std::vector<SimulationResult> replayed(const Scenario& scenario, std::vector<std::string> with) {
+std::vector<Result> replayed(const Scenario& scenario, std::vector<std::string> with) {
   auto results = compare(scenario, with, 1);
   EXPECT_TRUE(results) << (results ? "" : text(results.error()[0]));
-  return results.value_or(std::vector<SimulationResult>());
+  return results.value_or(std::vector<Result>());
 }
 
-double share_of_attempts(const SimulationResult& result, std::size_t mirror) {
+double share_of_attempts(const Result& result, std::size_t mirror) {
   std::uint64_t there = 0;
   for (const auto& interval : result.intervals) there += interval.mirrors[mirror].attempts;
   return static_cast<double>(there) / static_cast<double>(result.attempts);
@@ -100,7 +100,7 @@ TEST(Replay, AdaptiveAvoidsTheSlowMirror) {
 TEST(Replay, TheSameSeedGivesTheSameBytes) {
   const auto scenario = scenario_of_log(log_with_slow_mirror(), {"hedge = p95"});
   const auto json = [&] {
-    return simulation_json({{scenario, replayed(scenario, {"leastops", "adaptive"})}}, 1);
+    return report_json({{scenario, replayed(scenario, {"leastops", "adaptive"})}}, 1);
   };
   const auto first = json();
   EXPECT_EQ(first, json());
@@ -176,4 +176,4 @@ TEST(Replay, KeepsTheBusiestMirrorsOfALargeSet) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(SimulationScenario, TheLibraryIsReadable) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -8,20 +8,20 @@
 
 #include "balancer/simulate/engine/simulation.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<SimulatedNews> news_of(const std::string& text, const char* strategy) {
+std::vector<MirrorNews> news_of(const std::string& text, const char* strategy) {
   const auto scenario = parse_scenario(text, "test.scn", "test");
   EXPECT_TRUE(scenario);
-  const auto result = simulate(*scenario, strategy, 1);
+  const auto result = run(*scenario, strategy, 1);
   EXPECT_TRUE(result);
   return result->news;
 }
 
-bool is_trouble(const SimulatedNews& news) {
+bool is_trouble(const MirrorNews& news) {
   return news.state != "ready" && news.state != "starting" && news.state != "full";
 }
 
@@ -108,4 +108,4 @@ TEST(SimulatedWords, SayNothingOfHealthyMirrors) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

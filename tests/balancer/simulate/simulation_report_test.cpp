@@ -3,23 +3,23 @@
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
 
-SimulationReport report_of_two() {
-  SimulationReport report;
+Report report_of_two() {
+  Report report;
   report.scenario.name = "s";
   report.scenario.about = "a \"test\"";
   report.scenario.changes.push_back({{}, 3s, "m2 slow=10"});
-  SimulationResult result{.scenario = "s",
-                          .strategy = "leastops",
-                          .requests = 2000,
-                          .answered = 1999,
-                          .errors = 1,
-                          .attempts = 2100,
-                          .hedges = 100};
+  Result result{.scenario = "s",
+                .strategy = "leastops",
+                .requests = 2000,
+                .answered = 1999,
+                .errors = 1,
+                .attempts = 2100,
+                .hedges = 100};
   result.latency = {.p50 = 3500us, .p90 = 11ms, .p99 = 23ms, .p999 = 1200ms, .longest = 2s};
   result.goodput = 1990;
   result.skew = 1.25;
@@ -33,8 +33,8 @@ SimulationReport report_of_two() {
   return report;
 }
 
-TEST(SimulationReport, TheTableIsAligned) {
-  EXPECT_EQ(simulation_table(report_of_two(), 7),
+TEST(Report, TheTableIsAligned) {
+  EXPECT_EQ(report_table(report_of_two(), 7),
             "s: a \"test\"\n"
             "4 mirrors, 1 master, 3000 requests/s, 12 s, seed 7; times in ms\n\n"
             "strategy  p50   p90   p99  p99.9  errors  goodput/s  skew  extra  noticed  recovered  "
@@ -45,9 +45,9 @@ TEST(SimulationReport, TheTableIsAligned) {
             "  2.00\n");
 }
 
-TEST(SimulationReport, TheJsonHasEverything) {
+TEST(Report, TheJsonHasEverything) {
   rapidjson::Document json;
-  json.Parse(simulation_json({report_of_two()}, 7));
+  json.Parse(report_json({report_of_two()}, 7));
   ASSERT_FALSE(json.HasParseError());
   EXPECT_EQ(json["seed"].GetUint(), 7U);
   const auto& scenario = json["scenarios"][0];
@@ -62,8 +62,8 @@ TEST(SimulationReport, TheJsonHasEverything) {
   EXPECT_EQ(result["intervals"][0]["mirrors"][0]["share"].GetDouble(), 0.5);
 }
 
-TEST(SimulationReport, TheCsvHasOneLineForEachResult) {
-  EXPECT_EQ(simulation_csv({report_of_two()}),
+TEST(Report, TheCsvHasOneLineForEachResult) {
+  EXPECT_EQ(report_csv({report_of_two()}),
             "scenario,strategy,requests,answered,errors,attempts,hedges,retries,p50_ms,p90_ms,"
             "p99_ms,p999_ms,longest_ms,goodput,skew,extra,regret,noticed_ms,recovered_ms\n"
             "s,leastops,2000,1999,1,2100,100,0,3.5,11,23,1200,2000,1990,1.25,0.05,2,85,\n"
@@ -71,4 +71,4 @@ TEST(SimulationReport, TheCsvHasOneLineForEachResult) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -7,7 +7,7 @@
 
 #include "tests/support/counted_allocations.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,11 +18,10 @@ Scenario scenario_of(std::string_view text) {
   return scenario.value_or(Scenario{});
 }
 
-SimulationResult result_of(const Scenario& scenario, std::string_view strategy,
-                           std::uint64_t seed = 1) {
-  auto result = simulate(scenario, strategy, seed);
+Result result_of(const Scenario& scenario, std::string_view strategy, std::uint64_t seed = 1) {
+  auto result = run(scenario, strategy, seed);
   EXPECT_TRUE(result) << (result ? "" : text(result.error()[0]));
-  return result.value_or(SimulationResult{});
+  return result.value_or(Result{});
 }
 
 double ms_of(Micros time) {
@@ -35,7 +34,7 @@ TEST(Simulation, TheSameSeedGivesTheSameBytes) {
   const auto json = [&](std::uint64_t seed) {
     auto results = compare(*scenario, strategies, seed);
     EXPECT_TRUE(results);
-    return simulation_json({{*scenario, *results}}, seed);
+    return report_json({{*scenario, *results}}, seed);
   };
   const auto first = json(7);
   EXPECT_EQ(first, json(7));
@@ -193,8 +192,7 @@ TEST(Simulation, ProblemsOfSettingsNameTheirPlace) {
   const auto problem = [](std::string_view text_of_scenario, std::string setting = {}) {
     ScenarioOverrides overrides;
     if (!setting.empty()) overrides.settings.push_back(std::move(setting));
-    const auto result =
-        simulate(*with_overrides(scenario_of(text_of_scenario), overrides), "random", 1);
+    const auto result = run(*with_overrides(scenario_of(text_of_scenario), overrides), "random", 1);
     return result ? std::string("no problem") : text(result.error()[0]);
   };
   EXPECT_EQ(problem("rate 5\nset hegde = p95\n"),
@@ -211,7 +209,7 @@ TEST(Simulation, ProblemsOfSettingsNameTheirPlace) {
 }
 
 TEST(Simulation, UnknownStrategiesAreRefused) {
-  const auto result = simulate(scenario_of(""), "leastop", 1);
+  const auto result = run(scenario_of(""), "leastop", 1);
   ASSERT_FALSE(result);
   EXPECT_EQ(text(result.error()[0]).substr(0, 59),
             "unknown strategy 'leastop'; did you mean 'leastops'?; known");
@@ -264,4 +262,4 @@ TEST(Simulation, RunsWithAHundredMasters) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate

@@ -7,7 +7,7 @@
 
 #include "balancer/simulate/engine/simulation.hpp"
 
-namespace karmad {
+namespace karmad::simulate {
 namespace {
 
 /// What must be true of a result. Limits have about a quarter of room above what was measured.
@@ -158,13 +158,13 @@ const SimulationStory kStories[] = {
      {.p99_ms = 81, .error_percent = 11, .goodput_percent = 88, .extra_percent = 20}},
 };
 
-SimulationResult run_story(const std::string& scenario, std::string_view strategy,
-                           const ScenarioOverrides& overrides, std::uint64_t seed = 1) {
+Result run_story(const std::string& scenario, std::string_view strategy,
+                 const ScenarioOverrides& overrides, std::uint64_t seed = 1) {
   const auto* const found = library_scenario(scenario);
   EXPECT_NE(found, nullptr) << scenario;
-  auto result = simulate(*with_overrides(*found, overrides), strategy, seed);
+  auto result = run(*with_overrides(*found, overrides), strategy, seed);
   EXPECT_TRUE(result) << (result ? "" : text(result.error()[0]));
-  return result.value_or(SimulationResult{});
+  return result.value_or(Result{});
 }
 
 class SimulationStories : public ::testing::TestWithParam<SimulationStory> {};
@@ -197,7 +197,7 @@ std::string story_name(const ::testing::TestParamInfo<SimulationStory>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(All, SimulationStories, ::testing::ValuesIn(kStories), story_name);
 
-double p99_ms(const SimulationResult& result) {
+double p99_ms(const Result& result) {
   return static_cast<double>(result.latency.p99.count()) / 1000;
 }
 
@@ -256,4 +256,4 @@ TEST(SimulationOracle, IsNeverWorseThanRandom) {
 }
 
 }  // namespace
-}  // namespace karmad
+}  // namespace karmad::simulate
