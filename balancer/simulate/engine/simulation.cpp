@@ -70,9 +70,8 @@ void Oracle::request_arrives(unsigned /*master*/, unsigned set) {
   request.set = set;
   request.attempts = 0;
   request.mirror = kNone;
-  world_.events.add_after(
-      world_.now, client_timeout_,
-      {.subject = index, .version = request.version, .kind = EventKind::client_gives_up});
+  world_.events.add_after(world_.now, client_timeout_, EventKind::client_gives_up,
+                          {index, request.version});
   send(index);
 }
 
@@ -125,16 +124,16 @@ void Oracle::end(std::uint32_t index, bool answered) {
 }
 
 void Oracle::handle(const Event& event) {
-  auto& request = requests_[event.subject];
+  const auto [index, version] = event.subject;
+  auto& request = requests_[index];
   if (event.kind == EventKind::client_gives_up) {
-    if (request.version == event.version) end(event.subject, false);
+    if (request.version == version) end(index, false);
     return;
   }
-  if (event.kind != EventKind::reply_arrives || request.attempt != event.version) return;
-  if (MirrorReply::unpack(event.detail).kind == MirrorReply::Kind::answer)
-    return end(event.subject, true);
+  if (event.kind != EventKind::reply_arrives || request.attempt != version) return;
+  if (MirrorReply::unpack(event.detail).kind == MirrorReply::Kind::answer) return end(index, true);
   end_attempt(request);
-  send(event.subject);
+  send(index);
 }
 
 void Oracle::mirror_changed(unsigned mirror, bool /*reset*/) {
@@ -264,10 +263,6 @@ struct MirrorTime {
 
 /// Hands the attempts to the recorder in order of time.
 void record_attempts(const Replay& replay, Recorder& recorder) {
-  struct Cursor {
-    unsigned mirror = 0;
-    std::size_t next = 0;
-  };
   std::priority_queue<MirrorTime, std::vector<MirrorTime>, std::greater<>> starts;
   std::priority_queue<MirrorTime, std::vector<MirrorTime>, std::greater<>> ends;
   std::vector<std::size_t> next(replay.mirrors.size());
@@ -333,7 +328,7 @@ class Run {
     }
     for (std::uint32_t i = 0; i < world_.scenario.changes.size(); ++i)
       world_.events.add_at(world_.begin + world_.scenario.changes[i].time,
-                           {.subject = i, .kind = EventKind::scenario_changes});
+                           EventKind::scenario_changes, {i});
     plan_arrival();
     while (arrival_ || balancer_->in_progress() != 0) {
       const auto event = world_.events.pop();
@@ -347,7 +342,7 @@ class Run {
  private:
   void plan_arrival() {
     arrival_ = arrivals_->next();
-    if (arrival_) world_.events.add_at(arrival_->at, {.kind = EventKind::request_arrives});
+    if (arrival_) world_.events.add_at(arrival_->at, EventKind::request_arrives);
   }
 
   void handle(const Event& event) {
@@ -364,7 +359,7 @@ class Run {
       case EventKind::mirror_replies:
         return world_.fleet.mirror_replies(event);
       case EventKind::scenario_changes:
-        return change(world_.scenario.changes[event.subject]);
+        return change(world_.scenario.changes[event.subject.index]);
       default:
         return balancer_->handle(event);
     }

@@ -133,8 +133,8 @@ Masters::Masters(World& world, const Settings& settings)
     auto& master = *masters_.emplace_back(std::make_unique<Master>(
         settings, world.layout, random_stream(world.seed, RandomStream::master, i), world.now));
     for (const auto& set : master.sets) pings_.add(master, *set);
-    world.events.add_at(world.now + kUpkeepInterval * i / world.scenario.masters,
-                        {.subject = i, .kind = EventKind::upkeep});
+    world.events.add_at(world.now + kUpkeepInterval * i / world.scenario.masters, EventKind::upkeep,
+                        {i});
   }
   pings_.start();
 }
@@ -153,29 +153,28 @@ void Masters::News::tell(const OperatorEvent& event, TimePoint now, WallTime) {
 }
 
 void Masters::handle(const Event& event) {
-  const auto index = event.subject;
+  const auto [index, version] = event.subject;
   const auto of_request = [&](void (Masters::*take)(std::uint32_t)) {
-    if (requests_[index].version == event.version) (this->*take)(index);
+    if (requests_[index].version == version) (this->*take)(index);
   };
   const auto of_wait = [&](const ShardEvent& happened) {
-    if (requests_[index].wait == event.version) process(index, happened);
+    if (requests_[index].wait == version) process(index, happened);
+  };
+  const auto of_attempt = [&](const Ending& ending) {
+    if (attempts_.find(event.subject) != nullptr) end_attempt(index, ending);
   };
   switch (event.kind) {
     case EventKind::reply_arrives:
       return reply_arrives(event);
     case EventKind::attempt_times_out:
-      if (attempts_.find(index, event.version) != nullptr)
-        end_attempt(index, {.outcome = Outcome::query_timeout});
-      return;
+      return of_attempt({.outcome = Outcome::query_timeout});
     case EventKind::connection_wait_ends:
-      if (const auto* const pooled = attempts_.find(index, event.version);
+      if (const auto* const pooled = attempts_.find(event.subject);
           pooled != nullptr && !pooled->attempt->has_connection)
         end_attempt(index, {.outcome = Outcome::local_error, .sent = false});
       return;
     case EventKind::attempt_interrupted:
-      if (attempts_.find(index, event.version) != nullptr)
-        end_attempt(index, {.outcome = Outcome::unreachable});
-      return;
+      return of_attempt({.outcome = Outcome::unreachable});
     case EventKind::client_gives_up:
       return of_request(&Masters::client_gives_up);
     case EventKind::request_expires:
@@ -189,7 +188,7 @@ void Masters::handle(const Event& event) {
     case EventKind::news:
       return of_wait(event::SetChanged{});
     case EventKind::slot_granted:
-      if (requests_[index].wait == event.version) slot_granted(index);
+      if (requests_[index].wait == version) slot_granted(index);
       return;
     case EventKind::upkeep:
       return upkeep(index);
@@ -204,14 +203,10 @@ void Masters::request_arrives(unsigned master, unsigned set) {
   request.arrived = world_.now;
   request.master = masters_[master].get();
   request.set = request.master->sets[set].get();
-  const Event event{.subject = index, .version = request.version};
-  auto timeout = event;
-  timeout.kind = EventKind::client_gives_up;
-  world_.events.add_after(world_.now, client_timeout_, timeout);
-  if (request_timeout_ < client_timeout_) {
-    timeout.kind = EventKind::request_expires;
-    world_.events.add_after(world_.now, request_timeout_, timeout);
-  }
+  const ObjectName name{index, request.version};
+  world_.events.add_after(world_.now, client_timeout_, EventKind::client_gives_up, name);
+  if (request_timeout_ < client_timeout_)
+    world_.events.add_after(world_.now, request_timeout_, EventKind::request_expires, name);
   if (request.master->limits_searches()) {
     wait_for_ticket(index);
   } else {
@@ -300,7 +295,7 @@ void Masters::request_expires(std::uint32_t index) {
 void Masters::wait_for_ticket(std::uint32_t index) {
   auto& request = requests_[index];
   auto& admission = request.master->admission;
-  auto& wait = request.ticket_wait.emplace(world_, RequestName{index, request.version});
+  auto& wait = request.ticket_wait.emplace(world_, ObjectName{index, request.version});
   switch (admission.searches.ask(wait, world_.now)) {
     case TicketPool::AskResult::admitted:
       return ticket_granted(index);
@@ -310,9 +305,8 @@ void Masters::wait_for_ticket(std::uint32_t index) {
       break;
   }
   if (const auto longest = admission.queue_timeout(); longest > Micros{0})
-    world_.events.add_after(
-        world_.now, longest,
-        {.subject = index, .version = request.version, .kind = EventKind::ticket_wait_ends});
+    world_.events.add_after(world_.now, longest, EventKind::ticket_wait_ends,
+                            {index, request.version});
 }
 
 void Masters::ticket_granted(std::uint32_t index) {
@@ -334,14 +328,13 @@ void Masters::ticket_wait_ends(std::uint32_t index) {
 void Masters::begin_wait(std::uint32_t index, const std::optional<action::Wait>& wait) {
   auto& request = requests_[index];
   if (wait && wait->until)
-    world_.events.add_at(std::max(*wait->until, world_.now),
-                         {.subject = index, .version = request.wait, .kind = EventKind::wait_ends});
+    world_.events.add_at(std::max(*wait->until, world_.now), EventKind::wait_ends,
+                         {index, request.wait});
   if (wait && wait->news) {
     auto& list = request.set->waiting_for_news;
     if (list.size() >= kManyWaits && list.size() == list.capacity())
-      std::erase_if(list, [&](const RequestName& name) {
-        return requests_[name.index].wait != name.version;
-      });
+      std::erase_if(
+          list, [&](const ObjectName& name) { return requests_[name.index].wait != name.version; });
     list.push_back({index, request.wait});
   }
   if (wait && !wait->slots.empty()) {
@@ -365,16 +358,14 @@ void Masters::wait_for_slot(std::uint32_t index, Candidates mirrors) {
 /// Finds the requests whose wait for a slot has ended.
 void Masters::give_slots(Set& set) {
   if (set.waiting_for_slot.empty()) return;
-  std::erase_if(set.waiting_for_slot, [&](const RequestName& name) {
+  std::erase_if(set.waiting_for_slot, [&](const ObjectName& name) {
     auto& request = requests_[name.index];
     if (request.version != name.version) return true;
     const auto* const waiter = request.queued_wait ? request.queued_wait->waiter() : nullptr;
     if (waiter != nullptr && !waiter->got()) return false;
     request.is_listed_for_slot = false;
     if (waiter != nullptr)
-      world_.events.add_at(
-          world_.now,
-          {.subject = name.index, .version = request.wait, .kind = EventKind::slot_granted});
+      world_.events.add_at(world_.now, EventKind::slot_granted, {name.index, request.wait});
     return true;
   });
 }
@@ -391,8 +382,7 @@ void Masters::slot_granted(std::uint32_t index) {
 void Masters::tell_news(Set& set) {
   for (const auto& name : set.waiting_for_news)
     if (requests_[name.index].wait == name.version)
-      world_.events.add_at(
-          world_.now, {.subject = name.index, .version = name.version, .kind = EventKind::news});
+      world_.events.add_at(world_.now, EventKind::news, name);
   set.waiting_for_news.clear();
 }
 
@@ -400,8 +390,7 @@ void Masters::upkeep(std::uint32_t number) {
   auto& master = *masters_[number];
   master.upkeep(world_.now, number == 0 ? &watch_ : nullptr);
   for (const auto& set : master.sets) give_slots(*set);
-  world_.events.add_after(world_.now, kUpkeepInterval,
-                          {.subject = number, .kind = EventKind::upkeep});
+  world_.events.add_after(world_.now, kUpkeepInterval, EventKind::upkeep, {number});
 }
 
 }  // namespace karmad::simulate

@@ -25,16 +25,10 @@
 
 namespace karmad::simulate {
 
-/// Names a request in the pool of requests.
-struct RequestName {
-  std::uint32_t index = 0;
-  std::uint32_t version = 0;
-};
-
 /// The connections of one master to one mirror (`agent_max_connections`).
 struct Connections {
   unsigned in_use = 0;
-  RingQueue<AttemptName> waiting;  ///< attempts without a connection, oldest first
+  RingQueue<ObjectName> waiting;  ///< attempts without a connection, oldest first
 };
 
 /// A mirror set of a simulated master: the server's objects, and what its driver needs of them.
@@ -62,8 +56,8 @@ class Set final : public SetMirrors {
   ShardRules rules;         ///< of every request, without its deadline
 
   boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1> slots;
-  std::vector<RequestName> waiting_for_news;  ///< versions are those of their waits
-  std::vector<RequestName> waiting_for_slot;
+  std::vector<ObjectName> waiting_for_news;  ///< versions are those of their waits
+  std::vector<ObjectName> waiting_for_slot;
   std::vector<Connections> connections;  ///< of each mirror
 };
 
@@ -154,17 +148,13 @@ class Masters final : public Balancer {
   /// Its place in the queue for tickets.
   class TicketWait final : public TicketWaiter {
    public:
-    TicketWait(World& world, RequestName name)
+    TicketWait(World& world, ObjectName name)
         : TicketWaiter(0, Priority::normal), world_(world), name_(name) {}
 
    private:
-    void on_wake() override {
-      world_.events.add_at(
-          world_.now,
-          {.subject = name_.index, .version = name_.version, .kind = EventKind::ticket_granted});
-    }
+    void on_wake() override { world_.events.add_at(world_.now, EventKind::ticket_granted, name_); }
     World& world_;
-    RequestName name_;
+    ObjectName name_;
   };
 
   struct Request {

@@ -71,11 +71,10 @@ void Masters::send(std::uint32_t index, const action::Send& send) {
     ++connections.in_use;
     return transmit(number);
   }
-  const AttemptName name{number, attempts_[number].version};
+  const ObjectName name{number, attempts_[number].version};
   connections.waiting.push_back(name);
-  world_.events.add_at(
-      std::min(world_.now + send.connect_timeout, request.rules.deadline),
-      {.subject = number, .version = name.version, .kind = EventKind::connection_wait_ends});
+  world_.events.add_at(std::min(world_.now + send.connect_timeout, request.rules.deadline),
+                       EventKind::connection_wait_ends, name);
 }
 
 /// The attempt has a connection. Connections are kept, so that none has to be made.
@@ -88,9 +87,8 @@ void Masters::transmit(std::uint32_t number) {
   attempt.generation = set.mirror(attempt.mirror).agent->generation.load(std::memory_order_relaxed);
   world_.fleet.send({number, pooled.version}, set.number_in_fleet(attempt.mirror), world_.now);
   if (world_.now + attempt.timeout <= request.rules.deadline)
-    world_.events.add_after(
-        world_.now, attempt.timeout,
-        {.subject = number, .version = pooled.version, .kind = EventKind::attempt_times_out});
+    world_.events.add_after(world_.now, attempt.timeout, EventKind::attempt_times_out,
+                            {number, pooled.version});
 }
 
 /// A connection became free: the attempt that has waited longest gets it.
@@ -99,29 +97,29 @@ void Masters::next_connection(Set& set, std::size_t mirror) {
   while (!connections.waiting.empty()) {
     const auto next = connections.waiting.front();
     connections.waiting.pop_front();
-    if (attempts_.find(next.index, next.version) != nullptr) return transmit(next.index);
+    if (attempts_.find(next) != nullptr) return transmit(next.index);
   }
   --connections.in_use;
 }
 
 void Masters::reply_arrives(const Event& event) {
-  if (attempts_.find(event.subject, event.version) == nullptr) return;
+  if (attempts_.find(event.subject) == nullptr) return;
+  const auto number = event.subject.index;
   const auto reply = MirrorReply::unpack(event.detail);
   switch (reply.kind) {
     case MirrorReply::Kind::answer:
-      return end_attempt(event.subject, {.outcome = Outcome::answered, .load = reply.load});
+      return end_attempt(number, {.outcome = Outcome::answered, .load = reply.load});
     case MirrorReply::Kind::error: {
       const auto& error = world_.fleet.error(reply);
-      return end_attempt(event.subject, {.outcome = outcome_of(error), .error = &error});
+      return end_attempt(number, {.outcome = outcome_of(error), .error = &error});
     }
     case MirrorReply::Kind::reset:
-      return end_attempt(event.subject, {.outcome = Outcome::broken});
+      return end_attempt(number, {.outcome = Outcome::broken});
     case MirrorReply::Kind::refused:
-      return end_attempt(event.subject, {.outcome = Outcome::connect_failed, .sent = false});
+      return end_attempt(number, {.outcome = Outcome::connect_failed, .sent = false});
     case MirrorReply::Kind::failure: {
       const auto outcome = static_cast<Outcome>(reply.error);
-      return end_attempt(event.subject,
-                         {.outcome = outcome, .sent = outcome != Outcome::connect_timeout});
+      return end_attempt(number, {.outcome = outcome, .sent = outcome != Outcome::connect_timeout});
     }
   }
 }
@@ -201,9 +199,7 @@ void Masters::mirror_unreachable(std::uint32_t number) {
   report.sent = attempt.has_connection;
   if (request.machine->would_repeat(attempt.slot, report,
                                     request.master->moment(*request.set, world_.now)))
-    world_.events.add_at(
-        world_.now,
-        {.subject = number, .version = pooled.version, .kind = EventKind::attempt_interrupted});
+    world_.events.add_at(world_.now, EventKind::attempt_interrupted, {number, pooled.version});
 }
 
 void Masters::mirror_changed(unsigned mirror, bool reset) {
@@ -214,11 +210,9 @@ void Masters::mirror_changed(unsigned mirror, bool reset) {
     const auto& set = *requests_[pooled.attempt->request].set;
     const bool is_there = set.number_in_fleet(pooled.attempt->mirror) == mirror;
     if (!is_there || !pooled.attempt->has_connection) continue;
-    world_.events.add_after(world_.now, world_.fleet.network(mirror),
-                            {.subject = number,
-                             .version = pooled.version,
-                             .detail = MirrorReply{.kind = MirrorReply::Kind::reset}.packed(),
-                             .kind = EventKind::reply_arrives});
+    world_.events.add_after(world_.now, world_.fleet.network(mirror), EventKind::reply_arrives,
+                            {number, pooled.version},
+                            MirrorReply{.kind = MirrorReply::Kind::reset}.packed());
   }
 }
 

@@ -92,8 +92,7 @@ class Pings::Pinger final : public karmad::Pings {
     const auto last_reply = agent().counters.last_reply.load(std::memory_order_relaxed);
     const auto due = schedule_.due(TimePoint{Micros{last_reply}});
     ++planned_;
-    world_.events.add_at(std::max(due, world_.now),
-                         {.subject = number_, .version = planned_, .kind = EventKind::ping_due});
+    world_.events.add_at(std::max(due, world_.now), EventKind::ping_due, name());
   }
   void check_now(Micros spacing) override {
     if (pinging_) return;
@@ -107,10 +106,10 @@ class Pings::Pinger final : public karmad::Pings {
   /// True: the event ended a ping.
   bool handle(const Event& event) {
     if (event.kind == EventKind::ping_due) {
-      if (event.version == planned_ && !pinging_) ping_if_due();
+      if (event.subject.version == planned_ && !pinging_) ping_if_due();
       return false;
     }
-    if (event.version != planned_ || !pinging_) return false;
+    if (event.subject.version != planned_ || !pinging_) return false;
     if (event.kind == EventKind::ping_arrives) {
       arrive();
       return false;
@@ -128,9 +127,7 @@ class Pings::Pinger final : public karmad::Pings {
  private:
   Agent& agent() const { return *set.mirror(mirror_).agent; }
   unsigned number_in_fleet() const { return set.number_in_fleet(mirror_); }
-  Event event(EventKind kind, std::uint32_t detail = 0) const {
-    return {.subject = number_, .version = planned_, .detail = detail, .kind = kind};
-  }
+  ObjectName name() const { return {number_, planned_}; }
 
   void ping_if_due() {
     const auto last_reply = agent().counters.last_reply.load(std::memory_order_relaxed);
@@ -139,13 +136,13 @@ class Pings::Pinger final : public karmad::Pings {
     pinging_ = true;
     began_ = world_.now;
     world_.events.add_after(world_.now, world_.fleet.network(number_in_fleet()),
-                            event(EventKind::ping_arrives));
-    world_.events.add_after(world_.now, timeout_, event(EventKind::ping_times_out));
+                            EventKind::ping_arrives, name());
+    world_.events.add_after(world_.now, timeout_, EventKind::ping_times_out, name());
   }
   void arrive() {
     if (const auto reply = world_.fleet.ping(number_in_fleet(), world_.now))
       world_.events.add_after(world_.now, world_.fleet.network(number_in_fleet()),
-                              event(EventKind::ping_reply_arrives, reply->packed()));
+                              EventKind::ping_reply_arrives, name(), reply->packed());
   }
   void take(MirrorReply reply) {
     using Kind = MirrorReply::Kind;
@@ -204,7 +201,7 @@ void Pings::start() {
 }
 
 Set* Pings::handle(const Event& event) {
-  auto& pinger = *pingers_[event.subject];
+  auto& pinger = *pingers_[event.subject.index];
   return pinger.handle(event) ? &pinger.set : nullptr;
 }
 

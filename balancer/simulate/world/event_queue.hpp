@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <boost/circular_buffer.hpp>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <functional>
+#include <queue>
 #include <vector>
 
 #include "strategies/time.hpp"
@@ -11,32 +15,13 @@ namespace karmad::simulate {
 
 /// A queue in a ring that grows and never shrinks: in steady state it allocates nothing.
 template <class T>
-class RingQueue {
+class RingQueue : public boost::circular_buffer<T> {
  public:
-  bool empty() const { return count_ == 0; }
-  std::size_t size() const { return count_; }
-  const T& front() const { return ring_[begin_]; }
+  RingQueue() = default;
   void push_back(const T& item) {
-    if (count_ == ring_.size()) grow();
-    ring_[(begin_ + count_++) & (ring_.size() - 1)] = item;
+    if (this->full()) this->set_capacity(std::max<std::size_t>(16, 2 * this->capacity()));
+    boost::circular_buffer<T>::push_back(item);
   }
-  void pop_front() {
-    begin_ = (begin_ + 1) & (ring_.size() - 1);
-    --count_;
-  }
-  void clear() { begin_ = count_ = 0; }
-
- private:
-  void grow() {
-    std::vector<T> larger(ring_.empty() ? 16 : ring_.size() * 2);  // a power of two
-    for (std::size_t i = 0; i < count_; ++i) larger[i] = ring_[(begin_ + i) & (ring_.size() - 1)];
-    ring_ = std::move(larger);
-    begin_ = 0;
-  }
-
-  std::vector<T> ring_;
-  std::size_t begin_ = 0;
-  std::size_t count_ = 0;
 };
 
 /// What happens at a simulated time.
@@ -64,15 +49,21 @@ enum class EventKind : std::uint8_t {
   scenario_changes,
 };
 
-/// One event. `subject` and `version` name an object of a pool; a version that is no longer the
-/// object's means that the event is outdated.
+/// Names an object of a pool. After its end it has another version.
+struct ObjectName {
+  std::uint32_t index = 0;
+  std::uint32_t version = 0;
+  auto operator<=>(const ObjectName&) const = default;
+};
+
+/// One event, in order of time. It is outdated if its subject has ended.
 struct Event {
   TimePoint at{};
   std::uint64_t number = 0;  ///< order of events at the same time
-  std::uint32_t subject = 0;
-  std::uint32_t version = 0;
+  ObjectName subject;
   std::uint32_t detail = 0;
   EventKind kind{};
+  auto operator<=>(const Event&) const = default;
 };
 
 /// Events in order of time; at the same time in order of their creation. Delays that always have
@@ -80,9 +71,12 @@ struct Event {
 /// already; all other events are in a heap.
 class EventQueue {
  public:
-  void add_at(TimePoint at, Event event);
+  void add_at(TimePoint at, EventKind kind, ObjectName subject = {}, std::uint32_t detail = 0) {
+    heap_.push({at, ++numbers_, subject, detail, kind});
+  }
   /// `now` must not be earlier than in the calls before.
-  void add_after(TimePoint now, Micros delay, Event event);
+  void add_after(TimePoint now, Micros delay, EventKind kind, ObjectName subject = {},
+                 std::uint32_t detail = 0);
   bool is_empty() const;
   /// Removes the earliest event. The queue must not be empty.
   Event pop();
@@ -95,7 +89,7 @@ class EventQueue {
     RingQueue<Event> queue;
   };
 
-  std::vector<Event> heap_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
   std::vector<Lane> lanes_;
   std::uint64_t numbers_ = 0;
 };

@@ -53,14 +53,11 @@ Fleet::Fleet(const Scenario& scenario, EventQueue& events, std::uint64_t seed, T
       mirrors_[i].recorded = scenario.replay->mirrors[i].recorded;
 }
 
-void Fleet::send(AttemptName attempt, unsigned mirror, TimePoint now) {
+void Fleet::send(ObjectName attempt, unsigned mirror, TimePoint now) {
   if (mirrors_[mirror].recorded != nullptr) return replay(mirrors_[mirror], attempt, now);
   ++mirrors_[mirror].coming;
-  events_.add_after(now, mirrors_[mirror].profile.network,
-                    {.subject = attempt.index,
-                     .version = attempt.version,
-                     .detail = mirror,
-                     .kind = EventKind::attempt_arrives});
+  events_.add_after(now, mirrors_[mirror].profile.network, EventKind::attempt_arrives, attempt,
+                    mirror);
 }
 
 MirrorReply Fleet::recorded_reply(const ReplayedService& service) {
@@ -82,13 +79,11 @@ MirrorReply Fleet::recorded_reply(const ReplayedService& service) {
 }
 
 /// The n-th attempt at a mirror gets the same draw with all strategies.
-void Fleet::replay(Mirror& mirror, AttemptName attempt, TimePoint now) {
+void Fleet::replay(Mirror& mirror, ObjectName attempt, TimePoint now) {
   const auto since = std::chrono::duration_cast<Micros>(now - begin_);
   const auto service = mirror.recorded->at(since, mirror.service.uniform());
-  events_.add_at(now + service.took, {.subject = attempt.index,
-                                      .version = attempt.version,
-                                      .detail = recorded_reply(service).packed(),
-                                      .kind = EventKind::reply_arrives});
+  events_.add_at(now + service.took, EventKind::reply_arrives, attempt,
+                 recorded_reply(service).packed());
 }
 
 /// A ping fails if a search at its time could not reach the mirror.
@@ -120,7 +115,7 @@ void Fleet::attempt_arrives(const Event& event) {
   using Kind = MirrorReply::Kind;
   auto& mirror = mirrors_[event.detail];
   const auto& profile = mirror.profile;
-  const AttemptName attempt{event.subject, event.version};
+  const auto attempt = event.subject;
   const auto now = event.at;
   --mirror.coming;
   if (profile.mode != MirrorMode::ok) {
@@ -133,11 +128,8 @@ void Fleet::attempt_arrives(const Event& event) {
   if (profile.errors > 0 && mirror.faults.uniform() < profile.errors) {
     if (profile.error_delay == Micros{0})
       return reply(mirror, attempt, {.kind = Kind::error, .error = mirror.error}, now);
-    return events_.add_after(now, profile.error_delay,
-                             {.subject = attempt.index,
-                              .version = attempt.version,
-                              .detail = event.detail,
-                              .kind = EventKind::mirror_replies});
+    return events_.add_after(now, profile.error_delay, EventKind::mirror_replies, attempt,
+                             event.detail);
   }
   const bool full = profile.servers != 0 && mirror.busy >= profile.servers;
   const bool over = full && mirror.waiting.size() >= profile.queue.value_or(kLongestQueue);
@@ -184,15 +176,12 @@ TimePoint Fleet::end_of_work(const MirrorProfile& profile, TimePoint start, Micr
   }
 }
 
-void Fleet::serve(Mirror& mirror, std::uint32_t number, AttemptName attempt, TimePoint now) {
+void Fleet::serve(Mirror& mirror, std::uint32_t number, ObjectName attempt, TimePoint now) {
   const auto work = mirror.profile.service.draw(mirror.service) * factor(mirror);
   ++mirror.busy;
   if (mirror.warmed < mirror.profile.cold_requests) ++mirror.warmed;
-  events_.add_at(end_of_work(mirror.profile, now, Micros{std::llround(work)}),
-                 {.subject = attempt.index,
-                  .version = attempt.version,
-                  .detail = number,
-                  .kind = EventKind::work_done});
+  events_.add_at(end_of_work(mirror.profile, now, Micros{std::llround(work)}), EventKind::work_done,
+                 attempt, number);
 }
 
 std::uint16_t Fleet::reported_load(const Mirror& mirror) {
@@ -203,7 +192,7 @@ std::uint16_t Fleet::reported_load(const Mirror& mirror) {
 
 void Fleet::work_done(const Event& event) {
   auto& mirror = mirrors_[event.detail];
-  const AttemptName attempt{event.subject, event.version};
+  const auto attempt = event.subject;
   if (mirror.profile.mode == MirrorMode::ok) {
     reply(mirror, attempt, {.load = reported_load(mirror)}, event.at);
   } else if (mirror.profile.mode == MirrorMode::freeze) {
@@ -220,16 +209,11 @@ void Fleet::work_done(const Event& event) {
 
 void Fleet::mirror_replies(const Event& event) {
   const auto& mirror = mirrors_[event.detail];
-  reply(mirror, {event.subject, event.version},
-        {.kind = MirrorReply::Kind::error, .error = mirror.error}, event.at);
+  reply(mirror, event.subject, {.kind = MirrorReply::Kind::error, .error = mirror.error}, event.at);
 }
 
-void Fleet::reply(const Mirror& mirror, AttemptName attempt, MirrorReply reply, TimePoint now) {
-  events_.add_after(now, mirror.profile.network,
-                    {.subject = attempt.index,
-                     .version = attempt.version,
-                     .detail = reply.packed(),
-                     .kind = EventKind::reply_arrives});
+void Fleet::reply(const Mirror& mirror, ObjectName attempt, MirrorReply reply, TimePoint now) {
+  events_.add_after(now, mirror.profile.network, EventKind::reply_arrives, attempt, reply.packed());
 }
 
 bool Fleet::change(unsigned number, const Assignments& assignments, TimePoint now) {

@@ -10,12 +10,6 @@
 
 namespace karmad::simulate {
 
-/// Names an attempt in the balancer's pool. After its end it has another version.
-struct AttemptName {
-  std::uint32_t index = 0;
-  std::uint32_t version = 0;
-};
-
 /// What an attempt gets from a mirror.
 struct MirrorReply {
   enum class Kind : std::uint8_t {
@@ -62,7 +56,7 @@ class Fleet {
 
   std::size_t size() const { return mirrors_.size(); }
   /// Sends a request; `reply_arrives` events bring the reply, with the packed MirrorReply.
-  void send(AttemptName attempt, unsigned mirror, TimePoint now);
+  void send(ObjectName attempt, unsigned mirror, TimePoint now);
   /// A ping at the mirror; nothing: no answer. The network is not included.
   std::optional<MirrorReply> ping(unsigned mirror, TimePoint now);
   Micros network(unsigned mirror) const { return mirrors_[mirror].profile.network; }
@@ -95,8 +89,8 @@ class Fleet {
     const RecordedMirror* recorded = nullptr;  ///< behaves as recorded, not as the profile says
     SeededRandom service;
     SeededRandom faults;
-    RingQueue<AttemptName> waiting;
-    std::vector<AttemptName> frozen;
+    RingQueue<ObjectName> waiting;
+    std::vector<ObjectName> frozen;
     unsigned coming = 0;
     unsigned busy = 0;
     double tokens = 0;
@@ -106,12 +100,12 @@ class Fleet {
     std::uint16_t overload = 0;
   };
 
-  void replay(Mirror& mirror, AttemptName attempt, TimePoint now);
+  void replay(Mirror& mirror, ObjectName attempt, TimePoint now);
   MirrorReply recorded_reply(const ReplayedService& service);
   std::optional<MirrorReply> recorded_ping(Mirror& mirror, TimePoint now) const;
-  void serve(Mirror& mirror, std::uint32_t number, AttemptName attempt, TimePoint now);
+  void serve(Mirror& mirror, std::uint32_t number, ObjectName attempt, TimePoint now);
   bool take_token(Mirror& mirror, TimePoint now) const;
-  void reply(const Mirror& mirror, AttemptName attempt, MirrorReply reply, TimePoint now);
+  void reply(const Mirror& mirror, ObjectName attempt, MirrorReply reply, TimePoint now);
   TimePoint end_of_work(const MirrorProfile& profile, TimePoint start, Micros work) const;
   static double factor(const Mirror& mirror);
   static std::uint16_t reported_load(const Mirror& mirror);

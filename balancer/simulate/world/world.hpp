@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <vector>
 
 #include "balancer/simulate/scenario/scenario.hpp"
@@ -20,31 +20,28 @@ class ObjectPool {
  public:
   std::uint32_t take() {
     if (free_.empty()) {
-      if (size_ % kBlock == 0) blocks_.push_back(std::make_unique<T[]>(kBlock));
-      return size_++;
+      objects_.emplace_back();
+      return size() - 1;
     }
     const auto index = free_.back();
     free_.pop_back();
     return index;
   }
   void give_back(std::uint32_t index) {
-    ++(*this)[index].version;
+    ++objects_[index].version;
     free_.push_back(index);
   }
-  T& operator[](std::uint32_t index) { return blocks_[index / kBlock][index % kBlock]; }
+  T& operator[](std::uint32_t index) { return objects_[index]; }
   /// Null: the object was returned since.
-  T* find(std::uint32_t index, std::uint32_t version) {
-    auto& object = (*this)[index];
-    return object.version == version ? &object : nullptr;
+  T* find(ObjectName name) {
+    auto& object = objects_[name.index];
+    return object.version == name.version ? &object : nullptr;
   }
-  std::uint32_t size() const { return size_; }
-  std::size_t in_use() const { return size_ - free_.size(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(objects_.size()); }
+  std::size_t in_use() const { return objects_.size() - free_.size(); }
 
  private:
-  static constexpr std::uint32_t kBlock = 256;
-
-  std::vector<std::unique_ptr<T[]>> blocks_;
-  std::uint32_t size_ = 0;
+  std::deque<T> objects_;
   std::vector<std::uint32_t> free_;
 };
 

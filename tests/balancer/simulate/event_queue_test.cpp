@@ -15,14 +15,14 @@ constexpr TimePoint kQueueStart{1h};
 
 TEST(SimulationEventQueue, GivesEventsInOrderOfTimeAndThenOfCreation) {
   EventQueue queue;
-  queue.add_at(kQueueStart + 3us, {.subject = 0});
-  queue.add_after(kQueueStart, 3us, {.subject = 1});
-  queue.add_after(kQueueStart, 1us, {.subject = 2});
-  queue.add_at(kQueueStart + 1us, {.subject = 3});
-  queue.add_at(kQueueStart + 3us, {.subject = 4});
+  queue.add_at(kQueueStart + 3us, {}, {0});
+  queue.add_after(kQueueStart, 3us, {}, {1});
+  queue.add_after(kQueueStart, 1us, {}, {2});
+  queue.add_at(kQueueStart + 1us, {}, {3});
+  queue.add_at(kQueueStart + 3us, {}, {4});
   for (const auto subject : {2U, 3U, 0U, 1U, 4U}) {
     ASSERT_FALSE(queue.is_empty());
-    EXPECT_EQ(queue.pop().subject, subject);
+    EXPECT_EQ(queue.pop().subject.index, subject);
   }
   EXPECT_TRUE(queue.is_empty());
 }
