@@ -114,12 +114,11 @@ std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOpti
 
 ScenarioReport scenario_report(const Report& report) {
   const auto& scenario = report.scenario;
-  ScenarioReport to{.name = scenario.name,
-                    .description = scenario.about,
-                    .results = report.results,
-                    .changes = reported_changes(scenario)};
-  to.mirrors = first_mirror_names(scenario, kReportedMirrors);
-  return to;
+  return {.name = scenario.name,
+          .description = scenario.about,
+          .results = report.results,
+          .changes = reported_changes(scenario),
+          .mirrors = first_mirror_names(scenario, kReportedMirrors)};
 }
 
 /// False: the file cannot be written; the reason is printed.

@@ -24,6 +24,10 @@ namespace karmad::simulate {
 
 namespace {
 
+double seconds_of(Micros time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
 enum class BestValue : std::uint8_t { none, least, most };
 
 /// A value of a table; `number` is what the best is chosen by.
@@ -50,12 +54,6 @@ TableValue decimal_value(double number) {
 TableValue latency_value(const Result& result, Micros latency) {
   if (result.answered == 0) return {"\u2013", std::nullopt};
   return decimal_value(static_cast<double>(latency.count()) / 1000);
-}
-
-TableValue delay_value(Micros delay, bool has_changes) {
-  if (!has_changes) return {"\u2013", std::nullopt};
-  if (delay < Micros{0}) return {"never", std::numeric_limits<double>::infinity()};
-  return decimal_value(static_cast<double>(delay.count()) / 1e6);
 }
 
 /// Two significant digits.
@@ -86,7 +84,10 @@ TableValue count_of(const Result& result, bool) {
 }
 template <Micros Result::*Delay>
 TableValue delay_of(const Result& result, bool has_changes) {
-  return delay_value(result.*Delay, has_changes);
+  const auto delay = result.*Delay;
+  if (!has_changes) return {"\u2013", std::nullopt};
+  if (delay < Micros{0}) return {"never", std::numeric_limits<double>::infinity()};
+  return decimal_value(seconds_of(delay));
 }
 
 using enum BestValue;
@@ -149,11 +150,10 @@ std::string table_cell(const TableValue& value, bool is_best) {
 }
 
 std::string table_head(std::string_view caption) {
-  auto out = fmt::format(
+  return fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n"
       "<caption class=\"hidden\">{0}</caption>\n<thead><tr><th scope=\"col\">strategy</th>",
       html_escaped(caption));
-  return out;
 }
 
 std::string strategy_cell(const Result& result, std::size_t place) {
@@ -282,8 +282,7 @@ std::string change_list(const ScenarioReport& scenario) {
   if (scenario.changes.empty()) return {};
   std::string out = "<h3>Changes</h3>\n<ol class=\"changes\">\n";
   for (const auto& change : scenario.changes)
-    out += fmt::format("<li>{} s: {}</li>\n",
-                       round_number(static_cast<double>(change.at.count()) / 1e6),
+    out += fmt::format("<li>{} s: {}</li>\n", round_number(seconds_of(change.at)),
                        html_escaped(change.text));
   return out + "</ol>\n";
 }
@@ -345,10 +344,6 @@ namespace {
 constexpr std::size_t kLineColours = 8;  // c0 to c7 of the style sheet
 constexpr std::size_t kLineDashes = 3;   // d0 to d2
 
-double chart_seconds(Micros time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 /// Consecutive intervals that share a point of a chart.
 struct ChartPoint {
   double from = 0;  ///< s
@@ -363,7 +358,7 @@ std::vector<ChartPoint> points_of(const Result& result) {
   std::vector<ChartPoint> points;
   for (std::size_t i = 0; i < result.intervals.size(); ++i) {
     const auto& interval = result.intervals[i];
-    if (i % joined == 0) points.push_back({.from = chart_seconds(interval.from)});
+    if (i % joined == 0) points.push_back({.from = seconds_of(interval.from)});
     auto& point = points.back();
     point.requests += interval.requests;
     point.errors += interval.errors;
@@ -376,8 +371,7 @@ std::vector<ChartPoint> points_of(const Result& result) {
 }
 
 double end_second(const Result& result) {
-  return result.intervals.empty() ? 0
-                                  : chart_seconds(result.intervals.back().from + result.interval);
+  return result.intervals.empty() ? 0 : seconds_of(result.intervals.back().from + result.interval);
 }
 
 /// Positions of the results with a line: the first ones, and the last.
@@ -410,7 +404,7 @@ void add_chart(std::string& data, std::string_view kind, const ScenarioReport& s
     out.text("kind", kind);
     out.value("seconds", end_second(result));
     add_values(out, "marks", scenario.changes,
-               [](const ReportedChange& change) { return chart_seconds(change.at); });
+               [](const ReportedChange& change) { return seconds_of(change.at); });
     add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
     add_lines(out);
   });
@@ -496,7 +490,7 @@ ChartedMirrors charted_mirrors(const ScenarioReport& scenario) {
       charted.all = std::max(charted.all, interval.mirrors.size());
   auto& places = charted.places;
   places.resize(charted.all);
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+  std::iota(places.begin(), places.end(), std::size_t{0});
   const auto unchanged = std::ranges::stable_partition(
       places, [&](std::size_t m) { return is_changed_mirror(scenario, mirror_name(scenario, m)); });
   charted.changed = places.size() - unchanged.size();

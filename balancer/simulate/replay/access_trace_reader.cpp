@@ -354,35 +354,24 @@ bool read_line_millis(std::string_view value, Micros& time) {
   return true;
 }
 
-/// Reads the digits of `text` between `from` and `from + count`.
-std::optional<unsigned> digits_at(std::string_view text, std::size_t from, std::size_t count) {
-  unsigned number = 0;
-  for (const char c : text.substr(from, count)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    number = number * 10 + static_cast<unsigned>(c - '0');
-  }
-  return number;
-}
-
 /// Reads `"2023-11-14T22:13:20.000042Z"`.
 bool read_line_date(std::string_view value, Micros& time) {
   constexpr std::string_view kPattern = "\"0000-00-00T00:00:00.000000Z\"";
   if (value.size() != kPattern.size()) return false;
   for (std::size_t i = 0; i < kPattern.size(); ++i)
     if (kPattern[i] != '0' && value[i] != kPattern[i]) return false;
-  const auto year = digits_at(value, 1, 4);
-  const auto month = digits_at(value, 6, 2);
-  const auto day = digits_at(value, 9, 2);
-  const auto hour = digits_at(value, 12, 2);
-  const auto minute = digits_at(value, 15, 2);
-  const auto second = digits_at(value, 18, 2);
-  const auto micros = digits_at(value, 21, 6);
-  if (!year || !month || !day || !hour || !minute || !second || !micros) return false;
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
-                                         std::chrono::month(*month), std::chrono::day(*day)};
-  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 59) return false;
-  time = std::chrono::sys_days(date).time_since_epoch() + std::chrono::hours(*hour) +
-         std::chrono::minutes(*minute) + std::chrono::seconds(*second) + Micros(*micros);
+  std::array<unsigned, 7> parts{};
+  constexpr std::array<std::size_t, 7> kPlaces{1, 6, 9, 12, 15, 18, 21};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t digits = i == 0 ? 4 : i == 6 ? 6 : 2;
+    if (!read_line_number(value.substr(kPlaces[i], digits), parts[i])) return false;
+  }
+  const auto [year, month, day, hour, minute, second, micros] = parts;
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(month), std::chrono::day(day)};
+  if (!date.ok() || hour > 23 || minute > 59 || second > 59) return false;
+  time = std::chrono::sys_days(date).time_since_epoch() + std::chrono::hours(hour) +
+         std::chrono::minutes(minute) + std::chrono::seconds(second) + Micros(micros);
   return true;
 }
 

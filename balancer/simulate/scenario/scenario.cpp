@@ -9,6 +9,7 @@
 
 #include "config/text/closest.hpp"
 #include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 // Made from the files of scenarios/ by embed.cmake.
 extern "C" const char karmad_scenarios[];      // NOLINT(readability-identifier-naming): a symbol
@@ -216,11 +217,8 @@ class ScenarioReader {
 
   void read(std::string_view text) {
     while (!text.empty()) {
-      const auto end = text.find('\n');
       ++line_;
-      statement(text.substr(0, end));
-      if (end == text.npos) break;
-      text.remove_prefix(end + 1);
+      statement(take_until(text, '\n'));
     }
     std::ranges::stable_sort(scenario_.changes, {}, &MirrorChange::time);
     std::ranges::stable_sort(scenario_.rate_changes, {}, &RateChange::time);
@@ -234,14 +232,27 @@ class ScenarioReader {
     void (ScenarioReader::*read)(Words);
   };
 
-  static std::span<const Statement> statements();
-
   void statement(std::string_view line) {
     line_text_ = line.substr(0, line.find('#'));
     const auto words = words_of(line_text_);
     if (words.empty() || problems.size() >= kEnoughProblems) return;
+    using Self = ScenarioReader;
+    static constexpr auto kStatements =
+        std::to_array<Statement>({{"about", &Self::read_about},
+                                  {"mirrors", &Self::read_mirrors},
+                                  {"masters", &Self::read_masters},
+                                  {"rate", &Self::read_rate},
+                                  {"duration", &Self::read_duration},
+                                  {"warmup", &Self::read_warmup},
+                                  {"slo", &Self::read_slo},
+                                  {"timeout", &Self::read_timeout},
+                                  {"profile", &Self::read_profile},
+                                  {"mirror", &Self::read_mirror},
+                                  {"at", &Self::read_at},
+                                  {"rate_at", &Self::read_rate_at},
+                                  {"set", &Self::read_set}});
     std::vector<std::string_view> names;
-    for (const auto& known : statements()) {
+    for (const auto& known : kStatements) {
       if (known.name == words[0].text) return (this->*known.read)(words);
       names.push_back(known.name);
     }
@@ -254,15 +265,14 @@ class ScenarioReader {
   }
   Place place(const Word& at) const { return {file_, line_, at.column}; }
 
-  std::optional<double> number(Words words, double least, double most) {
-    if (words.size() == 2)
-      if (const auto value = parse_number(words[1].text, least, most)) return value;
-    problem(words.back(),
-            fmt::format("expected a number from {} to {} after {}", least, most, words[0].text));
-    return std::nullopt;
-  }
   void number(Words words, double& to, double least, double most) {
-    if (const auto value = number(words, least, most)) to = *value;
+    const auto value = words.size() == 2 ? parse_number(words[1].text, least, most) : std::nullopt;
+    if (value) {
+      to = *value;
+    } else {
+      problem(words.back(),
+              fmt::format("expected a number from {} to {} after {}", least, most, words[0].text));
+    }
   }
   void count(Words words, unsigned& to, unsigned most) {
     const auto value = words.size() == 2 ? parse_count(words[1].text, most) : std::nullopt;
@@ -381,24 +391,6 @@ class ScenarioReader {
   std::string_view line_text_;
 };
 
-std::span<const ScenarioReader::Statement> ScenarioReader::statements() {
-  using Self = ScenarioReader;
-  static constexpr auto all = std::to_array<Statement>({{"about", &Self::read_about},
-                                                        {"mirrors", &Self::read_mirrors},
-                                                        {"masters", &Self::read_masters},
-                                                        {"rate", &Self::read_rate},
-                                                        {"duration", &Self::read_duration},
-                                                        {"warmup", &Self::read_warmup},
-                                                        {"slo", &Self::read_slo},
-                                                        {"timeout", &Self::read_timeout},
-                                                        {"profile", &Self::read_profile},
-                                                        {"mirror", &Self::read_mirror},
-                                                        {"at", &Self::read_at},
-                                                        {"rate_at", &Self::read_rate_at},
-                                                        {"set", &Self::read_set}});
-  return all;
-}
-
 void check_range(const Scenario& scenario, const MirrorStatement& statement, Problems& problems) {
   if (statement.mirrors.last > scenario.mirrors)
     problems.push_back({statement.at, fmt::format("there is no mirror m{}: the simulation has {}",
@@ -410,11 +402,6 @@ double most_requests(const Scenario& scenario) {
   auto rate = scenario.rate;
   for (const auto& change : scenario.rate_changes) rate = std::max(rate, change.rate);
   return rate * (scenario.duration + scenario.warmup);
-}
-
-template <class T>
-void replace(T& value, const std::optional<T>& by) {
-  if (by) value = *by;
 }
 
 constexpr std::string_view kTitle = "scenario ";
@@ -496,9 +483,9 @@ std::expected<Scenario, Problems> with_overrides(Scenario scenario,
     for (auto& change : scenario.rate_changes) change.rate *= *overrides.rate / scenario.rate;
     scenario.rate = *overrides.rate;
   }
-  replace(scenario.duration, overrides.duration);
-  replace(scenario.mirrors, overrides.mirrors);
-  replace(scenario.masters, overrides.masters);
+  scenario.duration = overrides.duration.value_or(scenario.duration);
+  scenario.mirrors = overrides.mirrors.value_or(scenario.mirrors);
+  scenario.masters = overrides.masters.value_or(scenario.masters);
   for (const auto& setting : overrides.settings)
     scenario.settings.push_back({setting, {"--set", 1, 1}});
   Problems problems;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace karmad::simulate {
 namespace {
@@ -98,10 +99,11 @@ Recorder::Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint 
       slo_(from_seconds(scenario.slo / 1000)),
       seconds_(scenario.duration),
       next_interval_(begin + interval_),
-      intervals_(kIntervals),
+      latencies_(kIntervals),
       mirrors_(scenario.mirrors),
       of_sets_(layout.sets()),
       reaction_(scenario, layout, begin) {
+  result_.intervals.resize(kIntervals);
   for (unsigned i = 0; i < scenario.mirrors; ++i) mirrors_[i].set = layout.set_of(i);
 }
 
@@ -113,34 +115,34 @@ void Recorder::attempt_sent(unsigned mirror, Reason reason, TimePoint now) {
   ++counts.attempts;
   ++counts.in_interval;
   ++of_sets_[counts.set];
-  ++attempts_;
-  if (reason == Reason::hedge) ++hedges_;
-  if (reason == Reason::retry) ++retries_;
+  ++result_.attempts;
+  if (reason == Reason::hedge) ++result_.hedges;
+  if (reason == Reason::retry) ++result_.retries;
 }
 
 void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {
   if (!is_measured(arrived)) return;
   const auto i = std::min<std::size_t>(static_cast<std::size_t>((arrived - begin_) / interval_),
                                        kIntervals - 1);
-  auto& interval = intervals_[i];
+  auto& interval = result_.intervals[i];
   ++interval.requests;
   if (!answered) return void(++interval.errors);
   const auto took = std::chrono::duration_cast<Micros>(now - arrived);
-  ++interval.latency[latency_bucket(took)];
-  interval.longest = std::max(interval.longest, took);
+  ++latencies_[i][latency_bucket(took)];
+  interval.latency.longest = std::max(interval.latency.longest, took);
   if (took <= slo_) ++good_;
 }
 
 void Recorder::told(MirrorNews news, TimePoint now) {
-  if (news_.size() == kMostNews) return;
+  if (result_.news.size() == kMostNews) return;
   news.at = std::chrono::duration_cast<Micros>(now - begin_);
-  news_.push_back(std::move(news));
+  result_.news.push_back(std::move(news));
 }
 
 void Recorder::close_interval() {
   next_interval_ += interval_;
   if (open_ == kIntervals) return;
-  auto& interval = intervals_[open_];
+  auto& interval = result_.intervals[open_];
   if (++open_ == kIntervals) next_interval_ = TimePoint::max();
   interval.mirrors.reserve(std::min(mirrors_.size(), kReportedMirrors));
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
@@ -175,39 +177,30 @@ double Recorder::skew() const {
 
 Result Recorder::result() {
   while (open_ < kIntervals) close_interval();
-  Result result;
-  result.interval = interval_;
+  result_.interval = interval_;
   Histogram all{};
   Micros longest{};
-  for (std::size_t i = 0; i < intervals_.size(); ++i) {
-    auto& from = intervals_[i];
+  for (std::size_t i = 0; i < kIntervals; ++i) {
+    auto& interval = result_.intervals[i];
     Histogram counts{};
-    for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
-      counts[bucket] = from.latency[bucket];
-      all[bucket] += counts[bucket];
-    }
-    longest = std::max(longest, from.longest);
-    result.requests += from.requests;
-    result.errors += from.errors;
-    result.intervals.push_back({.from = interval_ * static_cast<std::int64_t>(i),
-                                .requests = from.requests,
-                                .errors = from.errors,
-                                .latency = latency_of(counts, from.longest),
-                                .mirrors = std::move(from.mirrors)});
+    std::ranges::copy(latencies_[i], counts.begin());
+    std::ranges::transform(all, counts, all.begin(), std::plus());
+    longest = std::max(longest, interval.latency.longest);
+    result_.requests += interval.requests;
+    result_.errors += interval.errors;
+    interval.from = interval_ * static_cast<std::int64_t>(i);
+    interval.latency = latency_of(counts, interval.latency.longest);
   }
-  result.answered = result.requests - result.errors;
-  result.attempts = attempts_;
-  result.hedges = hedges_;
-  result.retries = retries_;
-  result.latency = latency_of(all, longest);
-  result.goodput = static_cast<double>(good_) / seconds_;
-  result.skew = skew();
-  const auto requests = static_cast<double>(result.requests);
-  result.extra = requests == 0 ? 0 : static_cast<double>(hedges_ + retries_) / requests;
-  result.noticed = reaction_.noticed();
-  result.recovered = reaction_.recovered();
-  result.news = std::move(news_);
-  return result;
+  result_.answered = result_.requests - result_.errors;
+  result_.latency = latency_of(all, longest);
+  result_.goodput = static_cast<double>(good_) / seconds_;
+  result_.skew = skew();
+  const auto requests = static_cast<double>(result_.requests);
+  const auto further = static_cast<double>(result_.hedges + result_.retries);
+  result_.extra = requests == 0 ? 0 : further / requests;
+  result_.noticed = reaction_.noticed();
+  result_.recovered = reaction_.recovered();
+  return std::move(result_);
 }
 
 }  // namespace karmad::simulate

@@ -96,13 +96,6 @@ class Recorder {
     unsigned set = 0;
   };
   using Histogram = std::array<std::uint64_t, kLatencyBuckets>;
-  struct IntervalCounts {
-    std::uint64_t requests = 0;
-    std::uint64_t errors = 0;
-    Micros longest{};
-    std::array<std::uint32_t, kLatencyBuckets> latency{};
-    std::vector<MirrorInterval> mirrors;
-  };
 
   void close_interval();
   bool is_measured(TimePoint at) const { return at >= begin_ && at < end_; }
@@ -116,15 +109,12 @@ class Recorder {
   const double seconds_;
   TimePoint next_interval_;
   std::size_t open_ = 0;  ///< the interval that attempts belong to
-  std::vector<IntervalCounts> intervals_;
+  std::vector<std::array<std::uint32_t, kLatencyBuckets>> latencies_;  ///< of intervals
   std::vector<MirrorCounts> mirrors_;
   std::vector<std::uint64_t> of_sets_;  ///< attempts in the open interval
   ReactionTimes reaction_;
-  std::vector<MirrorNews> news_;
   std::uint64_t good_ = 0;
-  std::uint64_t attempts_ = 0;
-  std::uint64_t hedges_ = 0;
-  std::uint64_t retries_ = 0;
+  Result result_;
 };
 
 }  // namespace karmad::simulate
