@@ -61,22 +61,15 @@ bool is_read_lock(std::string_view text) {
 
 std::optional<LocalAnswer> answer_session_locally(SessionStatement statement,
                                                   const ConnectionFacts& facts) {
-  switch (statement.is) {
-    case SessionStatement::Is::meta:
-    case SessionStatement::Is::scroll:
-    case SessionStatement::Is::inspected:
-      return std::nullopt;
-    case SessionStatement::Is::warnings: {
-      ResultSet set = text_rows({"Level", "Code", "Message"});
-      set.columns[1].type = "uint";
-      if (facts.warning != nullptr)
-        set.add_row(
-            {facts.warning->level, fmt::to_string(facts.warning->code), facts.warning->text});
-      return set;
-    }
-    default:
-      return statement;
-  }
+  using enum SessionStatement::Is;
+  if (statement.is == meta || statement.is == scroll || statement.is == inspected)
+    return std::nullopt;
+  if (statement.is != warnings) return statement;
+  ResultSet rows = text_rows({"Level", "Code", "Message"});
+  rows.columns[1].type = "uint";
+  if (facts.warning != nullptr)
+    rows.add_row({facts.warning->level, fmt::to_string(facts.warning->code), facts.warning->text});
+  return rows;
 }
 
 }  // namespace

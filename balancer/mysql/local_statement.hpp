@@ -6,7 +6,7 @@
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
-#include "balancer/mysql/variables.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 namespace karmad::mysql {
 

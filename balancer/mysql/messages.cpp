@@ -178,9 +178,7 @@ void write_column(Writer& out, const Column& column) {
                                                               : 20;
   out.begin();
   out.text("def");
-  out.text("");  // schema, table, original table
-  out.text("");
-  out.text("");
+  out.zeros(3);  // schema, table, original table: empty texts
   out.text(column.name);
   out.text(column.name);
   out.length(12);  // bytes of the following fields

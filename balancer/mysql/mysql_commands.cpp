@@ -123,8 +123,7 @@ Task<Session::CommandOutcome> Session::simple_command(unsigned char command,
   switch (command) {
     case kInitDatabase:
       state_.database = rest.substr(0, SessionState::kLongestName);
-      write_ok(packets, {.status = state_.status()});
-      break;
+      [[fallthrough]];
     case kPing:
       write_ok(packets, {.status = state_.status()});
       break;
@@ -149,8 +148,7 @@ Task<Session::CommandOutcome> Session::simple_command(unsigned char command,
       }
       capabilities_ &= ~capability::kMultiStatements;
       if (option == 0) capabilities_ |= capability::kMultiStatements;
-      write_end(packets, capabilities_, {.status = state_.status()});
-      break;
+      [[fallthrough]];
     }
     case kFieldList:  // of no table are columns known
       write_end(packets, capabilities_, {.status = state_.status()});
@@ -226,7 +224,10 @@ Task<Session::CommandOutcome> Session::prepare(std::string_view text) {
       co_await reserve(worker_.loop, memory_.prepared, &memory_, prepared_size_ + size);
   if (!granted) co_return co_await refuse_for_memory();
   const auto parameters = prepared->places.size();
-  const auto id = keep_prepared(*std::move(prepared));
+  while (prepared_.contains(next_prepared_)) ++next_prepared_;
+  const auto id = next_prepared_++;
+  prepared_size_ += size;
+  prepared_.emplace(id, *std::move(prepared));
   Buffer out(worker_.loop.buffers);
   Writer packets(*out, sequence_);
   packets.begin();
@@ -243,18 +244,9 @@ Task<Session::CommandOutcome> Session::prepare(std::string_view text) {
   co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-/// Returns the number that the client will name.
-std::uint32_t Session::keep_prepared(PreparedStatement prepared) {
-  while (prepared_.contains(next_prepared_)) ++next_prepared_;
-  prepared_size_ += prepared.size();
-  prepared_.emplace(next_prepared_, std::move(prepared));
-  return next_prepared_++;
-}
-
 Task<Session::CommandOutcome> Session::execute(std::string_view rest) {
   Fields fields(rest);
   auto* const prepared = find_prepared(fields.integer(4));
-  auto outcome = CommandOutcome::answered;
   if (prepared == nullptr) co_return co_await refuse(kUnknownPrepared);
   const auto size = prepared->text.size() + fields.rest().size();
   MemoryReservation memory;
@@ -264,7 +256,7 @@ Task<Session::CommandOutcome> Session::execute(std::string_view rest) {
   auto bind = [&] {
     bound = bind_values(*prepared, fields.rest(), settings().max_packet_size.value);
   };
-  outcome = co_await run_work(size, bind);
+  const auto outcome = co_await run_work(size, bind);
   if (outcome != CommandOutcome::answered) co_return outcome;
   if (!bound) co_return co_await refuse(bound.error());
   memory.charge(&memory_, bound->capacity());
@@ -280,10 +272,10 @@ PreparedStatement* Session::find_prepared(std::uint64_t id) {
 }
 
 void Session::forget_prepared(std::uint64_t id) {
-  const auto found = prepared_.find(static_cast<std::uint32_t>(id));
-  if (found == prepared_.end()) return;
-  prepared_size_ -= found->second.size();
-  prepared_.erase(found);
+  const auto* const found = find_prepared(id);
+  if (found == nullptr) return;
+  prepared_size_ -= found->size();
+  prepared_.erase(static_cast<std::uint32_t>(id));
   memory_.prepared.charge(&memory_, prepared_size_);
 }
 
@@ -497,12 +489,8 @@ Task<Session::CommandOutcome> Session::answer_statement(const Statement& stateme
     if (query.client.left || !open()) co_return co_await end_unanswered();
     if (!complete) {
       log.broke_off("its answer broke off");
-      if (memory_.denied()) {
-        outcome = co_await refuse_for_memory();
-      } else {
-        outcome = co_await refuse(1105, "HY000", "the answer of a mirror broke off");
-      }
-      co_return outcome;
+      if (memory_.denied()) co_return co_await refuse_for_memory();
+      co_return co_await refuse(1105, "HY000", "the answer of a mirror broke off");
     }
     log.sent(static_cast<std::size_t>(length));
     log.complete();
@@ -512,7 +500,7 @@ Task<Session::CommandOutcome> Session::answer_statement(const Statement& stateme
     if (answer.status >= 500 && is_change(statement.sql)) state_.note_change();
     outcome = co_await refuse(error_of_answer(answer.status, reason_in_answer(body)));
   } else if (answer.rows != nullptr) {
-    Results results(std::move(answer.rows->sets), options_for(statement, query));
+    Results results(std::move(answer.rows->sets), options_for(statement, &query));
     outcome = co_await send_results(results);
   } else {
     if (statement.sql.kind == StatementKind::insert)
@@ -545,27 +533,24 @@ Task<bool> Session::complete_reply(Query& query, Answer& answer, std::string& wh
   co_return true;
 }
 
-Results::Options Session::options_for(const Statement& statement, const Query& query) const {
-  auto options = options_for(statement);
-  options.last_insert_id = query.record.last_insert_id;
-  if (const auto* const read = std::get_if<ReadStatement>(&query.request.parsed.what))
+Results::Options Session::options_for(const Statement& statement, const Query* query) const {
+  Results::Options options{.form = statement.form,
+                           .capabilities = capabilities_,
+                           .status = state_.status(),
+                           .has_more = statement.has_more,
+                           .kind = result_kind(statement.sql)};
+  if (query == nullptr) return options;
+  options.last_insert_id = query->record.last_insert_id;
+  if (const auto* const read = std::get_if<ReadStatement>(&query->request.parsed.what))
     options.spelled = aliases_with_capitals(**read);
   return options;
-}
-
-Results::Options Session::options_for(const Statement& statement) const {
-  return {.form = statement.form,
-          .capabilities = capabilities_,
-          .status = state_.status(),
-          .has_more = statement.has_more,
-          .kind = result_kind(statement.sql)};
 }
 
 /// Sends the result sets of an answer to `/sql?mode=raw`.
 Task<Session::CommandOutcome> Session::read_results(const Statement& statement,
                                                     std::string_view json, const Query& query) {
   std::optional<Results> results;
-  const auto options = options_for(statement, query);
+  const auto options = options_for(statement, &query);
   auto read = [&] { results.emplace(json, options); };
   auto outcome = co_await run_work(json.size(), read);
   if (outcome == CommandOutcome::answered) outcome = co_await send_results(*results);

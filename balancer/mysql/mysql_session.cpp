@@ -403,6 +403,16 @@ Task<bool> Session::shake_hands() {
   co_return sent;
 }
 
+/// Asks for authentication with that plugin. False: no answer came, and the connection ends.
+Task<bool> Session::ask_for_proof(std::string_view plugin, std::string_view salt) {
+  Buffer out(worker_.loop.buffers);
+  Writer packets(*out, sequence_);
+  write_auth_switch(packets, plugin, salt);
+  bool done = co_await send_all(*out);
+  if (done) done = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+  co_return done;
+}
+
 /// Asks for the proof of a password (`auth`), and checks it. False: the connection has ended.
 Task<bool> Session::verify_password() {
   const auto denied = fmt::format("Access denied for user '{}'@'{}'", user_, client_);
@@ -418,12 +428,7 @@ Task<bool> Session::verify_password() {
     co_return false;
   }
   const auto salt = new_salt();
-  Buffer out(worker_.loop.buffers);
-  Writer packets(*out, sequence_);
-  write_auth_switch(packets, kNativePassword, salt);
-  const bool asked = co_await send_all(*out);
-  if (!asked) co_return false;
-  const bool received = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+  const bool received = co_await ask_for_proof(kNativePassword, salt);
   if (!received) co_return false;
   const auto* const auth = settings().auth_of(listener_);
   const auto clients =
@@ -452,33 +457,23 @@ Task<bool> Session::verify_password() {
 Task<bool> Session::authenticate(Login login) {
   user_ = login.user.substr(0, SessionState::kLongestName);
   state_.database = login.database.substr(0, SessionState::kLongestName);
-  Buffer out(worker_.loop.buffers);
-  if (needs_auth()) {
-    const bool verified = co_await verify_password();
-    if (!verified) co_return false;
-    Writer packets(*out, sequence_);
-    write_ok(packets);
-    const bool welcomed = co_await send_all(*out);
-    co_return welcomed;
-  }
   const bool is_sha2 = login.plugin == kCachingSha2Password;
   const bool is_native = login.plugin.empty() || login.plugin == kNativePassword;
-  if (is_sha2 ? login.proof == Login::Proof::none : !is_native) {
-    Writer packets(*out, sequence_);
-    write_auth_switch(packets, is_sha2 ? kCachingSha2Password : kNativePassword, new_salt());
-    const bool asked = co_await send_all(*out);
-    if (!asked) co_return false;
-    const bool received =
-        co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+  const bool verifies = needs_auth();
+  if (verifies) {
+    const bool verified = co_await verify_password();
+    if (!verified) co_return false;
+  } else if (is_sha2 ? login.proof == Login::Proof::none : !is_native) {
+    const auto salt = new_salt();
+    const auto plugin = is_sha2 ? kCachingSha2Password : kNativePassword;
+    const bool received = co_await ask_for_proof(plugin, salt);
     if (!received) co_return false;
     login.proof = proof_in(payload());
     drop_payload();
   }
-  if (is_sha2 && login.proof == Login::Proof::password) {
-    Writer packets(*out, sequence_++);
-    write_fast_auth(packets);
-  }
+  Buffer out(worker_.loop.buffers);
   Writer packets(*out, sequence_);
+  if (!verifies && is_sha2 && login.proof == Login::Proof::password) write_fast_auth(packets);
   write_ok(packets);
   const bool sent = co_await send_all(*out);
   co_return sent;

@@ -17,41 +17,9 @@
 #include "balancer/mysql/packets.hpp"
 #include "balancer/mysql/prepared.hpp"
 #include "balancer/mysql/results.hpp"
-#include "balancer/mysql/variables.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 namespace karmad::mysql {
-
-/// What a client has made of its connection: its database, variables and transaction, and what its
-/// last statement left. Each statement takes effect at once, also within a transaction, as in a
-/// server with tables that cannot roll back. Pure.
-class SessionState {
- public:
-  static constexpr std::size_t kLongestName = 128;  ///< of a database
-
-  std::string database;
-  Variables variables;
-  std::optional<Warning> warning;    ///< of the last statement
-  std::uint64_t last_insert_id = 0;  ///< of the last INSERT or REPLACE; 0: not known
-
-  /// Carries out SET, USE, and what begins or ends a transaction; a refused SET changes nothing.
-  /// ROLLBACK after a change leaves a warning. Returns how many. `facts`: with these variables.
-  std::expected<std::uint16_t, Error> carry_out(const SessionStatement& statement,
-                                                const ConnectionFacts& facts);
-  /// A statement has changed documents, or may have.
-  void note_change() { changed_ = in_transaction_ || !variables.autocommit(); }
-  /// Whether changes are refused, because the client has said that there are none.
-  bool read_only() const { return in_transaction_ ? reads_only_ : variables.read_only(); }
-  /// status_flag
-  std::uint16_t status() const;
-
- private:
-  std::uint16_t warn_of_changes();
-  void end(bool chain);
-
-  bool in_transaction_ = false;
-  bool reads_only_ = false;  ///< the transaction
-  bool changed_ = false;     ///< something within the transaction
-};
 
 /// The bytes that tell a new MySQL client why its connection is refused.
 std::string refusal_bytes(std::string_view reason);
@@ -136,6 +104,7 @@ class Session final : public ClientConnection {
   Task<bool> shake_hands();
   bool needs_auth() const { return settings().auth_of(listener_) != nullptr; }
   Task<bool> authenticate(Login login);
+  Task<bool> ask_for_proof(std::string_view plugin, std::string_view salt);
   Task<bool> verify_password();
   std::string new_salt();
   // Commands.
@@ -154,8 +123,7 @@ class Session final : public ClientConnection {
   Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
                             MemoryReservation& memory);
-  Results::Options options_for(const Statement& statement) const;
-  Results::Options options_for(const Statement& statement, const Query& query) const;
+  Results::Options options_for(const Statement& statement, const Query* query = nullptr) const;
   Task<CommandOutcome> read_results(const Statement& statement, std::string_view json,
                                     const Query& query);
   Task<CommandOutcome> send_results(Results& results);
@@ -165,7 +133,6 @@ class Session final : public ClientConnection {
   Task<CommandOutcome> refuse(const Error& error);
   ConnectionFacts facts() const;
   PreparedStatement* find_prepared(std::uint64_t id);
-  std::uint32_t keep_prepared(PreparedStatement prepared);
   void forget_prepared(std::uint64_t id);
   Task<CommandOutcome> change_user(std::string_view rest);
   Task<std::optional<Error>> kill_other(std::uint64_t id, bool statement_only);

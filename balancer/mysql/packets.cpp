@@ -18,6 +18,10 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 Framing frame_packets(std::string_view bytes, std::uint8_t sequence, std::size_t most) {
   Framing framing{.sequence = sequence};
+  const auto ended = [&](Framing::State state) {
+    framing.state = state;
+    return framing;
+  };
   std::size_t payload = 0;
   for (;;) {
     if (bytes.size() < framing.size + kPacketHeader) {
@@ -26,23 +30,15 @@ Framing frame_packets(std::string_view bytes, std::uint8_t sequence, std::size_t
     }
     const auto header = bytes.substr(framing.size, kPacketHeader);
     const auto length = static_cast<std::size_t>(little_endian(header.substr(0, 3)));
-    if (static_cast<std::uint8_t>(header[3]) != framing.sequence) {
-      framing.state = Framing::State::out_of_order;
-      return framing;
-    }
+    if (static_cast<std::uint8_t>(header[3]) != framing.sequence)
+      return ended(Framing::State::out_of_order);
     ++framing.packets;
     ++framing.sequence;
     payload += length;
     framing.size += kPacketHeader + length;
-    if (payload > most) {
-      framing.state = Framing::State::too_large;
-      return framing;
-    }
+    if (payload > most) return ended(Framing::State::too_large);
     if (bytes.size() < framing.size) return framing;
-    if (length < kLongestPacket) {
-      framing.state = Framing::State::complete;
-      return framing;
-    }
+    if (length < kLongestPacket) return ended(Framing::State::complete);
   }
 }
 
@@ -93,18 +89,9 @@ std::string_view Fields::text_to_zero() {
   return text;
 }
 
-void Writer::begin() {
-  left_.reset();
-  begin_packet();
-}
-
-void Writer::begin(std::size_t size) {
+void Writer::begin(std::optional<std::size_t> size) {
   left_ = size;
   begin_packet();
-}
-
-void Writer::end() {
-  write_header(kLongestPacket - room_);
 }
 
 void Writer::begin_packet() {

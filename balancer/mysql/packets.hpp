@@ -70,12 +70,11 @@ class Writer {
   /// `out` must outlive it. `sequence`: number of the first packet.
   explicit Writer(std::string& out, std::uint8_t sequence = 0) : out_(out), sequence_(sequence) {}
 
-  void begin();
+  /// Begins a payload. One of `size` bytes ends with its last byte, without end(). The buffer may
+  /// be emptied at any time then, so a long payload need not be there as a whole.
+  void begin(std::optional<std::size_t> size = {});
   /// Ends the payload.
-  void end();
-  /// Begins a payload of `size` bytes, which ends with its last byte, without end(). The buffer may
-  /// be emptied at any time, so a long payload need not be there as a whole.
-  void begin(std::size_t size);
+  void end() { write_header(kLongestPacket - room_); }
   void integer(std::uint64_t value, std::size_t bytes);
   void length(std::uint64_t value);
   void bytes(std::string_view text);

@@ -95,14 +95,12 @@ BoundText literal_of(std::uint16_t type, Fields& fields) {
     case Type::old_decimal:
     case Type::decimal:
       return decimal_literal(fields.text());
-    case Type::varchar:
-    case Type::json:
-      return quoted_literal(fields.text());
     default:
-      break;
+      if (kind == Type::varchar || kind == Type::json ||
+          (kind >= Type::text_first && kind <= Type::text_last))
+        return quoted_literal(fields.text());
+      return std::unexpected(fmt::format("its type {} is not supported", type & 0xff));
   }
-  if (kind >= Type::text_first && kind <= Type::text_last) return quoted_literal(fields.text());
-  return std::unexpected(fmt::format("its type {} is not supported", type & 0xff));
 }
 
 /// Whether a parameter behind this text is a number of rows: `LIMIT ?, ?`, `OFFSET ?`.

@@ -1,4 +1,4 @@
-#include "balancer/mysql/mysql_session.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 #include <gtest/gtest.h>
 

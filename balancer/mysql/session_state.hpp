@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@ struct ConnectionFacts;
 /// kMostBytes of them.
 class Variables {
  public:
+  using Values = std::map<std::string, std::string, std::less<>>;
   static constexpr std::size_t kMostBytes = 4096;
 
   /// Makes all assignments of a SET, or none if one is refused. Refused are unknown character sets
@@ -31,17 +33,16 @@ class Variables {
   /// The value of a name in lower case without `@@`; null: it was not set.
   const std::string* find(std::string_view name) const;
 
-  bool autocommit() const;
-  bool read_only() const;
+  bool autocommit() const { return is_on("autocommit", true); }
+  bool read_only() const { return is_on("transaction_read_only", false); }
   /// Of wait_timeout or sql_select_limit; nothing: it was not set.
   std::optional<std::uint64_t> number(std::string_view name) const;
 
  private:
-  using Values = std::map<std::string, std::string, std::less<>>;
-  static std::optional<Error> set_names(Values& values, std::string_view expression);
-  static std::optional<Error> set_transaction(Values& values, std::string_view expression);
-  static std::optional<Error> assign(Values& values, const SessionSetting& setting,
-                                     const ConnectionFacts& facts);
+  bool is_on(std::string_view name, bool by_default) const {
+    const auto* const value = find(name);
+    return value == nullptr ? by_default : *value == "1";
+  }
   Values values_;
 };
 
@@ -58,6 +59,38 @@ struct ConnectionFacts {
   std::uint64_t idle_seconds = 0;  ///< client_timeout
   bool read_only = false;
   bool offers_tls = false;
+};
+
+/// What a client has made of its connection: its database, variables and transaction, and what its
+/// last statement left. Each statement takes effect at once, also within a transaction, as in a
+/// server with tables that cannot roll back. Pure.
+class SessionState {
+ public:
+  static constexpr std::size_t kLongestName = 128;  ///< of a database
+
+  std::string database;
+  Variables variables;
+  std::optional<Warning> warning;    ///< of the last statement
+  std::uint64_t last_insert_id = 0;  ///< of the last INSERT or REPLACE; 0: not known
+
+  /// Carries out SET, USE, and what begins or ends a transaction; a refused SET changes nothing.
+  /// ROLLBACK after a change leaves a warning. Returns how many. `facts`: with these variables.
+  std::expected<std::uint16_t, Error> carry_out(const SessionStatement& statement,
+                                                const ConnectionFacts& facts);
+  /// A statement has changed documents, or may have.
+  void note_change() { changed_ = in_transaction_ || !variables.autocommit(); }
+  /// Whether changes are refused, because the client has said that there are none.
+  bool read_only() const { return in_transaction_ ? reads_only_ : variables.read_only(); }
+  /// status_flag
+  std::uint16_t status() const;
+
+ private:
+  std::uint16_t warn_of_changes();
+  void end(bool chain);
+
+  bool in_transaction_ = false;
+  bool reads_only_ = false;  ///< the transaction
+  bool changed_ = false;     ///< something within the transaction
 };
 
 /// The value of `@@name`, `@@session.name` or `@@global.name` in lower case: as the client has set
