@@ -111,6 +111,11 @@ constexpr Consequence consequence(Outcome outcome) {
   return kOutcomes[static_cast<std::size_t>(outcome)].consequence;
 }
 
+/// Whether the agent gave an answer that counts, perhaps with a warning.
+constexpr bool is_answered(Outcome outcome) {
+  return outcome <= Outcome::answered_with_warning;
+}
+
 /// Whether the agent sent a reply of any content: it can be reached.
 constexpr bool is_reply(Outcome outcome) {
   return outcome <= Outcome::wrong_reply;

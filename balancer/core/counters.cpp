@@ -8,8 +8,7 @@ constexpr auto kEndNames = enumerators<AttemptEnd>();
 }  // namespace
 
 AttemptEnd attempt_end(Outcome outcome) {
-  if (outcome == Outcome::answered || outcome == Outcome::answered_with_warning)
-    return AttemptEnd::answered;
+  if (is_answered(outcome)) return AttemptEnd::answered;
   if (outcome == Outcome::client_mistake) return AttemptEnd::client_mistake;
   return outcome == Outcome::cancelled ? AttemptEnd::cancelled : AttemptEnd::failed;
 }

@@ -27,10 +27,6 @@ bool is_connecting(Outcome outcome) {
   return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
 }
 
-bool is_answered(Outcome outcome) {
-  return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
-}
-
 /// Whether the mirror has no part in this end: the client left, or this process failed.
 bool is_ours(Outcome outcome) {
   return outcome == Outcome::cancelled || outcome == Outcome::local_error;

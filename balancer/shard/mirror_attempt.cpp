@@ -238,8 +238,7 @@ void MirrorAttempt::unreachable() {
 /// Moves the connection and the slot to the stream of the unread rest. If the attempt has no
 /// answer, closes the connection instead.
 void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
-  const bool answered =
-      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  const bool answered = is_answered(result_.outcome);
   if (!answered) return std::exchange(result_.rest.on, {})->close();
   auto& breaker = place_.shard.protection->breaker;
   const ResponseStream::Source source{
@@ -454,8 +453,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     unchecked_ = Unchecked::internal_error;
     count_refused(query_.worker, 500, result_.why);
   }
-  const bool answered =
-      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  const bool answered = is_answered(result_.outcome);
   const auto blame = answered ? Blame() : blamed(judgement.complaint);
   result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
@@ -489,8 +487,7 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   report.sent = result_.sent;
   report.body_gone = is_body_gone();
   report.out_of_time = result_.out_of_time;
-  const bool answered =
-      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  const bool answered = is_answered(result_.outcome);
   if (!answered) {
     report.hint = hint;
     report.nothing_done = result_.nothing_done;

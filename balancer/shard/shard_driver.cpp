@@ -128,8 +128,7 @@ void ShardDriver::end_attempt(Slot& slot) {
   auto report = slot.attempt->judge(slot.rest);
   if (slot.explained) explain_end(slot, report);
   slot.attempt.reset();
-  const bool answered =
-      report.outcome == Outcome::answered || report.outcome == Outcome::answered_with_warning;
+  const bool answered = is_answered(report.outcome);
   slot.unrecorded = answered && place_.shard_query.plan != nullptr;
   handle(event::AttemptEnded{slot.number, report}, answered ? slot.result->ended : Loop::now());
 }

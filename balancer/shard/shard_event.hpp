@@ -145,9 +145,7 @@ struct ShardResult {
   /// No mirror was selected and no attempt failed before; or the helpers' queue is full.
   std::optional<Refusal> refused;
 
-  bool answered() const {
-    return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
-  }
+  bool answered() const { return is_answered(outcome); }
 };
 
 /// An attempt without an answer: the mirror and the reason.

@@ -20,8 +20,7 @@ OpenAttempt Trace::begin(const AttemptStart& start) {
 }
 
 void Trace::count(Outcome outcome) {
-  const bool answered = outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
-  ++(answered ? succeeded_ : failed_);
+  ++(is_answered(outcome) ? succeeded_ : failed_);
 }
 
 OpenAttempt::~OpenAttempt() {
