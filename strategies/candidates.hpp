@@ -48,6 +48,11 @@ class Candidates {
     return Candidates(n == 0 ? 0 : ~std::uint64_t{0} >> (kMost - n));
   }
 
+  /// That position alone.
+  static constexpr Candidates only(std::size_t mirror) {
+    return Candidates(std::uint64_t{1} << mirror);
+  }
+
   /// The mirrors as bits, for atomics.
   static constexpr Candidates from_bits(std::uint64_t bits) { return Candidates(bits); }
   constexpr std::uint64_t bits() const { return bits_; }

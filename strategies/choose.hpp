@@ -124,11 +124,8 @@ inline bool evenly_weighted(MirrorViews mirrors, Candidates from) {
 inline Candidates draw(Candidates from, std::size_t count, RandomSource& random) {
   if (count >= from.size()) return from;
   Candidates drawn;
-  for (; count > 0; --count) {
-    Candidates one;
-    one.insert((from - drawn).nth(random.below(from.size() - drawn.size())));
-    drawn = drawn | one;
-  }
+  for (; count > 0; --count)
+    drawn.insert((from - drawn).nth(random.below(from.size() - drawn.size())));
   return drawn;
 }
 

@@ -236,7 +236,7 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   record(*mirror.agent, worker, now, result, event);
   mirror.tally.add(worker, event);
   if (also_wrong(result)) mirror.tally.add(worker, {.counter = Counter::wrong_replies});
-  const bool answered = leads_to.success || result.outcome == Outcome::answered_with_warning;
+  const bool answered = is_answered(result.outcome);
   if (answered) {
     mirror.latency.add(worker, now, result.took);
     mirror.signals.answered(now, result.took);

@@ -37,9 +37,7 @@ std::size_t zones(const SetDescription& picture) {
   while (!left.empty()) {
     const auto mates = zone_mates(picture, left.nth(0));
     if (!mates.empty()) ++count;
-    Candidates one;
-    one.insert(left.nth(0));
-    left = left - mates - one;
+    left = left - mates - Candidates::only(left.nth(0));
   }
   return count;
 }

@@ -92,11 +92,7 @@ bool MirrorChoice::all_out_of_service() const {
 
 Candidates MirrorChoice::excluded() const {
   auto excluded = chain_.excluded | taken_out();
-  if (rules_.only) {
-    Candidates only;
-    only.insert(*rules_.only);
-    excluded = excluded | (all() - only);
-  }
+  if (rules_.only) excluded = excluded | (all() - Candidates::only(*rules_.only));
   for (const auto& [mirror, at] : chain_.marked_unreachable)
     if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
   return excluded;
@@ -197,11 +193,10 @@ std::optional<Pick> MirrorChoice::probe() const {
   if (!due && !moment_.mirrors.pinged()) due = unasked();
   if (!due) return std::nullopt;
   auto only_it = criteria_now();
-  Candidates probed;
-  probed.insert(*due);
+  const auto others = all() - Candidates::only(*due);
   only_it.takes_turn = false;
-  only_it.excluded = excluded() | moment_.mirrors.full() | (all() - probed);
-  only_it.objections[AvoidReason::not_probed] = all() - probed;
+  only_it.excluded = excluded() | moment_.mirrors.full() | others;
+  only_it.objections[AvoidReason::not_probed] = others;
   return choose(only_it);
 }
 
@@ -234,9 +229,7 @@ Candidates MirrorChoice::suitable_if_free() const {
   const auto possible = all() - asked.excluded;
   Candidates suitable;
   for (const auto mirror : possible) {
-    Candidates alone;
-    alone.insert(mirror);
-    asked.excluded = all() - alone;
+    asked.excluded = all() - Candidates::only(mirror);
     if (!moment_.mirrors.acceptable(asked).empty()) suitable.insert(mirror);
   }
   return suitable;

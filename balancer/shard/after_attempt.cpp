@@ -233,11 +233,9 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
     unavailable.mark_paused(asked, now(), next.retry_after);
     chain.end.hint.delay = shortest_pause(next.retry_after);
   }
-  if (next.is_retry() && rules_.subject.follow_up) {  // only this mirror holds the cursor
-    Candidates same;
-    same.insert(asked);
-    chain.memory.excluded = Candidates::first(view.picture.mirrors.size()) - same;
-  }
+  if (next.is_retry() && rules_.subject.follow_up)  // only this mirror holds the cursor
+    chain.memory.excluded =
+        Candidates::first(view.picture.mirrors.size()) - Candidates::only(asked);
   if (next.refresh) actions_.emplace_back(action::CheckMirrors{});
   if (next.is_retry() && next.avoid) chain.memory.avoided.insert(asked);
   if (next.leave_zone)

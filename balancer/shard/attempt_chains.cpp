@@ -34,8 +34,7 @@ std::optional<Pick> AttemptChains::select_now(AttemptChain& chain) {
   if (!chain.selection_left && longest > Micros{0}) chain.selection_left = longest;
   if (const auto wanted = std::exchange(chain.upcoming.wanted, std::nullopt);
       wanted && mirrors.try_take_slot(*wanted)) {
-    Candidates only;
-    only.insert(*wanted);
+    const auto only = Candidates::only(*wanted);
     return Pick{.mirror = *wanted, .suitable = only, .acceptable = only};
   }
   if (const auto* need = rules_.needed(); need != nullptr) {
@@ -77,9 +76,8 @@ void AttemptChains::send(AttemptChain& chain, const Pick& pick) {
 Micros AttemptChains::time_to_connect(const AttemptChain& chain, std::size_t mirror) const {
   const auto longest = rules_.connect_timeout;
   if (!chain.selection_left || *chain.selection_left / 2 >= longest) return longest;
-  Candidates chosen;
-  chosen.insert(mirror);
-  const bool others = chain.retries && !(choice(chain).untried() - chosen).empty();
+  const bool others =
+      chain.retries && !(choice(chain).untried() - Candidates::only(mirror)).empty();
   const auto left = others ? *chain.selection_left / 2 : *chain.selection_left;
   return std::min(longest, std::max(left, Deadlines::kTick));
 }

@@ -138,9 +138,8 @@ bool QuorumRead::start_primary() {
   if (!primary || refusing_.contains(*primary)) return false;
   auto reader = make_reader();
   reader->upcoming.wanted = primary;
-  Candidates only;  // only the primary itself is asked
-  only.insert(*primary);
-  reader->memory.excluded = Candidates::first(mirrors()) - only;
+  // Only the primary itself is asked.
+  reader->memory.excluded = Candidates::first(mirrors()) - Candidates::only(*primary);
   clear();
   return start(std::move(reader), reads_ < needed_);
 }

@@ -253,8 +253,7 @@ void AccessLineCollector::add_recorded_requests(const Request& request,
     for (auto attempt = first; attempt != attempts.end(); ++attempt) {
       if (attempt->set != first->set) continue;
       start = std::min(start, attempt->start_us);
-      const bool answers = consequence(attempt->outcome).counter == Counter::succeeded_queries ||
-                           attempt->outcome == Outcome::answered_with_warning;
+      const bool answers = is_answered(attempt->outcome);
       if (answered && !answers) continue;
       const auto ended = std::uint64_t{attempt->start_us} + attempt->took_us;
       end = answers && !answered ? ended : std::max(end, ended);

@@ -10,15 +10,11 @@ namespace {
 
 constexpr unsigned kAnsweredStatus = 200;
 
-bool is_recorded_answer(Outcome outcome) {
-  return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
-}
-
 /// The log has no status of answers.
 ReplayedService recorded_service(const RecordedAttempt& attempt) {
   return {.took = Micros(attempt.took_us),
           .outcome = attempt.outcome,
-          .status = is_recorded_answer(attempt.outcome) ? kAnsweredStatus : attempt.status};
+          .status = is_answered(attempt.outcome) ? kAnsweredStatus : attempt.status};
 }
 
 }  // namespace
