@@ -11,12 +11,11 @@ std::string_view zone_of(const SetDescription& picture, std::size_t mirror) {
 }
 
 Candidates zone_mates(const SetDescription& picture, std::size_t mirror) {
-  Candidates mates;
   const auto zone = zone_of(picture, mirror);
-  if (zone.empty()) return mates;
-  for (std::size_t i = 0; i < picture.mirrors.size(); ++i)
-    if (zone_of(picture, i) == zone) mates.insert(i);
-  return mates;
+  if (zone.empty()) return {};
+  return Candidates::first(picture.mirrors.size()).where([&](std::size_t i) {
+    return zone_of(picture, i) == zone;
+  });
 }
 
 Candidates avoided_for(const Need* need, const SetDescription& picture, Candidates all,
