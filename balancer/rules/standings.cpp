@@ -74,8 +74,7 @@ void SetHealth::ended(std::size_t mirror, Outcome outcome, bool silent) noexcept
 }
 
 /// An attempt that started at an unknown mirror has ended, perhaps without a result.
-void SetHealth::left(std::size_t mirror, bool counted) noexcept {
-  if (!counted) return;
+void SetHealth::left(std::size_t mirror) noexcept {
   auto& cell = cells_[mirror];
   if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) notify_waiters();
 }
@@ -87,7 +86,7 @@ void SetHealth::notify_waiters() noexcept {
 }
 
 SetHealth::InFlightGuard::InFlightGuard(SetHealth& standings, std::size_t mirror)
-    : standings_(&standings), mirror_(mirror), counted_(!standings.of(mirror).known) {
+    : standings_(standings), mirror_(mirror), counted_(!standings.of(mirror).known) {
   if (counted_) standings.cells_[mirror].under_way.fetch_add(1);
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "agent/health/former_places.hpp"
@@ -60,17 +59,14 @@ class SetHealth {
   class InFlightGuard {
    public:
     InFlightGuard(SetHealth& standings, std::size_t mirror);
-    InFlightGuard(InFlightGuard&& other) noexcept
-        : standings_(std::exchange(other.standings_, nullptr)),
-          mirror_(other.mirror_),
-          counted_(other.counted_) {}
-    InFlightGuard& operator=(InFlightGuard&&) = delete;
+    InFlightGuard(const InFlightGuard&) = delete;
+    InFlightGuard& operator=(const InFlightGuard&) = delete;
     ~InFlightGuard() {
-      if (standings_ != nullptr) standings_->left(mirror_, counted_);
+      if (counted_) standings_.left(mirror_);
     }
 
    private:
-    SetHealth* standings_;
+    SetHealth& standings_;
     std::size_t mirror_;
     bool counted_;  ///< the mirror was unknown when the attempt started
   };
@@ -148,7 +144,7 @@ class SetHealth {
       if (wanted(unpack(cells_[i].standing.load(std::memory_order_relaxed)))) found.insert(i);
     return found;
   }
-  void left(std::size_t mirror, bool counted) noexcept;
+  void left(std::size_t mirror) noexcept;
   void notify_waiters() noexcept;
 
   std::vector<Cell> cells_;
