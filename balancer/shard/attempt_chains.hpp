@@ -37,23 +37,6 @@ class Waiting {
   std::atomic<std::uint32_t>* count_;
 };
 
-/// A wait for news of the mirrors' standings; registered while it lives.
-class HealthWait {
- public:
-  HealthWait(SetHealth& standings, std::atomic<std::uint32_t>& waiting)
-      : standings_(standings), waiting_(waiting) {
-    standings_.wait_begins();
-  }
-  HealthWait(const HealthWait&) = delete;
-  HealthWait& operator=(const HealthWait&) = delete;
-  ~HealthWait() { standings_.wait_ends(); }
-  std::uint32_t before() const { return waiting_.before(); }
-
- private:
-  SetHealth& standings_;
-  Waiting waiting_;
-};
-
 /// What is decided of the next attempt of a chain.
 struct NextAttempt {
   AttemptReason reason = AttemptReason::initial;
@@ -77,11 +60,17 @@ struct WaitsForSlot {
   TimePoint since{};
   Candidates slots;  ///< at any of these mirrors
 };
-/// An attempt of another request will show which mirrors work.
+/// An attempt of another request will show which mirrors work: registered for news of them.
 struct WaitsForHealth {
-  WaitsForHealth(SetHealth& standings, std::atomic<std::uint32_t>& waiting)
-      : counted(standings, waiting) {}
-  HealthWait counted;
+  WaitsForHealth(SetHealth& news_of, std::atomic<std::uint32_t>& waiting)
+      : counted(waiting), standings(news_of) {
+    standings.wait_begins();
+  }
+  WaitsForHealth(const WaitsForHealth&) = delete;
+  WaitsForHealth& operator=(const WaitsForHealth&) = delete;
+  ~WaitsForHealth() { standings.wait_ends(); }
+  Waiting counted;
+  SetHealth& standings;
   TimePoint until{};
 };
 struct Pauses {
