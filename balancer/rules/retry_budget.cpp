@@ -4,6 +4,7 @@ namespace karmad {
 namespace {
 
 using std::memory_order_relaxed;
+using Kind = HedgeSetting::Kind;
 
 /// Adds up to `most`; other threads see only valid values.
 template <class Number>
@@ -113,24 +114,17 @@ void RetryBudget::add_up_ended() {
     continue;
   if (before >= all) return;
   save(static_cast<std::int64_t>((all - before) * rules_.percent));
-  for (const auto after : {HedgeAfter::time, HedgeAfter::p95, HedgeAfter::p99})
+  for (const auto after : {Kind::after, Kind::p95, Kind::p99})
     add_up_to(hedges_[static_cast<std::size_t>(after)],
               static_cast<std::int64_t>((all - before) * hedge_share(after)), kMostHedges);
 }
 
-std::uint32_t RetryBudget::hedge_share(HedgeAfter after) const {
-  switch (after) {
-    case HedgeAfter::time:
-      return rules_.percent;
-    case HedgeAfter::p95:
-      return std::min(rules_.percent, 5U);
-    case HedgeAfter::p99:
-      return std::min(rules_.percent, 1U);
-  }
-  return 0;
+std::uint32_t RetryBudget::hedge_share(Kind after) const {
+  const auto most = after == Kind::p95 ? 5U : after == Kind::p99 ? 1U : rules_.percent;
+  return std::min(rules_.percent, most);
 }
 
-std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(HedgeAfter after) {
+std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(Kind after) {
   add_up_ended();
   auto& account = hedges_[static_cast<std::size_t>(after)];
   if (!take_whole(account, kAttempt)) {

@@ -10,6 +10,7 @@
 
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
+#include "balancer/rules/hedge_plan.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -107,32 +108,24 @@ class RetryBudget {
   class InFlightPermit {
    public:
     explicit InFlightPermit(RetryBudget& budget, unsigned worker = 0)
-        : cell_(&budget.cells_[worker]) {
-      cell_->live.add(1);
+        : cell_(budget.cells_[worker]) {
+      cell_.live.add(1);
     }
-    InFlightPermit(InFlightPermit&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-    InFlightPermit& operator=(InFlightPermit&&) = delete;
+    InFlightPermit(const InFlightPermit&) = delete;
+    InFlightPermit& operator=(const InFlightPermit&) = delete;
     ~InFlightPermit() {
-      if (cell_ == nullptr) return;
-      cell_->live.add(static_cast<std::uint32_t>(-1));
-      cell_->ended.add(1);
+      cell_.live.add(static_cast<std::uint32_t>(-1));
+      cell_.ended.add(1);
     }
 
    private:
-    Cell* cell_;
+    Cell& cell_;
   };
 
   enum class For : std::uint8_t {
     proven,   ///< a retry onto a working mirror
     untried,  ///< an immediate retry at a mirror this request has not asked yet
     other,    ///< further retries, and hedges
-  };
-  /// What decides when a hedge is sent, and so how many may be: each ended request saves that part
-  /// of a hedge.
-  enum class HedgeAfter : std::uint8_t {
-    time,  ///< `percent`
-    p95,   ///< one in twenty
-    p99,   ///< one in a hundred
   };
 
   /// Counts one extra attempt from queueing to its end.
@@ -169,7 +162,7 @@ class RetryBudget {
   }
   /// The same for a hedge, which needs a third account: what it takes there stays taken, as a hedge
   /// that wins is load as well (docs/decisions/046-load-of-hedges.md).
-  std::optional<RetryPermit> take_hedge(HedgeAfter after);
+  std::optional<RetryPermit> take_hedge(HedgeSetting::Kind after);
   /// Whether a retry in progress may return what it has taken, so that a query that can pay nothing
   /// waits for its end. `losses`: losses() when that wait began. A loss since then ends the wait: a
   /// set in which nothing works keeps no query waiting for long.
@@ -191,8 +184,9 @@ class RetryBudget {
  private:
   static constexpr std::int64_t kAttempt = 100;  // savings are counted in hundredths of an attempt
   static constexpr std::int64_t kMostHedges = 10 * kAttempt;
-  /// What an ended request saves of a hedge, in percent.
-  std::uint32_t hedge_share(HedgeAfter after) const;
+  /// What an ended request saves of a hedge, in percent: `percent`, of those after p95 at most one
+  /// in twenty, of those after p99 one in a hundred.
+  std::uint32_t hedge_share(HedgeSetting::Kind after) const;
   std::int64_t most_saved() const { return rules_.saved * kAttempt; }
   std::uint64_t ended() const;
   std::int64_t saved_or_owed() const;
@@ -210,7 +204,7 @@ class RetryBudget {
   std::atomic<std::uint32_t> untried_{0};  // part of `extras_`: For::untried
   std::atomic<std::uint64_t> losses_{0};   // of these, the ones that failed
   std::atomic<std::int64_t> saved_;
-  std::array<std::atomic<std::int64_t>, 3> hedges_;  // by HedgeAfter
+  std::array<std::atomic<std::int64_t>, 4> hedges_;  // by HedgeSetting::Kind
   std::atomic<std::uint64_t> given_{0};
   std::atomic<std::uint64_t> refused_{0};
 };

@@ -5,21 +5,6 @@
 #include "balancer/shard/quorum_read.hpp"
 
 namespace karmad {
-namespace {
-
-RetryBudget::HedgeAfter hedge_after(const HedgeSetting& setting) {
-  switch (setting.kind) {
-    case HedgeSetting::Kind::p95:
-      return RetryBudget::HedgeAfter::p95;
-    case HedgeSetting::Kind::p99:
-      return RetryBudget::HedgeAfter::p99;
-    default:
-      return RetryBudget::HedgeAfter::time;
-  }
-}
-
-}  // namespace
-
 ShardRequest::ShardRequest(const ShardRules& rules) : AttemptChains(rules) {}
 
 ShardRequest::~ShardRequest() = default;
@@ -124,7 +109,7 @@ void ShardRequest::hedge() {
   own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
   if (choice(*own).untried().empty() || moment_->mirrors.loaded_for_hedging())
     return race_->postpone(now());
-  auto permit = moment_->protection.budget.take_hedge(hedge_after(rules_.hedging.setting));
+  auto permit = moment_->protection.budget.take_hedge(rules_.hedging.setting.kind);
   if (!permit) return race_->postpone(now());
   own->retry_permit.emplace(*std::move(permit));
   if (!may_ask_another()) return race_->no_more();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -85,7 +86,7 @@ TEST(RetryBudget, HasAtLeastThreeInFlight) {
 
 TEST(RetryBudget, HasTheShareOfWhatIsLiveInFlight) {
   RetryBudget budget({.percent = 20, .at_least = 3, .saved = 1000});
-  std::vector<RetryBudget::InFlightPermit> live;
+  std::deque<RetryBudget::InFlightPermit> live;
   for (int i = 0; i < 50; ++i) live.emplace_back(budget);
   std::vector<RetryBudget::RetryPermit> extras;
   while (auto extra = budget.take(RetryBudget::For::other)) extras.push_back(std::move(*extra));
@@ -95,8 +96,7 @@ TEST(RetryBudget, HasTheShareOfWhatIsLiveInFlight) {
 TEST(RetryBudget, IsAtRestWhenAllHasEnded) {
   RetryBudget budget;
   {
-    RetryBudget::InFlightPermit live(budget);
-    const auto moved = std::move(live);
+    const RetryBudget::InFlightPermit live(budget);
     auto extra = budget.take(RetryBudget::For::other);
     ASSERT_TRUE(extra);
     auto moved_extra = std::move(*extra);
@@ -205,13 +205,13 @@ TEST(RetryBudget, AnUntriedMirrorNeedsNoPlaceInFlight) {
 
 // What wins is load as well.
 TEST(RetryBudget, HedgesAreAsManyAsTheirShareWhetherTheyWinOrNot) {
-  using After = RetryBudget::HedgeAfter;
+  using After = HedgeSetting::Kind;
   const struct {
     After after;
     std::uint32_t percent;
     std::size_t most;
-  } cases[] = {{After::time, 20, 2000}, {After::p95, 20, 500}, {After::p99, 20, 100},
-               {After::time, 3, 300},   {After::p95, 3, 300},  {After::p95, 0, 0}};
+  } cases[] = {{After::after, 20, 2000}, {After::p95, 20, 500}, {After::p99, 20, 100},
+               {After::after, 3, 300},   {After::p95, 3, 300},  {After::p95, 0, 0}};
   for (const auto& c : cases) {
     RetryBudget budget({.percent = c.percent});
     std::size_t sent = 0;
@@ -232,12 +232,12 @@ TEST(RetryBudget, AHedgeThatIsRefusedCostsNothing) {
   RetryBudget budget;
   std::vector<RetryBudget::RetryPermit> extras;
   while (auto extra = budget.take(RetryBudget::For::other)) extras.push_back(*std::move(extra));
-  for (int i = 0; i < 20; ++i) EXPECT_FALSE(budget.take_hedge(RetryBudget::HedgeAfter::p95));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(budget.take_hedge(HedgeSetting::Kind::p95));
   extras.clear();
   EXPECT_EQ(budget.saved(), 7U);
   int sent = 0;
   for (; sent < 20; ++sent) {
-    auto hedge = budget.take_hedge(RetryBudget::HedgeAfter::p95);
+    auto hedge = budget.take_hedge(HedgeSetting::Kind::p95);
     if (!hedge) break;
     hedge->succeeded();
   }
