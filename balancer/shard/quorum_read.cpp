@@ -24,9 +24,9 @@ bool QuorumRead::proceed() {
       clear();
       return true;
     }
-    if (phase_ == Phase::pauses) {
+    if (pauses_) {
       if (chains_.now() < until_) return false;
-      enter(step_);
+      enter();
       continue;
     }
     const auto step = next_step();
@@ -36,46 +36,40 @@ bool QuorumRead::proceed() {
 }
 
 void QuorumRead::add_wait(action::Wait& wait) const {
-  if (phase_ != Phase::pauses && phase_ != Phase::barrier) return;
-  wait.end_by(until_);
-  wait.news = wait.news || phase_ == Phase::barrier;
+  const bool at_barrier = !pauses_ && step_.what == Do::barrier;
+  if (pauses_ || at_barrier) wait.end_by(until_);
+  wait.news = wait.news || at_barrier;
 }
 
 /// True: this was the last step.
 bool QuorumRead::take_step(const QuorumPlan::Step& step) {
   step_ = step;
-  if (step.what == Do::answer || step.what == Do::fail) {
-    if (step.what == Do::answer) chains_.take_over(reader(*winner_));
-    if (step.what == Do::fail) fail();
-    return true;
-  }
-  if (step.pause > Micros{0}) {
-    phase_ = Phase::pauses;
+  if (step.what == Do::answer) chains_.take_over(reader(*winner_));
+  if (step.what == Do::fail) fail();
+  if (step.what == Do::answer || step.what == Do::fail) return true;
+  pauses_ = step.pause > Micros{0};
+  if (pauses_)
     until_ = chains_.now() + step.pause;
-  } else {
-    enter(step);
-  }
+  else
+    enter();
   return false;
 }
 
-void QuorumRead::enter(const QuorumPlan::Step& step) {
-  switch (step.what) {
+void QuorumRead::enter() {
+  pauses_ = false;
+  switch (step_.what) {
     case Do::read:
       clear();
-      phase_ = Phase::reads;
       break;
     case Do::settle:
-      phase_ = Phase::settles;
       asked_ = start_settling();
       break;
     case Do::barrier:
-      phase_ = Phase::barrier;
       chains_.count(Count::quorum_barriers);
       barrier_step_ = 0;
       enter_barrier_step();
       break;
     case Do::primary:
-      phase_ = Phase::primary;
       asked_ = start_primary();
       break;
     default:
@@ -86,20 +80,13 @@ void QuorumRead::enter(const QuorumPlan::Step& step) {
 /// The next step if the phase has ended; nothing otherwise.
 std::optional<QuorumPlan::Step> QuorumRead::next_step() {
   // As many mirrors as must agree, each once; a failed one is replaced by another one.
-  if (phase_ == Phase::reads)
+  if (step_.what == Do::read)
     while (counting() + running() < needed_ && start_another()) take_in();
   if (running() > 0) return std::nullopt;
   take_in();
-  switch (phase_) {
-    case Phase::reads:
-      return after_read(true);
-    case Phase::settles:
-      return after_read(asked_);
-    case Phase::barrier:
-      return after_barrier();
-    default:
-      break;
-  }
+  if (step_.what == Do::read) return after_read(true);
+  if (step_.what == Do::settle) return after_read(asked_);
+  if (step_.what == Do::barrier) return after_barrier();
   if (!asked_) return plan_.after_primary(false, false);
   winner_ = round_.front();
   const bool answered = counts(reader(*winner_));

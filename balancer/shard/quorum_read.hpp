@@ -23,10 +23,9 @@ class QuorumRead {
   void add_wait(action::Wait& wait) const;
 
  private:
-  enum class Phase : std::uint8_t { pauses, reads, settles, barrier, primary };
   using Do = QuorumPlan::Do;
   bool take_step(const QuorumPlan::Step& step);
-  void enter(const QuorumPlan::Step& step);
+  void enter();
   std::optional<QuorumPlan::Step> next_step();
   std::optional<QuorumPlan::Step> after_barrier();
   void enter_barrier_step();
@@ -67,9 +66,9 @@ class QuorumRead {
   AttemptChains& chains_;
   const std::size_t needed_;
   QuorumPlan plan_;
-  QuorumPlan::Step step_;
-  Phase phase_ = Phase::reads;
-  TimePoint until_{};  ///< end of a pause or of a barrier step
+  QuorumPlan::Step step_;  ///< in progress
+  bool pauses_ = false;    ///< before it
+  TimePoint until_{};      ///< end of a pause or of a barrier step
   unsigned barrier_step_ = 0;
   bool barrier_over_ = false;
   std::size_t begun_ = 0;                                    ///< number of chains started
