@@ -49,17 +49,7 @@ class ExtraFields {
   boost::container::static_vector<Field, 15> fields_;
 };
 
-/// What an attempt in progress may ask its shard request.
-class AttemptOwner {
- public:
-  /// Whether another attempt would follow if the one in this slot ended with `report`.
-  virtual bool would_repeat(std::size_t slot, const AttemptReport& report) = 0;
-  /// The suitable mirrors that were not tried.
-  virtual Candidates untried(std::size_t slot) = 0;
-
- protected:
-  ~AttemptOwner() = default;
-};
+class ShardDriver;
 
 /// The query, shard and owner of an attempt.
 struct AttemptPlace {
@@ -67,7 +57,7 @@ struct AttemptPlace {
   const ShardQuery& shard_query;
   const Shard& shard;
   unsigned shard_number;  ///< for the trace
-  AttemptOwner& owner;
+  ShardDriver& owner;
 };
 
 /// One attempt at one mirror: sent once, then judged; `result` must be fresh. Holds the mirror's
@@ -151,7 +141,7 @@ class MirrorAttempt final : private AttemptInFlight {
 
 /// Executes the actions of one shard request: sends attempts, waits, and reports events. Holds the
 /// reply at the end. Runs on the worker of its query.
-class ShardDriver final : private SetMirrors, private AttemptOwner {
+class ShardDriver final : private SetMirrors {
  public:
   /// `number`: of the shard in its table, from 1; `only`: the one mirror to ask, in any role. All
   /// arguments must outlive it.
@@ -171,6 +161,12 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void cancel();
   /// Records the outstanding results of mirrors, and returns buffers.
   void record_and_release();
+
+  /// For an attempt in progress: whether another one would follow if the one in this slot ended
+  /// with `report`.
+  bool would_repeat(std::size_t slot, const AttemptReport& report);
+  /// The suitable mirrors that its slot has not tried.
+  Candidates untried(std::size_t slot);
 
   const Shard& shard() const { return place_.shard; }
   /// Position of the shard in its table, from 0.
@@ -247,10 +243,6 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   // SetMirrors
   std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override;
   bool try_take_slot(std::size_t mirror) override;
-
-  // AttemptOwner
-  bool would_repeat(std::size_t slot, const AttemptReport& report) override;
-  Candidates untried(std::size_t slot) override;
 
   const AttemptPlace place_;
   Worker& worker_;
