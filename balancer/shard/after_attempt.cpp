@@ -117,7 +117,7 @@ void AttemptChains::reply_rejected(std::string why) {
   AttemptReport report;
   report.outcome = Outcome::wrong_reply;
   report.sent = true;
-  const auto next = decide(main_, retries_, report, {}, &moment_->protection.tokens, *moment_);
+  const auto next = decide(main_, retries_, report, &moment_->protection.tokens, *moment_);
   moment_->protection.standings.ended(*end.mirror, Outcome::wrong_reply);
   if (over_ || !next.is_retry() || next.pause > Micros{0}) return;
   rejected_ = true;
@@ -174,15 +174,16 @@ Decision AttemptChains::after_attempt(AttemptChain& chain, const AttemptReport& 
     const auto alone = leave_alone(*rules_.retry, report.hint);
     return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
   }
-  return decide(chain, retries_, report, report.hint, tokens, *moment_);
+  return decide(chain, retries_, report, tokens, *moment_);
 }
 
 Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
-                               const AttemptReport& report, const ErrorHint& hint,
-                               TokenBucket* tokens, const ShardInputs& moment) const {
+                               const AttemptReport& report, TokenBucket* tokens,
+                               const ShardInputs& moment) const {
   // Other mirrors have the update: a retry at a dead one would only delay the answer.
   if (rules_.only && !report.sent && is_out_of_reach(report.outcome))
     return {.final = Final::not_retryable};
+  const auto& hint = report.hint;
   const MirrorChoice choice(rules_, chain.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();

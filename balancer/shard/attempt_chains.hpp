@@ -183,7 +183,7 @@ class AttemptChains {
   void attempt_ended(AttemptChain& chain, AttemptReport& report);
   void reply_rejected(std::string why);
   Decision decide(const AttemptChain& chain, RetryLoop& retries, const AttemptReport& report,
-                  const ErrorHint& hint, TokenBucket* tokens, const ShardInputs& moment) const;
+                  TokenBucket* tokens, const ShardInputs& moment) const;
   bool acquire_retry_permit(AttemptChain& chain, RetryBudget::For what);
   /// The mirrors that attempts of any chain have been sent to.
   Candidates in_race() const;

@@ -140,7 +140,7 @@ bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
   const bool waits = chain.waits && rules_.needed() != nullptr;
   if (!waits && untried(slot, moment).empty()) return false;
   auto retries = retries_;
-  return decide(chain, retries, report, {}, nullptr, moment).is_retry();
+  return decide(chain, retries, report, nullptr, moment).is_retry();
 }
 
 Candidates ShardRequest::untried(std::size_t slot, const ShardInputs& moment) const {
