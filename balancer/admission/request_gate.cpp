@@ -32,13 +32,9 @@ const std::string& body_for(OverRate::Limit limit) {
   static const auto bodies = [] {
     std::array<std::string, kRates.size()> all;
     std::ranges::transform(kRates, all.begin(), [](const RateSetting& rate) {
-      return answer_with({.status = 429,
-                          .type = "overloaded",
-                          .reason = fmt::format("Rate limiter '{}' rate exceeded", rate.setting),
-                          .code = 462,
-                          .overloaded = true,
-                          .details = R"("codeName":"IngressRequestRateLimitExceeded")"})
-          .body;
+      auto refusal = overload_refusal(fmt::format("Rate limiter '{}' rate exceeded", rate.setting));
+      refusal.details = R"("codeName":"IngressRequestRateLimitExceeded")";
+      return answer_with(refusal).body;
     });
     return all;
   }();
@@ -119,13 +115,8 @@ bool names_two_clients(const Topology& topology, const Head& fields) {
 Answer too_many_requests(Worker& worker, const OverRate& over) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(over.until).count();
   constexpr std::int64_t kMost = 1'000'000;  // eleven days, and few digits
-  Answer answer;
-  answer.status = 429;
-  answer.body = worker.loop.buffers.take();
-  answer.body.append(body_for(over.limit));
-  answer.retry_after = static_cast<unsigned>(std::clamp<std::int64_t>(seconds, 1, kMost));
-  answer.error_labels = kRetryableOverload;
-  return answer;
+  return overload_answer(worker, body_for(over.limit),
+                         static_cast<unsigned>(std::clamp<std::int64_t>(seconds, 1, kMost)));
 }
 
 Answer memory_refusal(const MemoryLimit& limit, MemoryDenial why, bool repeatable) {
@@ -142,12 +133,7 @@ Answer memory_refusal(const MemoryLimit& limit, MemoryDenial why, bool repeatabl
                         .type = "memory_limit",
                         .reason = reason + "; an update may have taken effect",
                         .retry_after = 1});
-  return answer_with({.status = 429,
-                      .type = "overloaded",
-                      .reason = reason,
-                      .code = 462,
-                      .overloaded = true,
-                      .retry_after = 1});
+  return answer_with(overload_refusal(reason));
 }
 
 void count_denial(Counters& counters, MemoryDenial why) {

@@ -50,12 +50,31 @@ std::string reason_in_object(std::string_view object) {
 
 }  // namespace
 
+Refusal overload_refusal(std::string reason, unsigned retry_after) {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = std::move(reason),
+          .code = 462,
+          .overloaded = true,
+          .retry_after = retry_after};
+}
+
 Answer answer_with(const Refusal& refusal) {
   Answer answer;
   answer.status = refusal.status;
   answer.retry_after = refusal.retry_after;
   if (refusal.overloaded) answer.error_labels = kRetryableOverload;
   add_body(JsonLine(answer.body), refusal);
+  return answer;
+}
+
+Answer overload_answer(Worker& worker, std::string_view body, unsigned retry_after) {
+  Answer answer;
+  answer.status = 429;
+  answer.body = worker.loop.buffers.take();
+  answer.body.append(body);
+  answer.retry_after = retry_after;
+  answer.error_labels = kRetryableOverload;
   return answer;
 }
 

@@ -13,14 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kSettings{"ingress_tickets", "search_tickets",
                                                     "update_tickets", "low_priority_tickets"};
 
-Refusal refusal_for(std::string reason) {
-  return {.status = 429,
-          .type = "overloaded",
-          .reason = std::move(reason),
-          .code = 462,
-          .overloaded = true};
-}
-
 unsigned retry_after(const TicketGate& gate) {
   return static_cast<unsigned>(gate.pool.retry_after().count());
 }
@@ -30,9 +22,9 @@ const std::string& full_body(TicketGate::Kind kind) {
   static const auto bodies = [] {
     std::array<std::string, kSettings.size()> all;
     for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = answer_with(refusal_for(fmt::format("all tickets ({}) are taken, and their "
-                                                   "queue is full (ticket_queue_depth)",
-                                                   kSettings[i])))
+      all[i] = answer_with(overload_refusal(fmt::format("all tickets ({}) are taken, and their "
+                                                        "queue is full (ticket_queue_depth)",
+                                                        kSettings[i])))
                    .body;
     return all;
   }();
@@ -63,20 +55,12 @@ Priority priority_of(const Head& fields, const Admission& admission) {
 
 Answer ticket_refusal(Worker& worker, const TicketGate& gate, std::string_view reason) {
   worker.counters.add(Count::tickets_refused);
-  auto answer = answer_with(refusal_for(std::string(reason)));
-  answer.retry_after = retry_after(gate);
-  return answer;
+  return answer_with(overload_refusal(std::string(reason), retry_after(gate)));
 }
 
 Answer queue_full_refusal(Worker& worker, const TicketGate& gate) {
   worker.counters.add(Count::tickets_refused);
-  Answer answer;
-  answer.status = 429;
-  answer.body = worker.loop.buffers.take();
-  answer.body.append(full_body(gate.kind));
-  answer.retry_after = retry_after(gate);
-  answer.error_labels = kRetryableOverload;
-  return answer;
+  return overload_answer(worker, full_body(gate.kind), retry_after(gate));
 }
 
 std::optional<Answer> early_ticket_refusal(Worker& worker, const RequestHead& head) {

@@ -135,36 +135,22 @@ Refusal configuration_changed() {
           .retry_after = 1};
 }
 
-namespace {
-
-/// A refusal after which search clients wait before a retry (BP-015).
-Refusal overloaded(std::string reason) {
-  return {.status = 429,
-          .type = "overloaded",
-          .reason = std::move(reason),
-          .code = 462,
-          .overloaded = true,
-          .retry_after = 1};
-}
-
-}  // namespace
-
 Refusal too_many_waiting(unsigned most) {
-  return overloaded(
+  return overload_refusal(
       fmt::format("{} queries already wait for a suitable mirror "
                   "(max_waiting_selections)",
                   most));
 }
 
 Refusal all_mirrors_full(std::uint64_t most) {
-  return overloaded(
+  return overload_refusal(
       fmt::format("all mirrors are full (max_in_flight) and {} queries wait already "
                   "(max_in_flight_queue)",
                   most));
 }
 
 Refusal no_slot_in_time() {
-  return overloaded("all mirrors were full until the query's deadline (max_in_flight)");
+  return overload_refusal("all mirrors were full until the query's deadline (max_in_flight)");
 }
 
 }  // namespace karmad
