@@ -56,14 +56,7 @@ ThroughputProbe::ThroughputProbe(const ProbeParameters& parameters, unsigned cor
 }
 
 void ThroughputProbe::start() {
-  const auto pools = static_cast<unsigned>(parameters_.reads) + (parameters_.writes ? 1u : 0u);
-  const auto wanted = parameters_.initial == 0 ? 2 * cores_ : parameters_.initial;
-  stable_concurrency_ = std::clamp(wanted, pools * parameters_.least, pools * parameters_.most);
-  stable_throughput_ = 0;
-  state_ = ProbeState::stable;
-  search_anew();
-  last_run_.reset();
-  sizes_ = sized(stable_concurrency_);
+  restore(parameters_.initial == 0 ? 2 * cores_ : parameters_.initial, 0);
 }
 
 void ThroughputProbe::search_anew() {
@@ -73,11 +66,13 @@ void ThroughputProbe::search_anew() {
 }
 
 void ThroughputProbe::restore(double stable_concurrency, double stable_throughput) {
-  start();
   const auto pools = static_cast<unsigned>(parameters_.reads) + (parameters_.writes ? 1u : 0u);
   stable_concurrency_ =
       std::clamp<double>(stable_concurrency, pools * parameters_.least, pools * parameters_.most);
   stable_throughput_ = stable_throughput;
+  state_ = ProbeState::stable;
+  search_anew();
+  last_run_.reset();
   sizes_ = sized(stable_concurrency_);
 }
 
