@@ -10,10 +10,23 @@
 namespace karmad {
 
 ClientConnection::Watch::Watch(ClientConnection& of)
-    : DisconnectWatch(
-          of.worker_.disconnect_watcher, of.worker_.loop, of.socket().native_handle(), &of,
-          [](void* connection) { static_cast<ClientConnection*>(connection)->on_half_closed(); },
-          [](void* connection) { static_cast<ClientConnection*>(connection)->on_client_left(); }) {}
+    : of_(of),
+      watcher_(of.worker_.disconnect_watcher),
+      socket_(of.socket().native_handle()),
+      half_(of.worker_.loop),
+      whole_(of.worker_.loop),
+      half_guard_(half_, this, [](void* watch) { static_cast<Watch*>(watch)->half_closed(); }),
+      whole_guard_(whole_, &of, [](void* connection) {
+        static_cast<ClientConnection*>(connection)->on_client_left();
+      }) {
+  watcher_.watch(socket_, half_);
+}
+
+void ClientConnection::Watch::half_closed() {
+  watcher_.forget(socket_);
+  watcher_.watch(socket_, whole_, DisconnectWatcher::End::of_both);
+  of_.on_half_closed();
+}
 
 ClientConnection::ClientConnection(Worker& worker, Socket socket, ClientAddress client,
                                    std::atomic<std::uint32_t>& open_count)

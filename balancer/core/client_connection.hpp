@@ -69,8 +69,23 @@ class ClientConnection : public Stream, public Client {
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
 
   /// Calls on_half_closed() and on_client_left() while it lives. For times without a read.
-  struct Watch : DisconnectWatch {
+  class Watch {
+   public:
     explicit Watch(ClientConnection& of);
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() { watcher_.forget(socket_); }
+
+   private:
+    void half_closed();
+
+    ClientConnection& of_;
+    DisconnectWatcher& watcher_;
+    const int socket_;
+    Stop half_;
+    Stop whole_;
+    Stop::Guard half_guard_;
+    Stop::Guard whole_guard_;
   };
 
   /// `open_count` counts it while it lives.
