@@ -22,26 +22,17 @@ class TicketPool;
 class Ticket {
  public:
   Ticket() = default;
-  Ticket(Ticket&& other) noexcept
-      : pool_(std::exchange(other.pool_, nullptr)),
-        taken_(other.taken_),
-        worker_(other.worker_),
-        priority_(other.priority_),
-        counted_(other.counted_) {}
+  Ticket(Ticket&& other) noexcept : Ticket(std::as_const(other)) { other.pool_ = nullptr; }
   Ticket& operator=(Ticket&& other) noexcept {
     if (this == &other) return *this;
     give_back();
-    pool_ = std::exchange(other.pool_, nullptr);
-    taken_ = other.taken_;
-    worker_ = other.worker_;
-    priority_ = other.priority_;
-    counted_ = other.counted_;
+    *this = std::as_const(other);
+    other.pool_ = nullptr;
     return *this;
   }
   ~Ticket() { give_back(); }
 
   explicit operator bool() const { return pool_ != nullptr; }
-  Priority priority() const { return priority_; }
   /// Returns the ticket now; reads the clock only if the pool counts.
   void give_back() {
     if (pool_ != nullptr) give_back_now();
@@ -52,6 +43,9 @@ class Ticket {
   void give_back_now();
 
   friend class TicketPool;
+
+  Ticket(const Ticket&) = default;
+  Ticket& operator=(const Ticket&) = default;
   Ticket(TicketPool& pool, TimePoint taken, unsigned worker, Priority priority, bool counted)
       : pool_(&pool), taken_(taken), worker_(worker), priority_(priority), counted_(counted) {}
 

@@ -28,10 +28,6 @@ class Selection {
   /// Latency window of round trips; only with a preference.
   std::optional<Micros> window() const { return window_; }
   const Need& need() const { return need_; }
-  SelectionCriteria criteria(const Shard& shard, Candidates avoided,
-                             Candidates excluded = {}) const {
-    return {.need = at(shard), .avoided = avoided, .excluded = excluded, .window = window_};
-  }
 
   /// Value of the attempt's X-Read-Preference; empty: no field (SS-090 … SS-097).
   std::string passed_on(const SetDescription& picture, std::size_t mirror) const;
