@@ -30,33 +30,20 @@ bool take_whole(std::atomic<Number>& account, Number amount) {
 
 void write(StatsWriter& out, const RetryBudgetStatus& budget) {
   using enum StatKind;
-  out.add({"retry_budget_live",
-           "requests to shards in progress; the retry budget is a share of them",
-           gauge,
-           Unit::count,
-           {},
-           "live"},
-          budget.live);
-  out.add({"retry_budget_extras",
-           "retries and hedges queued or in progress",
-           gauge,
-           Unit::count,
-           {},
-           "extras"},
-          budget.extras);
   out.add(
-      {"retry_budget_saved", "retries and hedges that the budget has saved up during quiet times",
-       gauge, Unit::count, kHidden, "saved"},
-      budget.saved);
-  out.add({"retry_budget_given",
-           "retries and hedges that the budget has allowed",
-           counter,
-           Unit::count,
-           {},
-           "given"},
+      {"retry_budget_live", "requests to shards in progress; the retry budget is a share of them",
+       gauge, Unit::count, "", "live"},
+      budget.live);
+  out.add({"retry_budget_extras", "retries and hedges queued or in progress", gauge, Unit::count,
+           "", "extras"},
+          budget.extras);
+  out.add("retry_budget_saved",
+          "retries and hedges that the budget has saved up during quiet times", "saved",
+          budget.saved, gauge);
+  out.add({"retry_budget_given", "retries and hedges that the budget has allowed", counter,
+           Unit::count, "", "given"},
           budget.given);
-  out.add({"retry_budget_refused", "retries and hedges that the budget has not allowed", counter,
-           Unit::count, kHidden, "refused"},
+  out.add("retry_budget_refused", "retries and hedges that the budget has not allowed", "refused",
           budget.refused);
   if (budget.tokens)
     out.add(
