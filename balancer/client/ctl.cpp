@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::string_view kAdminPort = "9309";
 
-int failed_ctl(std::string_view why, int code) {
-  std::cerr << "karmad ctl: " << why << '\n';
-  return code;
-}
-
 /// One member of a call from its text on the command line. The server judges the value.
 void add_member(Document& out, std::string_view name, const std::string& value) {
   const bool digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
@@ -128,14 +123,15 @@ std::expected<ServerAddress, std::string> admin_server(const CtlOptions& options
 
 int run_ctl(const CtlOptions& options) {
   const auto request = request_of(options);
-  if (!request) return failed_ctl(request.error(), 2);
+  if (!request) return failed("karmad ctl", request.error(), 2);
   const auto server = admin_server(options);
-  if (!server) return failed_ctl(server.error(), 2);
+  if (!server) return failed("karmad ctl", server.error(), 2);
   const auto answer = http_ask(*server, *request, kAdminWait);
-  if (!answer) return failed_ctl(answer.error(), 1);
+  if (!answer) return failed("karmad ctl", answer.error(), 1);
   const auto result = tree_of(answer->body);
   if (result.HasParseError())
-    return failed_ctl(fmt::format("status {}: the answer is not JSON", answer->status), 1);
+    return failed("karmad ctl", fmt::format("status {}: the answer is not JSON", answer->status),
+                  1);
   if (answer->status != 200) {
     print_refusal(result, answer->status);
     return 1;

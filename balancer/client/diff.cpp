@@ -112,20 +112,16 @@ int run_diff(const std::string& before, const std::string& after) {
 int run_diff_running(const CtlOptions& running, const std::string& after) {
   auto to = settings_of_file(after);
   if (!to) return kConfigProblems;
-  const auto fail = [](std::string_view why, int code) {
-    std::cerr << "karmad: " << why << '\n';
-    return code;
-  };
   const auto server = admin_server(running);
-  if (!server) return fail(server.error(), kWrongCall);
+  if (!server) return failed("karmad", server.error(), kWrongCall);
   const auto answer = http_ask(*server, {.target = "/admin/config"}, kAdminWait);
-  if (!answer) return fail(answer.error(), kNoAnswer);
-  if (answer->status != 200) return fail(refusal_text(*answer), kNoAnswer);
+  if (!answer) return failed("karmad", answer.error(), kNoAnswer);
+  if (answer->status != 200) return failed("karmad", refusal_text(*answer), kNoAnswer);
   const auto document = tree_of(answer->body);
   const auto from = side_of_answer(document);
   const auto* state = member_of(&document, "overrides");
   if (!from || state == nullptr)
-    return fail("the answer is not a configuration of karmad", kNoAnswer);
+    return failed("karmad", "the answer is not a configuration of karmad", kNoAnswer);
   return print_difference(*from, side_of(after_reload(*std::move(to), json_of(*state))));
 }
 

@@ -90,11 +90,6 @@ std::string target_of(const ExplainOptions& options) {
   return target;
 }
 
-int failed_explain(std::string_view why, int code) {
-  std::cerr << "karmad explain: " << why << '\n';
-  return code;
-}
-
 }  // namespace
 
 std::expected<std::string, std::string> explanation_text(std::string_view json) {
@@ -125,16 +120,16 @@ std::expected<std::string, std::string> explanation_text(std::string_view json) 
 
 int run_explain(const ExplainOptions& options) {
   const auto server = server_with_token(options.address, options.token_file);
-  if (!server) return failed_explain(server.error(), 2);
+  if (!server) return failed("karmad explain", server.error(), 2);
   const auto answer = http_ask(*server, {.target = target_of(options)}, std::chrono::seconds(5));
-  if (!answer) return failed_explain(answer.error(), 1);
-  if (answer->status != 200) return failed_explain(refusal_text(*answer), 1);
+  if (!answer) return failed("karmad explain", answer.error(), 1);
+  if (answer->status != 200) return failed("karmad explain", refusal_text(*answer), 1);
   if (options.json) {
     std::cout << answer->body << '\n';
     return 0;
   }
   const auto text = explanation_text(answer->body);
-  if (!text) return failed_explain(text.error(), 1);
+  if (!text) return failed("karmad explain", text.error(), 1);
   std::cout << *text;
   return 0;
 }

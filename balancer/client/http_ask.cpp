@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -63,6 +64,11 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
                     text));
   server.port = *port;
   return ServerAddress{server};
+}
+
+int failed(std::string_view command, std::string_view why, int code) {
+  std::cerr << command << ": " << why << '\n';
+  return code;
 }
 
 std::string refusal_text(const HttpAnswer& answer) {

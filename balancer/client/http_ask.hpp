@@ -19,6 +19,9 @@ struct ServerAddress {
 std::expected<ServerAddress, std::string> parse_server_address(
     std::string text, std::string_view default_port = "9308");
 
+/// Prints why a command, such as `karmad ctl`, has failed; returns `code`, with which it ends.
+int failed(std::string_view command, std::string_view why, int code);
+
 struct HttpAnswer {
   unsigned status = 0;
   std::string body;

@@ -117,13 +117,6 @@ std::string local_time() {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(std::time(nullptr)));
 }
 
-int failed(const std::string& why) {
-  std::cerr << "karmad top: " << why << '\n';
-  if (why.starts_with("no answer"))
-    std::cerr << "karmad top host:port shows the karmad that listens there for HTTP\n";
-  return 1;
-}
-
 void print_view(const TopView& view, const TopOptions& options) {
   if (options.json) {
     fmt::print("{}\n", top_json(view));
@@ -139,7 +132,7 @@ int print_documents(const ServerAddress& server, const TopOptions& options, TopV
     ::poll(nullptr, 0, static_cast<int>(options.interval * 1000));
     auto view = fetch(server, options, before.events.empty() ? 0 : before.events.back().id);
     if (!view) {
-      std::cerr << "karmad top: " << view.error() << '\n';
+      failed("karmad top", view.error(), 1);
       continue;
     }
     const auto now = Clock::now();
@@ -182,12 +175,14 @@ int show_screen(const ServerAddress& server, const TopOptions& options, TopView 
 
 int run_top(const TopOptions& options) {
   const auto server = server_with_token(options.address, options.token_file);
-  if (!server) {
-    std::cerr << "karmad top: " << server.error() << '\n';
-    return 2;
-  }
+  if (!server) return failed("karmad top", server.error(), 2);
   auto first = fetch(*server, options, 0);
-  if (!first) return failed(first.error());
+  if (!first) {
+    failed("karmad top", first.error(), 1);
+    if (first.error().starts_with("no answer"))
+      std::cerr << "karmad top host:port shows the karmad that listens there for HTTP\n";
+    return 1;
+  }
   const bool screen = !options.once && !options.json && ::isatty(STDOUT_FILENO) == 1;
   if (screen) return show_screen(*server, options, *std::move(first));
   print_view(*first, options);
