@@ -44,10 +44,6 @@ std::string criteria_of(const Need& need) {
   return need.operation == Operation::write ? R"({"operation":"write"})" : text(need.preference);
 }
 
-std::string Selection::criteria() const {
-  return criteria_of(need_);
-}
-
 std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, const SetView& view) {
   if (need.operation == Operation::read) {
     auto wrong = invalid_for(need.preference, view.picture.kind, view.picture.ping_interval);

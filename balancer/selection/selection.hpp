@@ -32,9 +32,6 @@ class Selection {
   /// Value of the attempt's X-Read-Preference; empty: no field (SS-090 … SS-097).
   std::string passed_on(const SetDescription& picture, std::size_t mirror) const;
 
-  /// A text of the read preference, or of the update.
-  std::string criteria() const;
-
  private:
   bool needs_primary(const Shard& shard) const {
     return need_.operation == Operation::write && !any_takes_updates_ && shard.mirrors->size() > 1;

@@ -65,7 +65,7 @@ void SelectionLog::write(spdlog::level::level_enum level, std::string_view messa
     add_text(out, "message", message);
     add_text(out, "operation", about.query.request.operation);
     add_number(out, "operationId", about.query.record.id);
-    add_text(out, "selector", about.selection.criteria());
+    add_text(out, "selector", criteria_of(about.selection.need()));
     const auto view = about.shard.mirrors->view(about.query.worker.loop.index);
     add_text(out, "topologyDescription", description(about.shard, view->picture));
     add_more(out);

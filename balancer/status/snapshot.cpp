@@ -91,13 +91,14 @@ class Collector {
     const auto& view = *set.view(worker_.loop.index);
     const Selection selection(std::nullopt, table, topology_.settings,
                               SelectionClass::may_use_secondary);
-    ShardStatus status{.strategy = set.strategy_name(),
-                       .kind = std::string(name(view.picture.kind)),
-                       .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
-                       .budget = shard.protection->budget.status(),
-                       .line = set.wait_queue().status(),
-                       .outliers = outliers(shard),
-                       .mixed = view.mixed};
+    ShardStatus status{
+        .strategy = set.strategy_name(),
+        .kind = std::string(name(view.picture.kind)),
+        .criteria = selection.at(shard) != nullptr ? criteria_of(selection.need()) : "",
+        .budget = shard.protection->budget.status(),
+        .line = set.wait_queue().status(),
+        .outliers = outliers(shard),
+        .mixed = view.mixed};
     if (table.retry_rules.adaptive_retries)
       status.budget.tokens = static_cast<std::uint64_t>(shard.protection->tokens.tenths() / 10);
     const auto shares = first_pick_shares({topology_, table, shard, selection, worker_});
