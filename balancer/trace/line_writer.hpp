@@ -44,9 +44,6 @@ class LineWriter {
   /// `path`: a file, `stdout` or `syslog`, as open_output() has it. The error says what failed.
   static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path,
                                                                       Options options);
-  static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path) {
-    return open(std::move(path), Options());
-  }
   /// For a descriptor that stays open, usually standard error.
   static std::unique_ptr<LineWriter> for_descriptor(int descriptor, Options options);
 

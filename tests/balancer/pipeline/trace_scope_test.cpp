@@ -32,7 +32,7 @@ struct TracedQuery : testing::Asking {
     auto path = (std::filesystem::temp_directory_path() / "traced_XXXXXX").string();
     ::close(::mkstemp(path.data()));
     {
-      const auto log = *LineWriter::open(path);
+      const auto log = *LineWriter::open(path, {});
       shared.process.access_log = log.get();
       ask(handle, head, body);
       shared.process.access_log = nullptr;

@@ -65,7 +65,7 @@ struct ASystemLog : ::testing::Test {
 
 TEST_F(ASystemLog, GetsEachLineAsAMessage) {
   const SystemLog log(path);
-  const auto writer = LineWriter::open("syslog:" + path);
+  const auto writer = LineWriter::open("syslog:" + path, {});
   ASSERT_TRUE(writer) << writer.error();
   (*writer)->write("one");
   (*writer)->write("two");
@@ -90,8 +90,8 @@ TEST_F(ASystemLog, IsFoundAgainAfterItsRestart) {
 }
 
 TEST_F(ASystemLog, ThatIsMissingIsAnError) {
-  EXPECT_FALSE(LineWriter::open("syslog:" + path));
-  EXPECT_FALSE(LineWriter::open("syslog:" + std::string(200, 'x')));
+  EXPECT_FALSE(LineWriter::open("syslog:" + path, {}));
+  EXPECT_FALSE(LineWriter::open("syslog:" + std::string(200, 'x'), {}));
 }
 
 }  // namespace

@@ -112,10 +112,10 @@ TEST_F(ALineWriter, GoesOnInTheOldFileWhenThereCanBeNoNewOne) {
 }
 
 TEST_F(ALineWriter, SaysWhyItCannotBeOpened) {
-  const auto missing = LineWriter::open(path("none/log"));
+  const auto missing = LineWriter::open(path("none/log"), {});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error(), "No such file or directory");
-  const auto directory = LineWriter::open(folder.string());
+  const auto directory = LineWriter::open(folder.string(), {});
   ASSERT_FALSE(directory);
   EXPECT_EQ(directory.error(), "Is a directory");
 }
@@ -129,7 +129,7 @@ TEST_F(ALineWriter, CountsWhatTheDiskDidNotTake) {
 
 TEST_F(ALineWriter, NeitherWaitsForAReaderThatStopsNorEnds) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  EXPECT_FALSE(LineWriter::open(path())) << "a pipe without a reader";
+  EXPECT_FALSE(LineWriter::open(path(), {})) << "a pipe without a reader";
   const int reader = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);
   {
