@@ -293,8 +293,7 @@ class ScatterGather {
   bool may_replan() const {
     if (const auto* rest = query_.request.rest; rest != nullptr && rest->begun()) return false;
     if (!changes_data() || parts_.size() == 1) return true;
-    return std::ranges::none_of(parts_.all(),
-                                [](const ShardPart& part) { return part->has_sent(); });
+    return std::ranges::none_of(parts_, [](const ShardPart& part) { return part->has_sent(); });
   }
 
   std::string_view merged_content_type() const {

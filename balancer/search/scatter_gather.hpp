@@ -24,11 +24,9 @@ class ShardParts {
   /// of an earlier round. All arguments must outlive it.
   void make(Query& query, const ShardQuery& shard_query, For each);
 
-  std::span<ShardPart> all() { return parts_; }
-  std::span<const ShardPart> all() const { return parts_; }
   std::size_t size() const { return parts_.size(); }
-  ShardPart* begin() { return parts_.data(); }
-  ShardPart* end() { return parts_.data() + parts_.size(); }
+  ShardPart* begin() const { return parts_.data(); }
+  ShardPart* end() const { return parts_.data() + parts_.size(); }
   /// The only part; null if there are several.
   ShardDriver* only() { return only_ ? &*only_ : nullptr; }
 

@@ -52,7 +52,7 @@ void UnmergedAnswers::write_for_client(Reply& reply, int status) {
 }
 
 void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
-  auto& part = *parts_.all().front();
+  auto& part = **parts_.begin();
   const auto& result = part.result();
   // The client of an unknown server gets that server's answer, also with status 503.
   const bool shows_error =
