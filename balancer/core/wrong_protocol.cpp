@@ -51,6 +51,9 @@ std::string_view http2_refusal() {
   return kBytes;
 }
 
+namespace {
+
+/// What would be right instead.
 std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
   const bool mysql = listener == ListenerProtocol::mysql;
   switch (spoken) {
@@ -71,8 +74,6 @@ std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
       return mysql ? "the port is for clients of MySQL" : "the port is for clients of HTTP";
   }
 }
-
-namespace {
 
 /// Logs what a client did, unless there were too many such lines.
 template <class Did>

@@ -16,8 +16,6 @@ enum class ListenerProtocol : std::uint8_t { http, mysql };
 std::string wrong_protocol_refusal(const WireProtocol& spoken, ListenerProtocol listener);
 /// The bytes that tell a client of HTTP/2 to use HTTP/1.1 (RFC 9113): many libraries show the text.
 std::string_view http2_refusal();
-/// What would be right instead; for the log.
-std::string_view wrong_protocol_advice(WireProtocol::Kind spoken, ListenerProtocol listener);
 
 /// Counts such a client, and logs it with a limited number of lines per second. `client`: its
 /// address; empty for a unix socket. `socket`: its connection.

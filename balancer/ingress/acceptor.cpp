@@ -175,17 +175,6 @@ std::string refusal_bytes(std::string_view reason) {
   return out + refused.body;
 }
 
-/// Sends the refusal without waiting.
-void refuse_connection(Socket& socket, const std::string& answer) {
-  error_code ignored;
-  socket.non_blocking(true, ignored);
-  // Unread bytes would turn the close into a reset, and the client might lose the answer.
-  std::array<char, 4096> unread;
-  socket.read_some(asio::buffer(unread), ignored);
-  socket.write_some(asio::buffer(answer), ignored);
-  socket.shutdown(Socket::shutdown_send, ignored);
-}
-
 }  // namespace
 
 std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
@@ -319,7 +308,14 @@ void Acceptor::on_admin_connection(NewConnection connection) {
 
 /// Sends the reason in the protocol of the listener, without waiting.
 void Acceptor::refuse(NewConnection& connection, const RefusalBytes& bytes) const {
-  refuse_connection(connection.socket, kind_.mysql ? bytes.mysql : bytes.http);
+  auto& socket = connection.socket;
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  // Unread bytes would turn the close into a reset, and the client might lose the answer.
+  std::array<char, 4096> unread;
+  socket.read_some(asio::buffer(unread), ignored);
+  socket.write_some(asio::buffer(kind_.mysql ? bytes.mysql : bytes.http), ignored);
+  socket.shutdown(Socket::shutdown_send, ignored);
 }
 
 void Acceptor::on_connection(NewConnection connection) {
