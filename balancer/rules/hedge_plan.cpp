@@ -29,15 +29,8 @@ bool is_on(const std::optional<HedgeSetting>& setting) {
 }
 
 std::optional<Micros> threshold_of(const HedgeSetting& setting, const RecentLatency& measured) {
-  switch (setting.kind) {
-    case HedgeKind::off:
-      return std::nullopt;
-    case HedgeKind::after:
-      return setting.after;
-    case HedgeKind::p95:
-    case HedgeKind::p99:
-      break;
-  }
+  if (setting.kind == HedgeKind::off) return std::nullopt;
+  if (setting.kind == HedgeKind::after) return setting.after;
   if (measured.samples < kEnoughSamples) return std::nullopt;
   return setting.kind == HedgeKind::p95 ? measured.p95 : measured.p99;
 }
@@ -91,34 +84,16 @@ std::string text(const HedgeRules& rules) {
 }
 
 bool is_final_status(unsigned status, unsigned sub_status) {
-  switch (status) {
-    case 400:
-    case 401:
-    case 405:
-    case 409:
-    case 412:
-    case 413:
-      return true;
-    case 404:
-      return sub_status == 0;
-    default:
-      return status < 400;
-  }
+  if (status == 404) return sub_status == 0;
+  return status <= 401 || status == 405 || status == 409 || status == 412 || status == 413;
 }
 
 RaceEnd race_end(Outcome outcome, unsigned status, unsigned sub_status) {
-  switch (outcome) {
-    case Outcome::client_mistake:
-      if (status >= 500) return RaceEnd::final;
-      [[fallthrough]];
-    case Outcome::answered:
-    case Outcome::answered_with_warning:
-      return is_final_status(status, sub_status) ? RaceEnd::final : RaceEnd::not_final;
-    case Outcome::agent_error:
-      return RaceEnd::not_final;
-    default:
-      return RaceEnd::nothing;
-  }
+  const bool mistaken = outcome == Outcome::client_mistake;
+  if (outcome == Outcome::agent_error) return RaceEnd::not_final;
+  if (!mistaken && !is_answered(outcome)) return RaceEnd::nothing;
+  const bool is_final = (mistaken && status >= 500) || is_final_status(status, sub_status);
+  return is_final ? RaceEnd::final : RaceEnd::not_final;
 }
 
 void HedgePlan::sent(TimePoint now) {

@@ -52,6 +52,10 @@ Decision over(Final why) {
   return {.final = why};
 }
 
+Decision another(AttemptReason reason, Micros pause, bool avoid) {
+  return {.final = Final::no, .reason = reason, .pause = pause, .avoid = avoid};
+}
+
 }  // namespace
 
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
@@ -88,15 +92,8 @@ unsigned RetryLoop::most_attempts() const {
 }
 
 bool RetryLoop::switched_on() const {
-  switch (subject_.kind) {
-    case RequestClass::read:
-      return rules_.retry_reads;
-    case RequestClass::write:
-      return rules_.retry_writes;
-    case RequestClass::unclassified:
-      return rules_.retry_reads && rules_.retry_writes;
-  }
-  return false;
+  return (subject_.kind == RequestClass::write || rules_.retry_reads) &&
+         (subject_.kind == RequestClass::read || rules_.retry_writes);
 }
 
 /// Whether repeating the request is harmless (BP-060). A hint is sent only by a mirror that did not
@@ -203,11 +200,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
   }
   if (pause >= now.left) return over(Final::deadline);
   ++ordinary_;
-  return {.final = Final::no,
-          .reason = AttemptReason::retry,
-          .pause = pause,
-          .avoid = true,
-          .refresh = is_connecting(now.ended.outcome)};
+  auto next = another(AttemptReason::retry, pause, /*avoid=*/true);
+  next.refresh = is_connecting(now.ended.outcome);
+  return next;
 }
 
 /// BP-004 … BP-013, BP-025. The pause and the token protect mirrors that are overloaded: one that
@@ -221,11 +216,9 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
   const auto pause = backoff(backoff_limits(now.ended.hint), retries_ + 1, now.jitter);
   if (pause >= now.left) return over(Final::deadline);
   if (bucket != nullptr && !bucket->take()) return over(Final::no_token);
-  return {.final = Final::no,
-          .reason = AttemptReason::overload,
-          .pause = pause,
-          .avoid = now.avoids() || rules_.overload_retarget,
-          .took_token = bucket != nullptr};
+  auto next = another(AttemptReason::overload, pause, now.avoids() || rules_.overload_retarget);
+  next.took_token = bucket != nullptr;
+  return next;
 }
 
 /// CO-020, CO-021, X-11: takes no token and counts for no other rule.
@@ -243,10 +236,7 @@ Decision RetryLoop::throttled(const Moment& now) {
   if (pause >= now.left) return over(Final::deadline);
   ++throttled_;
   throttle_waited_ += pause;
-  return {.final = Final::no,
-          .reason = AttemptReason::throttled,
-          .pause = pause,
-          .avoid = now.avoids() || rules_.overload_retarget};
+  return another(AttemptReason::throttled, pause, now.avoids() || rules_.overload_retarget);
 }
 
 /// Shortens a pause so that the retry has `min_execution` before the deadline (CO-056). Nothing:
@@ -266,11 +256,9 @@ Decision RetryLoop::moved(const Moment& now, AttemptReason reason) {
   const auto wanted = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
   const auto pause = pause_before_deadline(wanted, now.left);
   if (!pause) return over(Final::deadline);
-  return {.final = Final::no,
-          .reason = reason,
-          .pause = *pause,
-          .avoid = now.avoids() || reason == AttemptReason::moved,
-          .refresh = true};
+  auto next = another(reason, *pause, now.avoids() || reason == AttemptReason::moved);
+  next.refresh = true;
+  return next;
 }
 
 /// CO-055, CO-056.
@@ -284,10 +272,7 @@ Decision RetryLoop::conflict(const Moment& now) {
   }
   const auto possible = pause_before_deadline(pause, now.left);
   if (!possible) return over(Final::deadline);
-  return {.final = Final::no,
-          .reason = AttemptReason::conflict,
-          .pause = *possible,
-          .avoid = now.avoids()};
+  return another(AttemptReason::conflict, *possible, now.avoids());
 }
 
 /// The mirror will not have it, another one may: at once, while there is one (CO-033, CO-057).
