@@ -13,18 +13,11 @@ namespace karmad {
 namespace {
 
 std::optional<Count> counted_as(AttemptReason reason) {
-  switch (reason) {
-    case AttemptReason::overload:
-      return Count::overload_retries;
-    case AttemptReason::throttled:
-      return Count::throttled_retries;
-    case AttemptReason::generation_low:
-      return Count::generation_retries;
-    case AttemptReason::new_primary:
-      return Count::primary_retries;
-    default:
-      return std::nullopt;
-  }
+  if (reason == AttemptReason::overload) return Count::overload_retries;
+  if (reason == AttemptReason::throttled) return Count::throttled_retries;
+  if (reason == AttemptReason::generation_low) return Count::generation_retries;
+  if (reason == AttemptReason::new_primary) return Count::primary_retries;
+  return std::nullopt;
 }
 
 /// Among the mirrors that reported to be behind, the newest one; if equal, `asked`.

@@ -57,24 +57,13 @@ bool QuorumRead::take_step(const QuorumPlan::Step& step) {
 
 void QuorumRead::enter() {
   pauses_ = false;
-  switch (step_.what) {
-    case Do::read:
-      clear();
-      break;
-    case Do::settle:
-      asked_ = start_settling();
-      break;
-    case Do::barrier:
-      chains_.count(Count::quorum_barriers);
-      barrier_step_ = 0;
-      enter_barrier_step();
-      break;
-    case Do::primary:
-      asked_ = start_primary();
-      break;
-    default:
-      break;
-  }
+  if (step_.what == Do::read) clear();
+  if (step_.what == Do::settle) asked_ = start_settling();
+  if (step_.what == Do::primary) asked_ = start_primary();
+  if (step_.what != Do::barrier) return;
+  chains_.count(Count::quorum_barriers);
+  barrier_step_ = 0;
+  enter_barrier_step();
 }
 
 /// The next step if the phase has ended; nothing otherwise.
