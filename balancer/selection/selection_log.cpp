@@ -1,9 +1,9 @@
 #include "balancer/selection/selection_log.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "agent/json/json_line.hpp"
+#include "balancer/trace/plain_text.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "strategies/read_preference_text.hpp"
 
@@ -53,13 +53,9 @@ void SelectionLog::level(LogLevel least) {
 template <class AddMore>
 void SelectionLog::write(spdlog::level::level_enum level, std::string_view message,
                          const About& about, AddMore add_more) const {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const auto ms = now.time_since_epoch().count() % 1000;
-  auto line =
-      fmt::format(R"({{"time":"{:%FT%T}.{:03}Z","level":"{}","component":"serverSelection")",
-                  fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms,
-                  spdlog::level::to_string_view(level).data());
+  auto line = fmt::format(R"({{"time":"{}","level":"{}","component":"serverSelection")",
+                          utc_text(std::chrono::system_clock::now()),
+                          spdlog::level::to_string_view(level).data());
   {
     JsonLine out(line);
     add_text(out, "message", message);
