@@ -535,18 +535,9 @@ void Session::Memory::on_denied(MemoryDenial why) {
 /// so that the client does not take the part for a complete answer.
 void Session::end_for_memory() {
   if (memory_ == nullptr || !memory_->denied()) return;
-  switch (phase_) {
-    case Phase::reading:
-      return cancel();
-    case Phase::answering:
-      if (query_ != nullptr) query_->stop();
-      return;
-    case Phase::writing:
-      return reset();
-    case Phase::idle:
-    case Phase::lingering:
-      return;
-  }
+  if (phase_ == Phase::reading) return cancel();
+  if (phase_ == Phase::writing) return reset();
+  if (phase_ == Phase::answering && query_ != nullptr) query_->stop();
 }
 
 }  // namespace karmad
