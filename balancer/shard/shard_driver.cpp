@@ -226,10 +226,6 @@ Reply& ShardDriver::reply() {
   return attempt ? attempt->reply : attempt.emplace().reply;
 }
 
-std::unique_ptr<ResponseStream>& ShardDriver::rest() {
-  return slot(result().slot).rest;
-}
-
 ShardDriver::Slot& ShardDriver::other_slot(std::size_t number) {
   while (others_.size() < number) others_.push_back(std::make_unique<Slot>());
   return *others_[number - 1];
@@ -408,14 +404,6 @@ void ShardDriver::carry_out(const action::Log& log) {
     case retry_refused:
       return tell_refused_retry(*log.excluded, log.why);
   }
-}
-
-bool ShardDriver::would_repeat(std::size_t slot, const AttemptReport& report) {
-  return request_.would_repeat(slot, report, moment(Loop::now()));
-}
-
-Candidates ShardDriver::untried(std::size_t slot) {
-  return request_.untried(slot, moment(Loop::now()));
 }
 
 }  // namespace karmad

@@ -164,9 +164,11 @@ class ShardDriver final : private SetMirrors {
 
   /// For an attempt in progress: whether another one would follow if the one in this slot ended
   /// with `report`.
-  bool would_repeat(std::size_t slot, const AttemptReport& report);
+  bool would_repeat(std::size_t slot, const AttemptReport& report) {
+    return request_.would_repeat(slot, report, moment(Loop::now()));
+  }
   /// The suitable mirrors that its slot has not tried.
-  Candidates untried(std::size_t slot);
+  Candidates untried(std::size_t slot) { return request_.untried(slot, moment(Loop::now())); }
 
   const Shard& shard() const { return place_.shard; }
   /// Position of the shard in its table, from 0.
@@ -180,7 +182,7 @@ class ShardDriver final : private SetMirrors {
   void take_as_mistake() { is_mistake_ = true; }
   Reply& reply();
   /// The unread rest of a long reply; null: it is complete.
-  std::unique_ptr<ResponseStream>& rest();
+  std::unique_ptr<ResponseStream>& rest() { return slot(result().slot).rest; }
   /// The mirror whose answer counts; empty: there is none.
   std::string_view mirror_name() const {
     return result().mirror ? name(*result().mirror) : std::string_view();
