@@ -8,15 +8,10 @@ namespace {
 
 using std::memory_order_relaxed;
 
-bool is_answer(Outcome outcome) {
-  return consequence(outcome).success || outcome == Outcome::answered_with_warning ||
-         outcome == Outcome::client_mistake;
-}
-
 }  // namespace
 
 MirrorHealth MirrorHealth::after(Outcome outcome, bool is_silent) const {
-  if (is_answer(outcome)) {
+  if (is_answered(outcome) || outcome == Outcome::client_mistake) {
     auto next = *this;
     next.known = true;
     next.unreachable = next.silent = false;
@@ -102,14 +97,6 @@ SetHealth::Groups SetHealth::groups() const noexcept {
     if (cells_[i].under_way.load() != 0) groups.told_soon.insert(i);
   }
   return groups;
-}
-
-Candidates SetHealth::unreachable() const noexcept {
-  return all_that([](const MirrorHealth& mirror) { return mirror.unreachable; });
-}
-
-Candidates SetHealth::silent() const noexcept {
-  return all_that([](const MirrorHealth& mirror) { return mirror.silent; });
 }
 
 std::optional<std::size_t> SetHealth::try_probe(Candidates unreachable, TimePoint now,

@@ -93,7 +93,7 @@ class SetHealth {
 
   /// Whether any mirror is silent; one load.
   bool any_silent() const noexcept { return silent_count_.load(std::memory_order_relaxed) != 0; }
-  Candidates silent() const noexcept;
+  Candidates silent() const noexcept { return all_that(&MirrorHealth::silent); }
   /// Whether any mirror is down(); one load.
   bool any_down() const noexcept { return down_count_.load(std::memory_order_relaxed) != 0; }
 
@@ -101,7 +101,7 @@ class SetHealth {
   bool any_unreachable() const noexcept {
     return unreachable_.load(std::memory_order_relaxed) != 0;
   }
-  Candidates unreachable() const noexcept;
+  Candidates unreachable() const noexcept { return all_that(&MirrorHealth::unreachable); }
   /// One of these mirrors without a probe for `every`; the caller must send its request there.
   /// Nothing: no probe is due.
   std::optional<std::size_t> try_probe(Candidates unreachable, TimePoint now,
@@ -137,12 +137,8 @@ class SetHealth {
             .failures = static_cast<std::uint8_t>(bits >> 24)};
   }
   void count_in(const MirrorHealth& standing) noexcept;
-  template <class Wanted>
-  Candidates all_that(Wanted wanted) const noexcept {
-    Candidates found;
-    for (std::size_t i = 0; i < cells_.size(); ++i)
-      if (wanted(unpack(cells_[i].standing.load(std::memory_order_relaxed)))) found.insert(i);
-    return found;
+  Candidates all_that(bool MirrorHealth::*are) const noexcept {
+    return Candidates::first(cells_.size()).where([&](std::size_t i) { return of(i).*are; });
   }
   void left(std::size_t mirror) noexcept;
   void notify_waiters() noexcept;
