@@ -53,12 +53,12 @@ TicketWaiter& TicketLine::next(TimePoint now, WakeList& to_wake) {
       case QueueMove::serve_newest:
         return *waiting_.rbegin();
       case QueueMove::shed_oldest:
-        shed_oldest(to_wake);
+        make_room(to_wake);
     }
   }
 }
 
-void TicketLine::shed_oldest(WakeList& to_wake) {
+void TicketLine::make_room(WakeList& to_wake) {
   auto& oldest = *waiting_.begin();
   remove(oldest, TicketWaiter::State::shed);
   to_wake.add(oldest);
@@ -338,17 +338,9 @@ void TicketPool::grant_free_tickets(TimePoint now, WakeList& to_wake) {
   }
 }
 
-void TicketPool::measure(TimePoint now) {
-  drain_.sample(finished(), exhausted(), now);
-}
-
 std::uint32_t TicketPool::take_peak() {
   const auto now = used(word_.load(std::memory_order_relaxed));
   return std::max(peak_.exchange(now, std::memory_order_relaxed), now);
-}
-
-std::uint32_t TicketPool::size() const {
-  return total(word_.load(std::memory_order_relaxed));
 }
 
 std::uint64_t TicketPool::finished() const {

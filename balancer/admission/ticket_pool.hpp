@@ -96,12 +96,11 @@ class TicketLine {
   void serve_next(TimePoint now, WakeList& to_wake);
   /// Whether a waiting request may be shed for a new one.
   bool can_make_room() const { return !waiting_.empty() && discipline_.newest_first(); }
-  /// Sheds the oldest waiter, if there is one.
-  void make_room(WakeList& to_wake) { shed_oldest(to_wake); }
+  /// Sheds the oldest waiter. The queue must not be empty.
+  void make_room(WakeList& to_wake);
 
  private:
   TicketWaiter& next(TimePoint now, WakeList& to_wake);
-  void shed_oldest(WakeList& to_wake);
   void remove(TicketWaiter& waiter, TicketWaiter::State state);
 
   bool fewest_admissions_ = false;
@@ -245,7 +244,7 @@ class TicketPool {
   /// configured.
   void resize(std::uint32_t size, TimePoint now);
   /// Measures how fast tickets come back; one thread calls it periodically.
-  void measure(TimePoint now);
+  void measure(TimePoint now) { drain_.sample(finished(), exhausted(), now); }
   /// How long a refused request should wait before a retry, by the queue and the recent rate of
   /// returned tickets: 1 to 30 s. Two loads.
   std::chrono::seconds retry_after() const {
@@ -259,7 +258,7 @@ class TicketPool {
 
   /// Most tickets in use at the same time since the last call (AC-013).
   std::uint32_t take_peak();
-  std::uint32_t size() const;
+  std::uint32_t size() const { return total(word_.load(std::memory_order_relaxed)); }
   /// Tickets returned since the start.
   std::uint64_t finished() const;
   /// Requests since the start that found no free ticket: queued or refused.

@@ -30,8 +30,6 @@ Worker::Worker(unsigned index, std::uint64_t seed, SharedState& shared,
         Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
 }
 
-Worker::~Worker() = default;
-
 void Worker::keep_explanations() {
   explained.keep((*topology_)->settings.explain_requests.value);
   explained_on_request.keep(kExplainedOnRequest);

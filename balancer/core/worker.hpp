@@ -173,7 +173,6 @@ class Worker {
  public:
   Worker(unsigned index, std::uint64_t seed, SharedState& shared,
          std::shared_ptr<const Topology> topology, std::span<const std::unique_ptr<Worker>> all);
-  ~Worker();
 
   /// Runs until it was drained and the last session has ended.
   void run() { loop.run(); }

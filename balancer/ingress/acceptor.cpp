@@ -227,10 +227,6 @@ Acceptor::Acceptor(Worker& worker, const Listening& listening)
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
       pause_(worker.loop) {}
 
-void Acceptor::start() {
-  spawn(run());
-}
-
 void Acceptor::refuse_new() {
   draining_ = true;
   if (handed_over_) {

@@ -37,7 +37,7 @@ bool set_access(const char* path, const SocketAccess& access);
 class Acceptor {
  public:
   Acceptor(Worker& worker, const Listening& listening);
-  void start();
+  void start() { spawn(run()); }
   /// Another process has the same listening socket and accepts from it: refuse_new() must leave the
   /// socket as it is. Call before that.
   void hand_over() { handed_over_ = true; }

@@ -47,10 +47,6 @@ Session::Session(Worker& worker, Socket socket, ClientAddress client, const List
                        listener.admin ? worker.connections.admin_open : worker.connections.open),
       listener_(listener) {}
 
-void Session::start() {
-  run(this);
-}
-
 void Session::end() {
   watch_.reset();
   if (within_answer_) return reset();

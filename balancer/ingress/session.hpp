@@ -23,7 +23,7 @@ class Session final : public ClientConnection {
  public:
   Session(Worker& worker, Socket socket, ClientAddress client, const ListenerKind& listener = {});
 
-  void start();
+  void start() { run(this); }
   void abandon() override;
 
  private:

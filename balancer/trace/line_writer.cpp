@@ -105,10 +105,6 @@ LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) 
   thread_ = std::thread([mine = state_] { run(mine); });
 }
 
-LineWriter::~LineWriter() {
-  end();
-}
-
 void LineWriter::write(std::string_view line) {
   auto& to = *state_;
   {

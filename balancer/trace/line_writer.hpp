@@ -49,7 +49,7 @@ class LineWriter {
 
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
-  ~LineWriter();
+  ~LineWriter() { end(); }
 
   /// `line` has no line end. Does not wait.
   void write(std::string_view line);

@@ -55,10 +55,6 @@ ThroughputProbe::ThroughputProbe(const ProbeParameters& parameters, unsigned cor
   start();
 }
 
-void ThroughputProbe::start() {
-  restore(parameters_.initial == 0 ? 2 * cores_ : parameters_.initial, 0);
-}
-
 void ThroughputProbe::search_anew() {
   direction_ = 1;
   step_ = kLongestStep;

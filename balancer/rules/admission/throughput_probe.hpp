@@ -112,7 +112,7 @@ class ThroughputProbe {
   const ProbeCounters& counters() const { return counters_; }
 
  private:
-  void start();
+  void start() { restore(parameters_.initial == 0 ? 2 * cores_ : parameters_.initial, 0); }
   /// Begins with the longest step, up: the current size is that of another load.
   void search_anew();
   /// Measurements since the stored readings.
