@@ -82,12 +82,12 @@ PoolStatistics sum(std::span<const WorkerTickets> workers) {
     for (std::size_t i = 0; i < kPriorities; ++i) {
       const auto& cells = worker.by_priority[i];
       auto& of = sums.by_priority[i];
-      of.removed_from_queue += cells.removed.get();
-      of.finished_processing += cells.finished.get();
-      of.added_to_queue += cells.added.get();
-      of.started_processing += cells.started.get();
-      of.total_time_processing_us += cells.processing_us.get();
-      of.total_time_queued_us += cells.queued_us.get();
+      of.removed_from_queue += cells.removed_from_queue.get();
+      of.finished_processing += cells.finished_processing.get();
+      of.added_to_queue += cells.added_to_queue.get();
+      of.started_processing += cells.started_processing.get();
+      of.total_time_processing_us += cells.total_time_processing_us.get();
+      of.total_time_queued_us += cells.total_time_queued_us.get();
       of.canceled += cells.canceled.get();
       of.shed += cells.shed.get();
       of.refused += cells.refused.get();
@@ -198,21 +198,21 @@ Ticket TicketPool::try_take(unsigned worker, Priority priority, TimePoint now) {
     } while (!word_.compare_exchange_weak(word, word + 1, std::memory_order_acquire,
                                           std::memory_order_relaxed));
     note_peak(used(word) + 1);
-    cells(worker, priority).started.add(1);
+    cells(worker, priority).started_processing.add(1);
     return {*this, now, worker, priority, true};
   }
-  cells(worker, priority).started.add(1);
+  cells(worker, priority).started_processing.add(1);
   return {*this, now, worker, priority, false};
 }
 
 Ticket TicketPool::exempt(unsigned worker, TimePoint now) {
-  cells(worker, Priority::exempt).started.add(1);
+  cells(worker, Priority::exempt).started_processing.add(1);
   return {*this, now, worker, Priority::exempt, false};
 }
 
 Ticket TicketPool::watch(unsigned worker, Priority priority, TimePoint now) {
   auto& cell = cells(worker, priority);
-  cell.started.add(1);
+  cell.started_processing.add(1);
   if (!counted_.load(std::memory_order_relaxed)) return {*this, now, worker, priority, false};
   auto word = word_.load(std::memory_order_relaxed);
   std::uint32_t over = 0;
@@ -234,12 +234,12 @@ void TicketPool::give_back(const Ticket& ticket, TimePoint now) {
   auto& of_worker = cells_[ticket.worker_];
   auto& cell = of_worker.by_priority[static_cast<std::size_t>(ticket.priority_)];
   if (!ticket.counted_) {
-    cell.finished.add(1);
+    cell.finished_processing.add(1);
     return;
   }
   const auto held = elapsed_us(ticket.taken_, now);
-  cell.processing_us.add(held);
-  cell.finished.add(1);
+  cell.total_time_processing_us.add(held);
+  cell.finished_processing.add(1);
   if (static_cast<std::int64_t>(held) > delinquent_after_.load(std::memory_order_relaxed)) {
     const auto ms = held / 1000;
     of_worker.delinquent.add(1);
@@ -273,7 +273,7 @@ TicketPool::AskResult TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   } else {
     if (line_.size() >= queue_depth()) line_.make_room(to_wake);
     line_.join(waiter);
-    cell.added.add(1);
+    cell.added_to_queue.add(1);
   }
   grant_free_tickets(now, to_wake);
   return result;
@@ -298,8 +298,8 @@ bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
   grant_free_tickets(now, to_wake);
   auto& cell = cells(waiter.worker, waiter.priority);
   cell.canceled.add(1);
-  cell.removed.add(1);
-  cell.queued_us.add(elapsed_us(waiter.since_, now));
+  cell.removed_from_queue.add(1);
+  cell.total_time_queued_us.add(elapsed_us(waiter.since_, now));
   return true;
 }
 
@@ -311,11 +311,11 @@ Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
   waiter.state_ = TicketWaiter::State::idle;
   if (waited) {
     waiter.next_to_wake_ = nullptr;
-    cell.removed.add(1);
-    cell.queued_us.add(elapsed_us(waiter.since_, now));
+    cell.removed_from_queue.add(1);
+    cell.total_time_queued_us.add(elapsed_us(waiter.since_, now));
   }
   if (granted) {
-    cell.started.add(1);
+    cell.started_processing.add(1);
     return {*this, now, waiter.worker, waiter.priority, true};
   }
   cell.canceled.add(1);
@@ -347,7 +347,7 @@ std::uint64_t TicketPool::finished() const {
   std::uint64_t finished = 0;
   for (const auto& worker : cells_)
     for (const auto priority : {Priority::normal, Priority::low})
-      finished += worker.by_priority[static_cast<std::size_t>(priority)].finished.get();
+      finished += worker.by_priority[static_cast<std::size_t>(priority)].finished_processing.get();
   return finished;
 }
 
@@ -356,7 +356,7 @@ std::uint64_t TicketPool::waited() const {
   for (const auto& worker : cells_)
     for (const auto priority : {Priority::normal, Priority::low}) {
       const auto& cell = worker.by_priority[static_cast<std::size_t>(priority)];
-      waited += cell.added.get() + cell.refused.get();
+      waited += cell.added_to_queue.get() + cell.refused.get();
     }
   return waited;
 }

@@ -108,20 +108,24 @@ class TicketLine {
   boost::intrusive::multiset<TicketWaiter> waiting_;  ///< equal ranks in order of arrival
 };
 
-/// One worker's counts for one pool and priority. Only that worker writes.
-struct TicketCells {
-  SingleWriter<std::uint64_t> added;
-  SingleWriter<std::uint64_t> removed;
-  SingleWriter<std::uint64_t> started;
-  SingleWriter<std::uint64_t> finished;
-  SingleWriter<std::uint64_t> processing_us;
-  SingleWriter<std::uint64_t> queued_us;
-  SingleWriter<std::uint64_t> canceled;
-  SingleWriter<std::uint64_t> shed;
-  SingleWriter<std::uint64_t> refused;
-  SingleWriter<std::uint64_t> would_queue;
-  SingleWriter<std::uint64_t> would_refuse;
+/// The counts of one pool and priority (AC-015).
+template <class Number>
+struct TicketCounts {
+  Number added_to_queue{};
+  Number removed_from_queue{};
+  Number started_processing{};
+  Number finished_processing{};
+  Number total_time_processing_us{};
+  Number total_time_queued_us{};
+  Number canceled{};     ///< left the queue without a ticket: deadline, client, shed
+  Number shed{};         ///< part of these: for a new request, or waited too long
+  Number refused{};      ///< the queue was full
+  Number would_queue{};  ///< monitor mode: requests that would have queued
+  Number would_refuse{};
 };
+
+/// Those of one worker. Only that worker writes.
+using TicketCells = TicketCounts<SingleWriter<std::uint64_t>>;
 
 /// One worker's counts for one pool.
 struct alignas(64) WorkerTickets {
@@ -131,20 +135,8 @@ struct alignas(64) WorkerTickets {
   SingleWriter<std::uint64_t> delinquent_ms_most;
 };
 
-/// Statistics of one priority (AC-015), over all workers.
-struct PriorityStatistics {
-  std::uint64_t added_to_queue = 0;
-  std::uint64_t removed_from_queue = 0;
-  std::uint64_t started_processing = 0;
-  std::uint64_t finished_processing = 0;
-  std::uint64_t total_time_processing_us = 0;
-  std::uint64_t total_time_queued_us = 0;
-  std::uint64_t canceled = 0;     ///< left the queue without a ticket: deadline, client, shed
-  std::uint64_t shed = 0;         ///< part of these: for a new request, or waited too long
-  std::uint64_t refused = 0;      ///< the queue was full
-  std::uint64_t would_queue = 0;  ///< monitor mode: requests that would have queued
-  std::uint64_t would_refuse = 0;
-
+/// Those of all workers.
+struct PriorityStatistics : TicketCounts<std::uint64_t> {
   std::uint64_t queue_length() const { return added_to_queue - removed_from_queue; }
   std::uint64_t processing() const { return started_processing - finished_processing; }
 };
