@@ -31,8 +31,7 @@ inline ThreadPool::Subject work_on(std::size_t bytes, std::string_view client) {
 template <class Work>
 Task<ThreadPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work) {
   query.waited = true;
-  QueryStop when_over(query);
-  Stop& stop = when_over;
+  QueryStop stop(query);
   stop.arm(query.resources.deadline, StopReason::deadline);
   const auto end = co_await query.worker.process.helpers->run(
       query.worker.loop, stop, work_on(bytes, query.client.address), work);

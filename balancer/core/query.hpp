@@ -288,24 +288,20 @@ struct Query {
 };
 
 /// A wait that ends when its query is stopped.
-class QueryStop {
+class QueryStop final : public Stop {
  public:
-  explicit QueryStop(Query& query) : query_(query), stop_(query.worker.loop) {
-    query_.stops.push_back(&stop_);
-    if (query_.stopped) stop_.request(StopReason::cancelled);
+  explicit QueryStop(Query& query) : Stop(query.worker.loop), query_(query) {
+    query_.stops.push_back(this);
+    if (query_.stopped) request(StopReason::cancelled);
   }
-  QueryStop(const QueryStop&) = delete;
-  QueryStop& operator=(const QueryStop&) = delete;
-  ~QueryStop() {
+  ~QueryStop() override {
     auto& stops = query_.stops;
-    const auto gone = std::ranges::remove(stops, &stop_);
+    const auto gone = std::ranges::remove(stops, static_cast<Stop*>(this));
     stops.erase(gone.begin(), gone.end());
   }
-  operator Stop&() { return stop_; }  // NOLINT: it is one
 
  private:
   Query& query_;
-  Stop stop_;
 };
 
 inline constexpr std::size_t kMaxAnswerFields = 6;

@@ -33,8 +33,7 @@ Task<Answer> wait_for_desk(Query& query, Ask ask) {
   });
   query.waited = true;
   {
-    QueryStop when_over(query);
-    Stop& stop = when_over;
+    QueryStop stop(query);
     stop.arm(query.resources.deadline, StopReason::deadline);
     const Stop::Guard guard(stop, reply.get(),
                             [](void* target) { static_cast<Reply*>(target)->came.notify(); });

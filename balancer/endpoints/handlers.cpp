@@ -218,8 +218,7 @@ Task<Answer> explain_request(Query& query) {
   const auto search = std::make_shared<RecordSearch>(RecordSearch{.id = id, .found = {}});
   query.waited = true;
   {
-    QueryStop when_over(query);
-    Stop& stop = when_over;
+    QueryStop stop(query);
     stop.arm(query.resources.deadline, StopReason::deadline);
     const bool searched = co_await ask_workers(query.worker, stop, search);
     if (!searched) co_return refusal(504, "the search for the request took too long");

@@ -72,8 +72,7 @@ Task<std::optional<Answer>> wait_for_ticket(Query& query, TicketGate gate, Ticke
   }
   query.worker.counters.add(Count::tickets_waited);
   {
-    QueryStop when_over(query);
-    Stop& stop = when_over;
+    QueryStop stop(query);
     const auto until = longest > Micros{0} ? std::min(query.resources.deadline, began + longest)
                                            : query.resources.deadline;
     stop.arm(until, StopReason::deadline);

@@ -218,7 +218,7 @@ Task<void> MirrorAttempt::ask() {
 
 void MirrorAttempt::cancel(bool lost_race) {
   lost_race_ = lost_race;
-  static_cast<Stop&>(stop_).request(StopReason::cancelled);
+  stop_.request(StopReason::cancelled);
 }
 
 /// A ping of the mirror timed out. Ends the attempt if the retry rules repeat an attempt that ends
@@ -231,8 +231,7 @@ void MirrorAttempt::unreachable() {
   report.outcome = Outcome::unreachable;
   report.sent = result_.sent_at != TimePoint{};
   report.body_gone = is_body_gone();
-  if (place_.owner.would_repeat(slot_, report))
-    static_cast<Stop&>(stop_).request(StopReason::unreachable);
+  if (place_.owner.would_repeat(slot_, report)) stop_.request(StopReason::unreachable);
 }
 
 /// Moves the connection and the slot to the stream of the unread rest. If the attempt has no
@@ -279,14 +278,13 @@ bool MirrorAttempt::should_offload() const {
 Task<void> MirrorAttempt::offload_check() {
   aside_ = true;
   auto work = [this] { checked_ = check(); };
-  Stop& stop = stop_;
-  stop.arm(query_.resources.deadline, StopReason::deadline);
+  stop_.arm(query_.resources.deadline, StopReason::deadline);
   const auto ended = co_await query_.worker.process.helpers->run(
-      query_.worker.loop, stop, work_on(result_.reply.body().size(), query_.client.address), work);
-  stop.disarm();
+      query_.worker.loop, stop_, work_on(result_.reply.body().size(), query_.client.address), work);
+  stop_.disarm();
   if (ended == ThreadPool::End::done) co_return;
   result_.outcome = Outcome::cancelled;
-  result_.out_of_time = stop.why() == StopReason::deadline;
+  result_.out_of_time = stop_.why() == StopReason::deadline;
   result_.why = "its answer was not checked any more";
   if (ended == ThreadPool::End::refused) unchecked_ = Unchecked::no_helper;
 }
@@ -348,11 +346,10 @@ Task<void> MirrorAttempt::check_crash() {
   for (const auto& crash : crashes_here())
     if (!crash.refused) unknown.push_back(crash.agent);
   const auto refuses = [&](const Agent& agent) -> Task<bool> {
-    Stop& until = stop;
-    until.arm(std::min(Loop::now() + kConnect, query_.resources.deadline),
-              StopReason::connect_timeout);
-    const bool refused = co_await refuses_connections(loop, agent, until);
-    until.disarm();
+    stop.arm(std::min(Loop::now() + kConnect, query_.resources.deadline),
+             StopReason::connect_timeout);
+    const bool refused = co_await refuses_connections(loop, agent, stop);
+    stop.disarm();
     co_return refused;
   };
   for (const auto& agent : unknown) {

@@ -143,7 +143,7 @@ Task<void> ShardDriver::wait() {
   std::optional<QueryStop> while_live;
   std::optional<Stop> own;
   if (!told_cancelled_) while_live.emplace(place_.query);
-  Stop& stop = told_cancelled_ ? own.emplace(worker_.loop) : static_cast<Stop&>(*while_live);
+  Stop& stop = told_cancelled_ ? own.emplace(worker_.loop) : *while_live;
   waiting_ = &stop;
   if (wait_ && wait_->news) {
     co_await set_.news(worker_.loop, until, stop, queued_wait_ ? queued_wait_->waiter() : nullptr);

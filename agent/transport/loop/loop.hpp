@@ -100,7 +100,7 @@ enum class StopReason : std::uint8_t {
 
 /// Ends a wait early, at a time or by a call. The code that is about to wait sets how the wait is
 /// ended (Guard). The first reason is kept.
-class Stop final : public Deadline {
+class Stop : public Deadline {
  public:
   explicit Stop(Loop& loop) : loop_(loop) {}
 
