@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "balancer/pipeline/handles.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 
@@ -12,9 +12,12 @@ bool try_admit(Query& query);
 /// Waits for the tickets that were not free. Returns the refusal if the query does not get them.
 Task<std::optional<Answer>> wait_for_tickets(Query& query);
 
+// The steps of the pipeline. Each owns the next one, calls it or answers itself, and lives until
+// the query has its answer.
+
 /// Admits a query that gets its tickets: first one of all requests, then one of searches
 /// or updates (AC-060 … AC-065). A query that gets them at once costs no coroutine of its own.
-template <Handle Next>
+template <class Next>
 class Admit {
  public:
   constexpr explicit Admit(Next next) : next_(std::move(next)) {}
@@ -32,6 +35,20 @@ class Admit {
   }
 
   Next next_;
+};
+
+/// Calls the application's handles in their order; without any it calls the next step directly.
+template <class Last>
+class UserHandles {
+ public:
+  constexpr explicit UserHandles(Last next) : next_(std::move(next)) {}
+
+  Task<Answer> operator()(Query& query) const {
+    return Next(query.worker.process.user_handles, next_)(query);
+  }
+
+ private:
+  Last next_;
 };
 
 }  // namespace karmad

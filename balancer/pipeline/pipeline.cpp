@@ -10,7 +10,6 @@
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admit.hpp"
-#include "balancer/pipeline/handles.hpp"
 #include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/search/scatter_gather.hpp"
 
@@ -143,12 +142,9 @@ bool streams_body(const ArrivedHead& request) {
 }
 
 Task<Answer> pass_pipeline(Query& query) {
-  static constexpr Admit kPipeline{UserHandles{Route{scatter_gather}}};
+  static constexpr auto kRoute = [](Query& asked) { return answer(asked, scatter_gather); };
+  static constexpr Admit kPipeline{UserHandles{kRoute}};
   return kPipeline(query);
-}
-
-std::span<const UserHandle> user_handles(const Query& query) {
-  return query.worker.process.user_handles;
 }
 
 Task<Answer> Next::operator()(Query& query) const {

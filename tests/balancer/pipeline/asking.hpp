@@ -5,16 +5,23 @@
 #include <memory>
 #include <string>
 
-#include "balancer/pipeline/handles.hpp"
+#include "balancer/endpoints/endpoints.hpp"
+#include "balancer/pipeline/admit.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad::testing {
+
+/// The last step of the pipeline, with a scatter of the test.
+struct Route {
+  Scatter scatter;
+  Task<Answer> operator()(Query& query) const { return answer(query, scatter); }
+};
 
 /// A worker without a network, and requests for the handles under test.
 class Asking : public ::testing::Test {
  protected:
   /// The answer of `handle` to a request with this head (without its last line) and body.
-  template <Handle H>
+  template <class H>
   Answer ask(H& handle, std::string_view head, std::string_view body = {}) {
     std::string bytes(head);
     bytes.append("\r\n");

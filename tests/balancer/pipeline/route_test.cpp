@@ -1,5 +1,3 @@
-#include "balancer/pipeline/handles.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@ namespace karmad {
 namespace {
 
 struct ARoute : testing::Asking {
-  Route route{[](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
+  testing::Route route{[](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
     Answer answer;
     answer.body.append(query.request.parsed.read ? "reads " : "writes ").append(table.name);
     co_return answer;
@@ -53,7 +51,7 @@ TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
     if (query.plan_again) co_return co_await query.replan(query, scatter);
     co_return Answer{};
   };
-  Route moving{scatter};
+  testing::Route moving{scatter};
   const auto before = worker.topology();
   const auto reloading = [this, &moving](Query& query) {
     worker.topology(
@@ -79,7 +77,7 @@ TEST_F(ARoute, PlansOneStatementOfAScriptAgain) {
     answer.body = fmt::format("[{}]", seen.size());
     co_return answer;
   };
-  Route moving{scatter};
+  testing::Route moving{scatter};
   for (const std::string_view after : {"SELECT id FROM t", "SET profiling=1"}) {
     seen.clear();
     const auto answer =

@@ -1,5 +1,3 @@
-#include "balancer/pipeline/handles.hpp"
-
 #include <vector>
 
 #include "balancer/admission/admission.hpp"
