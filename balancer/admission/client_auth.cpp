@@ -41,51 +41,41 @@ bool has_admin_token(const InstanceSettings& settings, std::string_view field) {
          same_bytes(sent_token(field), settings.admin_token);
 }
 
-/// The checks of one request.
-class AuthSteps {
- public:
-  explicit AuthSteps(const AuthRequest& request) : request_(request) {}
+Answer limit(const AuthRequest& request, Micros wait) {
+  request.worker.counters.add(Count::auth_limited);
+  auto answer = refusal_at(request.topology, request.head.path, 429,
+                           "too many wrong credentials came from this address");
+  answer.retry_after = static_cast<unsigned>(
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count()));
+  return answer;
+}
 
-  /// 401. `why`: for the log; empty: the client has sent nothing, which is no attempt.
-  Answer refuse(std::string_view why) {
-    if (why.empty())
-      request_.worker.counters.add(Count::auth_refused);
-    else if (const auto wait =
-                 note_refused_client(request_.worker, request_.address, request_.client, why))
-      return limit(*wait);
-    static constexpr std::array kBasic{
-        Field{kAuthenticate, R"(Basic realm="karmad", charset="UTF-8")"}};
-    static constexpr std::array kBearer{Field{kAuthenticate, R"(Bearer realm="karmad")"}};
-    const bool basic = request_.auth.kind == ClientAuth::Kind::basic;
-    auto answer =
-        refusal_at(request_.topology, request_.head.path, 401,
-                   why.empty() ? basic ? "this needs a user and a password (Authorization: "
-                                         "Basic)"
-                                       : "this needs a token (Authorization: Bearer)"
-                   : basic     ? "the user or the password is wrong"
-                               : "the token is not known");
-    answer.fields = basic ? kBasic : kBearer;
-    return answer;
-  }
+/// 401. `why`: for the log; empty: the client has sent nothing, which is no attempt.
+Answer refuse(const AuthRequest& request, std::string_view why) {
+  if (why.empty())
+    request.worker.counters.add(Count::auth_refused);
+  else if (const auto wait =
+               note_refused_client(request.worker, request.address, request.client, why))
+    return limit(request, *wait);
+  static constexpr std::array kBasic{
+      Field{kAuthenticate, R"(Basic realm="karmad", charset="UTF-8")"}};
+  static constexpr std::array kBearer{Field{kAuthenticate, R"(Bearer realm="karmad")"}};
+  const bool basic = request.auth.kind == ClientAuth::Kind::basic;
+  auto answer = refusal_at(request.topology, request.head.path, 401,
+                           why.empty() ? basic ? "this needs a user and a password (Authorization: "
+                                                 "Basic)"
+                                               : "this needs a token (Authorization: Bearer)"
+                           : basic     ? "the user or the password is wrong"
+                                       : "the token is not known");
+  answer.fields = basic ? kBasic : kBearer;
+  return answer;
+}
 
-  Answer limit(Micros wait) {
-    request_.worker.counters.add(Count::auth_limited);
-    auto answer = refusal_at(request_.topology, request_.head.path, 429,
-                             "too many wrong credentials came from this address");
-    answer.retry_after = static_cast<unsigned>(
-        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count()));
-    return answer;
-  }
-
-  /// The time that the address must wait for its next attempt.
-  std::optional<Micros> wait() const {
-    if (!request_.address) return std::nullopt;
-    return request_.worker.limits.auth_failures.wait(*request_.address, Loop::now());
-  }
-
- private:
-  const AuthRequest& request_;
-};
+/// The time that the address must wait for its next attempt.
+std::optional<Micros> wait_of(const AuthRequest& request) {
+  if (!request.address) return std::nullopt;
+  return request.worker.limits.auth_failures.wait(*request.address, Loop::now());
+}
 
 }  // namespace
 
@@ -172,7 +162,6 @@ bool is_known_token(std::span<const KnownClient> clients, std::string_view token
 }
 
 Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
-  AuthSteps steps(request);
   auto& worker = request.worker;
   const auto& settings = request.topology.settings;
   if (request.head.repeats(kAuthorization)) {
@@ -186,28 +175,28 @@ Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
   if (has_admin_token(settings, field)) co_return std::nullopt;
   const auto clients = settings.known_by(request.auth);
   if (request.auth.kind == ClientAuth::Kind::bearer) {
-    if (token.empty()) co_return steps.refuse({});
+    if (token.empty()) co_return refuse(request, {});
     if (is_known_token(clients, token)) co_return std::nullopt;
-    co_return steps.refuse("its token is not known");
+    co_return refuse(request, "its token is not known");
   }
   auto sent = sent_password(field);
-  if (!sent) co_return steps.refuse({});
+  if (!sent) co_return refuse(request, {});
   const auto known = std::ranges::find_if(clients, [&](const KnownClient& client) {
     return !is_of_mysql(client) && client.user == sent->user;
   });
   const bool is_known = known != clients.end();
   // The password of an unknown user takes as long: the time does not tell who is known.
   const auto any = std::ranges::find_if_not(clients, is_of_mysql);
-  if (any == clients.end()) co_return steps.refuse("all users are for MySQL only");
+  if (any == clients.end()) co_return refuse(request, "all users are for MySQL only");
   const std::string hash = is_known ? known->hash : any->hash;
   const auto key = VerifiedPasswords::key_of(sent->user, hash, sent->password);
   if (is_known && worker.verified.contains(key)) co_return std::nullopt;
-  if (const auto wait = steps.wait()) co_return steps.limit(*wait);
+  if (const auto wait = wait_of(request)) co_return limit(request, *wait);
   bool matches = false;
   bool looked = false;
   auto verify = [&] {
     // While it waited for a thread, other guesses of this address may have failed.
-    looked = !steps.wait();
+    looked = !wait_of(request);
     if (looked) matches = matches_hash(hash, sent->password);
     OPENSSL_cleanse(sent->password.data(), sent->password.size());
   };
@@ -222,12 +211,12 @@ Task<std::optional<Answer>> refuse_client(const AuthRequest& request) {
     verify();
   }
   if (end != ThreadPool::End::done) co_return answer_with(too_much_long_work());
-  if (!looked) co_return steps.limit(steps.wait().value_or(Micros(1s)));
+  if (!looked) co_return limit(request, wait_of(request).value_or(Micros(1s)));
   worker.counters.add(Count::auth_verified);
   if (!matches || !is_known)
-    co_return steps.refuse(
-        is_known ? fmt::format("the password of user {} is wrong", in_quotes(sent->user))
-                 : "its user is not known");
+    co_return refuse(
+        request, is_known ? fmt::format("the password of user {} is wrong", in_quotes(sent->user))
+                          : "its user is not known");
   worker.verified.add(key, settings.auth_remembered.value);
   co_return std::nullopt;
 }
