@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <boost/container/static_vector.hpp>
 #include <memory>
 #include <string>
 
@@ -28,10 +26,6 @@ class Session final : public ClientConnection {
 
  private:
   enum class ReceivedPart : std::uint8_t { part_of_head, head, whole };
-  static constexpr std::size_t kMostChallenges = 8;
-  /// Of ours, besides those of an Answer.
-  static constexpr std::size_t kMostFields = 19 + kMostChallenges;
-  using AnswerFields = boost::container::static_vector<Field, kMostFields + kMaxAnswerFields>;
 
   /// What the fields of a request tell of its client.
   struct ToldByFields {
@@ -144,18 +138,6 @@ class Session final : public ClientConnection {
   std::string_view client() const;
   const std::optional<IpAddress>& number() const;
   std::optional<EarlyRefusal> answer_preflight();
-  /// What values of fields refer to.
-  struct FieldTexts {
-    std::array<char, 12> seconds;
-    std::string vary;
-    std::string weak_tag;
-  };
-  static void add_own(AnswerFields& fields, const Answer& answer, std::string_view id,
-                      FieldTexts& texts);
-  void add_challenges(AnswerFields& fields, const Answer& answer);
-  static void add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
-                                 FieldTexts& texts);
-  void add_cors(AnswerFields& fields, std::string& vary) const;
   void prepare_answer(bool has_next);
   void start_query(Query& query);
   void finish_query(Query& query, Answer& answer);

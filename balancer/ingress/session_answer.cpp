@@ -2,6 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/container/static_vector.hpp>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
@@ -21,6 +23,19 @@ constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refus
 
 constexpr std::string_view kEntityTag = "ETag";
 
+/// Most challenges of an agent that are passed on.
+constexpr std::size_t kMostChallenges = 8;
+/// Of ours, besides those of an Answer.
+constexpr std::size_t kMostFields = 19 + kMostChallenges;
+using AnswerFields = boost::container::static_vector<Field, kMostFields + kMaxAnswerFields>;
+
+/// What values of fields refer to.
+struct FieldTexts {
+  std::array<char, 12> seconds;
+  std::string vary;
+  std::string weak_tag;
+};
+
 /// Whether the connection speaks another protocol behind this answer (101).
 bool is_upgraded(const Answer& answer) {
   return answer.reply && answer.reply->upgraded;
@@ -32,12 +47,87 @@ bool shows_its_end(const Answer& answer, bool in_chunks) {
 }
 
 /// Adds what tells of the new protocol, or of the one that 426 demands, as the agent names it.
-template <class Fields>
-void add_upgrade(Fields& fields, const Answer& answer, const Head* passed_on) {
+void add_upgrade(AnswerFields& fields, const Answer& answer, const Head* passed_on) {
   const bool names_one = is_upgraded(answer) || answer.status == 426;  // RFC 9110 section 15.5.22
   if (!names_one || passed_on == nullptr || passed_on->find("Upgrade").empty()) return;
   fields.push_back({"Connection", "Upgrade"});
   fields.push_back({"Upgrade", passed_on->find("Upgrade")});
+}
+
+/// Adds what a browser needs to let its page read the answer. `vary`: gets what else it varies
+/// with. The agent's own fields of this kind stay behind: `allow_origin` decides.
+void add_cors(AnswerFields& fields, const Origins& origins, const CorsRequest* cors,
+              std::string& vary) {
+  const bool preflight = cors != nullptr && cors->is_preflight;
+  const auto origin = origins.any       ? std::string_view("*")
+                      : cors == nullptr ? std::string_view()
+                                        : std::string_view(cors->origin);
+  if (!origins.any) vary.append(", Origin");
+  if (preflight) vary.append(", Access-Control-Request-Headers");
+  if (origin.empty()) return;
+  fields.push_back({"Access-Control-Allow-Origin", origin});
+  if (!preflight) {
+    fields.push_back({"Access-Control-Expose-Headers",
+                      "Retry-After, X-Error-Labels, X-Generation, X-Request-Id"});
+    return;
+  }
+  fields.push_back({"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"});
+  if (!cors->headers.empty()) fields.push_back({"Access-Control-Allow-Headers", cors->headers});
+  fields.push_back({"Access-Control-Max-Age", kPreflightAge});
+}
+
+/// Adds what karmad itself says of the answer.
+void add_own(AnswerFields& fields, const Answer& answer, std::string_view id, FieldTexts& texts) {
+  const auto add = [&](std::string_view name, std::string_view value) {
+    fields.push_back(Field{name, value});
+  };
+  if (!id.empty()) add(kRequestId, id);
+  if (!answer.error_labels.empty()) add(kErrorLabels, answer.error_labels);
+  if (!answer.allow.empty()) add("Allow", answer.allow);
+  if (answer.retry_after) {
+    const auto* end = fmt::format_to(texts.seconds.data(), "{}", *answer.retry_after);
+    add(kRetryAfter, {texts.seconds.data(), end});
+  }
+  if (!answer.generations.empty()) add(kGeneration, answer.generations);
+  if (!answer.trace.empty()) add(kTraceField, answer.trace);
+  if (!answer.explanation.empty()) add(kExplainField, answer.explanation);
+  for (const auto& [name, value] : answer.fields) add(name, value);
+}
+
+/// Adds what an agent whose other fields stay behind wants to be told.
+void add_challenges(AnswerFields& fields, const Answer& answer, Head& head) {
+  if (!answer.reply || !answer.reply->restore(head)) return;
+  std::size_t challenges = 0;
+  for (const auto& [name, value] : head.all())
+    if (wire::same_word(name, kAuthenticate) && challenges++ < kMostChallenges)
+      fields.push_back({kAuthenticate, value});
+}
+
+/// Adds how the body is coded and what it varies with. Other bytes are another representation: a
+/// strong tag becomes a weak one (RFC 9110 section 8.8.1).
+void add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
+                        FieldTexts& texts) {
+  std::string of_agent;
+  bool says_so = false;
+  if (passed_on != nullptr && (answer.varies || !texts.vary.empty()))
+    for (const auto& field : passed_on->all()) {
+      if (!wire::same_word(field.name, "Vary")) continue;
+      of_agent.append(", ").append(field.value);
+      wire::for_each_element(field.value, [&](std::string_view element) {
+        says_so = says_so || wire::same_word(element, kAcceptEncoding);
+      });
+    }
+  if (answer.varies && !says_so) texts.vary.append(", ").append(kAcceptEncoding);
+  if (!texts.vary.empty()) {
+    texts.vary.insert(0, of_agent);
+    fields.push_back({"Vary", std::string_view(texts.vary).substr(2)});
+  }
+  if (answer.coding == Coding::identity) return;
+  fields.push_back({kContentEncoding, text(answer.coding)});
+  const auto tag = passed_on != nullptr ? passed_on->find(kEntityTag) : std::string_view();
+  if (!tag.starts_with('"')) return;
+  texts.weak_tag = fmt::format("W/{}", tag);
+  fields.push_back({kEntityTag, texts.weak_tag});
 }
 
 }  // namespace
@@ -206,85 +296,6 @@ bool Session::keeps_connection(const RequestHead* head) const {
   return head != nullptr && head->keep_alive && !ending_ && !worker_.retiring();
 }
 
-/// Adds what a browser needs to let its page read the answer. `vary`: gets what else it varies
-/// with. The agent's own fields of this kind stay behind: `allow_origin` decides.
-void Session::add_cors(AnswerFields& fields, std::string& vary) const {
-  const auto& origins = settings().allow_origin.value;
-  const auto* const cors = told_ != nullptr ? &told_->cors : nullptr;
-  const bool preflight = cors != nullptr && cors->is_preflight;
-  const auto origin = origins.any       ? std::string_view("*")
-                      : cors == nullptr ? std::string_view()
-                                        : std::string_view(cors->origin);
-  if (!origins.any) vary.append(", Origin");
-  if (preflight) vary.append(", Access-Control-Request-Headers");
-  if (origin.empty()) return;
-  fields.push_back({"Access-Control-Allow-Origin", origin});
-  if (!preflight) {
-    fields.push_back({"Access-Control-Expose-Headers",
-                      "Retry-After, X-Error-Labels, X-Generation, X-Request-Id"});
-    return;
-  }
-  fields.push_back({"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"});
-  if (!cors->headers.empty()) fields.push_back({"Access-Control-Allow-Headers", cors->headers});
-  fields.push_back({"Access-Control-Max-Age", kPreflightAge});
-}
-
-/// Adds what karmad itself says of the answer.
-void Session::add_own(AnswerFields& fields, const Answer& answer, std::string_view id,
-                      FieldTexts& texts) {
-  const auto add = [&](std::string_view name, std::string_view value) {
-    fields.push_back(Field{name, value});
-  };
-  if (!id.empty()) add(kRequestId, id);
-  if (!answer.error_labels.empty()) add(kErrorLabels, answer.error_labels);
-  if (!answer.allow.empty()) add("Allow", answer.allow);
-  if (answer.retry_after) {
-    const auto* end = fmt::format_to(texts.seconds.data(), "{}", *answer.retry_after);
-    add(kRetryAfter, {texts.seconds.data(), end});
-  }
-  if (!answer.generations.empty()) add(kGeneration, answer.generations);
-  if (!answer.trace.empty()) add(kTraceField, answer.trace);
-  if (!answer.explanation.empty()) add(kExplainField, answer.explanation);
-  for (const auto& [name, value] : answer.fields) add(name, value);
-}
-
-/// Adds what an agent whose other fields stay behind wants to be told.
-void Session::add_challenges(AnswerFields& fields, const Answer& answer) {
-  auto& head = worker_.loop.response_head;
-  if (!answer.reply || !answer.reply->restore(head)) return;
-  std::size_t challenges = 0;
-  for (const auto& [name, value] : head.all())
-    if (wire::same_word(name, kAuthenticate) && challenges++ < kMostChallenges)
-      fields.push_back({kAuthenticate, value});
-}
-
-/// Adds how the body is coded and what it varies with. Other bytes are another representation: a
-/// strong tag becomes a weak one (RFC 9110 section 8.8.1).
-void Session::add_representation(AnswerFields& fields, const Answer& answer, const Head* passed_on,
-                                 FieldTexts& texts) {
-  std::string of_agent;
-  bool says_so = false;
-  if (passed_on != nullptr && (answer.varies || !texts.vary.empty()))
-    for (const auto& field : passed_on->all()) {
-      if (!wire::same_word(field.name, "Vary")) continue;
-      of_agent.append(", ").append(field.value);
-      wire::for_each_element(field.value, [&](std::string_view element) {
-        says_so = says_so || wire::same_word(element, kAcceptEncoding);
-      });
-    }
-  if (answer.varies && !says_so) texts.vary.append(", ").append(kAcceptEncoding);
-  if (!texts.vary.empty()) {
-    texts.vary.insert(0, of_agent);
-    fields.push_back({"Vary", std::string_view(texts.vary).substr(2)});
-  }
-  if (answer.coding == Coding::identity) return;
-  fields.push_back({kContentEncoding, text(answer.coding)});
-  const auto tag = passed_on != nullptr ? passed_on->find(kEntityTag) : std::string_view();
-  if (!tag.starts_with('"')) return;
-  texts.weak_tag = fmt::format("W/{}", tag);
-  fields.push_back({kEntityTag, texts.weak_tag});
-}
-
 /// The bytes to send. The head is in a buffer of the worker, valid until the next co_await. `head`
 /// is null for a request that could not be parsed.
 Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, std::string_view id) {
@@ -297,7 +308,8 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
-  if (answer.status == 401 && passed_on == nullptr) add_challenges(fields, answer);
+  if (answer.status == 401 && passed_on == nullptr)
+    add_challenges(fields, answer, worker_.loop.response_head);
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   const bool upgraded = is_upgraded(answer);
@@ -314,7 +326,9 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   }
   if (to_head && answer.coding != Coding::identity) length.reset();  // that to GET is another one
   const bool with_cors = !listener_.admin && !settings().allow_origin.value.empty();
-  if (with_cors) add_cors(fields, texts.vary);
+  if (with_cors)
+    add_cors(fields, settings().allow_origin.value, told_ != nullptr ? &told_->cors : nullptr,
+             texts.vary);
   add_representation(fields, answer, passed_on, texts);
   write_response_head(
       out, {.status = answer.status,
