@@ -7,10 +7,9 @@
 namespace karmad {
 namespace {
 
-/// Calls `ask` with the choice of a line of attempts that starts now.
-template <class Ask>
+/// The criteria of the choice of a line of attempts that starts now.
 SelectionCriteria first_choice(const PickSubject& of, std::optional<std::uint64_t> min_generation,
-                               Ask ask) {
+                               SelectionCriteria (MirrorChoice::*criteria)() const) {
   auto& worker = of.worker;
   SetMirrors mirrors(*of.shard.mirrors, of.topology.settings, worker.loop.index);
   ShardRules rules;
@@ -22,21 +21,21 @@ SelectionCriteria first_choice(const PickSubject& of, std::optional<std::uint64_
                            .protection = *of.shard.protection,
                            .mirrors = mirrors,
                            .counters = worker.counters};
-  return ask(MirrorChoice(rules, line, moment));
+  return (MirrorChoice(rules, line, moment).*criteria)();
 }
 
 }  // namespace
 
 SelectionCriteria first_pick_criteria(const PickSubject& of,
                                       std::optional<std::uint64_t> min_generation) {
-  return first_choice(of, min_generation, [](const auto& choice) { return choice.criteria_now(); });
+  return first_choice(of, min_generation, &MirrorChoice::criteria_now);
 }
 
 std::vector<double> first_pick_shares(const PickSubject& of) {
   const auto& set = *of.shard.mirrors;
   auto criteria = first_pick_criteria(of);
   if (set.acceptable(criteria, of.worker.loop.index).empty())
-    criteria = first_choice(of, {}, [](const auto& choice) { return choice.criteria(); });
+    criteria = first_choice(of, {}, &MirrorChoice::criteria);
   return set.shares(criteria, of.worker.loop.index);
 }
 
