@@ -343,22 +343,12 @@ std::uint32_t TicketPool::take_peak() {
   return std::max(peak_.exchange(now, std::memory_order_relaxed), now);
 }
 
-std::uint64_t TicketPool::finished() const {
-  std::uint64_t finished = 0;
+std::uint64_t TicketPool::total_of(SingleWriter<std::uint64_t> TicketCells::*count) const {
+  std::uint64_t sum = 0;
   for (const auto& worker : cells_)
     for (const auto priority : {Priority::normal, Priority::low})
-      finished += worker.by_priority[static_cast<std::size_t>(priority)].finished_processing.get();
-  return finished;
-}
-
-std::uint64_t TicketPool::waited() const {
-  std::uint64_t waited = 0;
-  for (const auto& worker : cells_)
-    for (const auto priority : {Priority::normal, Priority::low}) {
-      const auto& cell = worker.by_priority[static_cast<std::size_t>(priority)];
-      waited += cell.added_to_queue.get() + cell.refused.get();
-    }
-  return waited;
+      sum += (worker.by_priority[static_cast<std::size_t>(priority)].*count).get();
+  return sum;
 }
 
 PoolStatistics TicketPool::statistics() const {

@@ -252,9 +252,11 @@ class TicketPool {
   std::uint32_t take_peak();
   std::uint32_t size() const { return total(word_.load(std::memory_order_relaxed)); }
   /// Tickets returned since the start.
-  std::uint64_t finished() const;
+  std::uint64_t finished() const { return total_of(&TicketCells::finished_processing); }
   /// Requests since the start that found no free ticket: queued or refused.
-  std::uint64_t waited() const;
+  std::uint64_t waited() const {
+    return total_of(&TicketCells::added_to_queue) + total_of(&TicketCells::refused);
+  }
   std::uint32_t queue_depth() const { return depth_.load(std::memory_order_relaxed); }
   PoolStatistics statistics() const;
 
@@ -276,6 +278,8 @@ class TicketPool {
   TicketCells& cells(unsigned worker, Priority priority) {
     return cells_[worker].by_priority[static_cast<std::size_t>(priority)];
   }
+  /// Of all workers, without exempt requests.
+  std::uint64_t total_of(SingleWriter<std::uint64_t> TicketCells::*count) const;
   void note_peak(std::uint32_t in_use);
 
   // Called with the lock held:
