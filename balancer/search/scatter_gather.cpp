@@ -385,14 +385,13 @@ class ScatterGather {
         discard_errors(query_, shard_query_, part->shard(), Loop::now());
       return;
     }
-    const auto found = std::ranges::find_if(parts_, [this](const ShardPart& part) {
+    for (auto& part : parts_) {
       const auto& result = part->result();
-      return result.outcome == Outcome::agent_error && result.mirror &&
-             is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror,
-                                      Loop::now());
-    });
-    if (found == parts_.end()) return;
-    (*found)->take_as_mistake();
+      if (result.outcome == Outcome::agent_error && result.mirror &&
+          is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror,
+                                   Loop::now()))
+        return part->take_as_mistake();
+    }
   }
 
   /// Notes what the parts that answered told of their data. Of several rounds the newest counts,

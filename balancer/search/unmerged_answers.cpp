@@ -68,15 +68,11 @@ void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
 Answer UnmergedAnswers::no_answer() {
   const int status = parts_.any_timed_out() ? 504 : parts_.any_finally_overloaded() ? 503 : 502;
   if (may_be_changed()) return failed(status, reasons());
-  const auto* const overloaded = parts_.overloaded();
-  if (overloaded == nullptr) {
-    const auto failed_part = std::ranges::find_if(parts_, [](const ShardPart& part) {
-      return !part->answered() && part->result().status_override != 0;
-    });
-    const bool found = failed_part != parts_.end();
-    return failed(found ? (*failed_part)->result().status_override : status, reasons());
-  }
-  return this->overloaded(*overloaded, reasons());
+  if (const auto* const part = parts_.overloaded()) return overloaded(*part, reasons());
+  for (const auto& part : parts_)
+    if (!part->answered() && part->result().status_override != 0)
+      return failed(part->result().status_override, reasons());
+  return failed(status, reasons());
 }
 
 Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
