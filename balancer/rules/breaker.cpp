@@ -92,10 +92,9 @@ void Breaker::ended(std::size_t mirror, Operation operation, Outcome outcome,
 }
 
 Candidates Breaker::tripped(TimePoint now) const noexcept {
-  Candidates tripped;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (is_tripped(cells_[i], micros(now))) tripped.insert(i);
-  return but_never_all(tripped, Candidates::first(cells_.size()));
+  const auto all = Candidates::first(cells_.size());
+  const auto is = [&](std::size_t mirror) { return is_tripped(mirror, now); };
+  return but_never_all(all.where(is), all);
 }
 
 std::optional<std::size_t> Breaker::try_probe(TimePoint at) noexcept {

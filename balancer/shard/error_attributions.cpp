@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "balancer/core/fingerprint.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "config/text/source_text.hpp"
@@ -36,11 +34,9 @@ const Mirror& mirror_of(const ErrorAttribution& attribution) {
 
 /// The attribution of the mirror; null if there is none.
 const ErrorAttribution* attribution_of(const Query& query, const Shard& shard, std::size_t mirror) {
-  const auto found =
-      std::ranges::find_if(query.record.attributions, [&](const ErrorAttribution& other) {
-        return other.shard == &shard && other.mirror == mirror;
-      });
-  return found == query.record.attributions.end() ? nullptr : &*found;
+  for (const auto& other : query.record.attributions)
+    if (other.shard == &shard && other.mirror == mirror) return &other;
+  return nullptr;
 }
 
 /// The facts about the error of that mirror, if it stands alone.

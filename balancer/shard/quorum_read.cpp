@@ -292,12 +292,11 @@ Generation QuorumRead::known(std::size_t mirror) const {
 }
 
 bool QuorumRead::has_reached() const {
-  std::size_t reached = 0;
-  for (std::size_t i = 0; i < mirrors(); ++i) {
+  const auto reached = Candidates::first(mirrors()).where([&](std::size_t i) {
     const bool asked = step_.with_primary || view().primary != i;
-    if (asked && known(i) >= Generation(selected_)) ++reached;
-  }
-  return reached >= needed_;
+    return asked && known(i) >= Generation(selected_);
+  });
+  return reached.size() >= needed_;
 }
 
 bool QuorumRead::no_mirror_serves() const {
