@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
@@ -37,35 +38,17 @@ class Members {
   }
 
   std::optional<std::string> text(std::string_view name) {
-    const auto* found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (found->IsString()) return std::string(text_of(*found));
-    should_be(name, "a string");
-    return std::nullopt;
+    return read(name, &Value::IsString, "a string",
+                [](const Value& found) { return std::string(text_of(found)); });
   }
-
   std::optional<std::int64_t> whole(std::string_view name) {
-    const auto* found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (found->IsInt64()) return found->GetInt64();
-    should_be(name, "a whole number");
-    return std::nullopt;
+    return read(name, &Value::IsInt64, "a whole number", &Value::GetInt64);
   }
-
   std::optional<std::uint64_t> counter(std::string_view name) {
-    const auto* found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (found->IsUint64()) return found->GetUint64();
-    should_be(name, "a whole number, zero or more");
-    return std::nullopt;
+    return read(name, &Value::IsUint64, "a whole number, zero or more", &Value::GetUint64);
   }
-
   std::optional<double> number(std::string_view name) {
-    const auto* found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (found->IsNumber()) return found->GetDouble();
-    should_be(name, "a number");
-    return std::nullopt;
+    return read(name, &Value::IsNumber, "a number", &Value::GetDouble);
   }
 
   /// A string unchanged; a number padded with zeros, so that texts have the order of the numbers.
@@ -105,6 +88,17 @@ class Members {
   }
 
  private:
+  /// What `get` returns of the member, if it is of that type.
+  template <class Get>
+  auto read(std::string_view name, bool (Value::*is)() const, std::string_view what, Get get)
+      -> std::optional<std::invoke_result_t<Get, const Value&>> {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if ((found->*is)()) return std::invoke(get, *found);
+    should_be(name, what);
+    return std::nullopt;
+  }
+
   const Value& of_;
   std::string wrong_;
 };

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -13,25 +12,13 @@ using rapidjson::Value;
 
 constexpr int kNotSolrCloud = 400;  // the collections API's answer on a server without SolrCloud
 
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-  std::string out;
-  for (const char c : text) {
-    if (kPlain.find(c) != std::string_view::npos)
-      out += c;
-    else
-      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 std::vector<PingRequest> ask(std::string_view path, std::string_view table) {
   if (path.empty()) path = "/solr";
   if (path.ends_with('/')) path.remove_suffix(1);
-  return {
-      {.target = fmt::format("{}/admin/cores?action=STATUS&core={}&wt=json", path, escaped(table))},
-      {.target = fmt::format("{}/admin/collections?action=CLUSTERSTATUS&wt=json", path)}};
+  auto cores = fmt::format("{}/admin/cores?action=STATUS&core=", path);
+  append_url_encoded(cores, table);
+  return {{.target = cores.append("&wt=json")},
+          {.target = fmt::format("{}/admin/collections?action=CLUSTERSTATUS&wt=json", path)}};
 }
 
 /// The table's core; nullptr if the server has none of that name (an empty object), for example

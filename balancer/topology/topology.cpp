@@ -184,16 +184,6 @@ std::expected<std::shared_ptr<const Table>, ClientError> Topology::combined(
 
 namespace {
 
-std::uint64_t failures_in(const Totals& totals) {
-  std::uint64_t failures = 0;
-  for (std::size_t i = 0; i < kCounters; ++i) {
-    const auto counter = static_cast<Counter>(i);
-    if (counter != Counter::succeeded_queries && counter != Counter::warnings)
-      failures += totals.counts[i];
-  }
-  return failures;
-}
-
 /// The usual duration of a search, or how long the oldest one is overdue.
 Micros duration_of(const MirrorSignals& signals) {
   MirrorView view;
@@ -214,13 +204,11 @@ void watch_outliers(const Shard& shard, TimePoint now, RandomSource& random) {
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto& mirror = set[i];
     const auto& counters = mirror.agent->counters;
-    const auto totals = mirror.tally.totals();
-    const auto failures = failures_in(totals);
+    const auto sums = error_sums(mirror.tally.totals());
     const auto errors = counters.errors_in_a_row.load(std::memory_order_relaxed);
     signs.push_back(
-        {.attempts =
-             failures + totals.count(Counter::succeeded_queries) + totals.count(Counter::warnings),
-         .failures = failures,
+        {.attempts = sums.critical + sums.successes + sums.warnings,
+         .failures = sums.critical,
          .failures_in_a_row = mirror.signals.failures_in_a_row(),
          .duration = duration_of(mirror.signals),
          .usable = errors <= tolerated && !unreachable.contains(i),

@@ -19,17 +19,12 @@ using Severity = OperatorEvent::Severity;
 
 RecentWork work_of(const Tally& tally) {
   const auto totals = tally.totals();
-  RecentWork work{.attempts = tally.attempts(),
-                  .queries = totals.queries,
-                  .query_time = totals.query_time,
-                  .connects = totals.connects,
-                  .connect_time = totals.connect_time};
-  for (std::size_t i = 0; i < kCounters; ++i) {
-    const auto counter = static_cast<Counter>(i);
-    if (counter != Counter::succeeded_queries && counter != Counter::warnings)
-      work.failures += totals.counts[i];
-  }
-  return work;
+  return {.attempts = tally.attempts(),
+          .failures = error_sums(totals).critical,
+          .queries = totals.queries,
+          .query_time = totals.query_time,
+          .connects = totals.connects,
+          .connect_time = totals.connect_time};
 }
 
 /// The attempts of each mirror, over the same time: 2 s, or 10 s if they were few.
