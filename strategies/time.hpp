@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace karmad {
 
@@ -15,5 +17,11 @@ struct MasterClock {
   static constexpr bool is_steady = true;
 };
 using TimePoint = MasterClock::time_point;
+
+/// Nothing of none.
+constexpr std::optional<Micros> mean_time(Micros sum, std::uint64_t count) {
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<std::int64_t>(count);
+}
 
 }  // namespace karmad

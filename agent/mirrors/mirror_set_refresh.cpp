@@ -20,14 +20,6 @@ constexpr int kSlow = 2;
 /// Most time between two refreshes of a set that is not asked.
 constexpr Micros kUnusedRefresh = 2s;
 
-/// The lower median of the first `count` values; 0 if there are none.
-Micros lower_median(std::array<Micros, Candidates::kMost>& values, std::size_t count) {
-  if (count == 0) return {};
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((count - 1) / 2);
-  std::nth_element(values.begin(), middle, values.begin() + static_cast<std::ptrdiff_t>(count));
-  return *middle;
-}
-
 }  // namespace
 
 SetLoad MirrorSet::load() const {
@@ -47,7 +39,7 @@ void MirrorSet::refresh_load(TimePoint now) {
   };
   auto count = count_in_flight(false);
   if (count == 0) count = count_in_flight(true);
-  const auto median = median_in_flight({in_flight.data(), count});
+  const auto median = lower_median(std::span(in_flight).first(count));
   usual_.add(now, median);
   typical_load_.store(median, std::memory_order_relaxed);
   usual_load_.store(usual_.average().value_or(-1), std::memory_order_relaxed);
@@ -111,7 +103,7 @@ void MirrorSet::refresh_latency(TimePoint now) {
     p95[i] = recent.p95;
     known[count++] = *recent.p95;
   }
-  const auto limit = kSlow * lower_median(known, count);
+  const auto limit = kSlow * lower_median(std::span(known).first(count));
   LatencyCounts counts{};
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     if (!p95[i] || *p95[i] <= limit) mirrors_[i]->record->quantiles.add_recent(now, counts);

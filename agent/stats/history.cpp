@@ -6,11 +6,6 @@
 namespace karmad {
 namespace {
 
-std::optional<Micros> mean(Micros sum, std::uint64_t count) {
-  if (count == 0) return std::nullopt;
-  return sum / static_cast<std::int64_t>(count);
-}
-
 bool has_latency(const Event& event) {
   return event.counter == Counter::succeeded_queries && !event.ping;
 }
@@ -18,11 +13,7 @@ bool has_latency(const Event& event) {
 }  // namespace
 
 std::optional<Micros> mean_query_time(const Totals& totals) {
-  return mean(totals.query_time, totals.queries);
-}
-
-std::optional<Micros> mean_connect_time(const Totals& totals) {
-  return mean(totals.connect_time, totals.connects);
+  return mean_time(totals.query_time, totals.queries);
 }
 
 void write(StatsWriter& out, const Totals& totals, Over over) {
@@ -44,7 +35,7 @@ void write(StatsWriter& out, const Totals& totals, Over over) {
           totals.connects);
   out.add({"mean_connect_time", "mean time to connect", gauge, Unit::milliseconds, "connect_avg",
            "connect_ms_mean", 3, true},
-          mean_connect_time(totals));
+          mean_time(totals.connect_time, totals.connects));
   out.add({"longest_connect_time", "longest time to connect", gauge, Unit::milliseconds,
            "connect_max", "connect_ms_max", 3, true},
           totals.connects > 0 ? std::optional(totals.connect_max) : std::nullopt);

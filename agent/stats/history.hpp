@@ -41,7 +41,6 @@ struct Totals {
 
 /// Mean time of the succeeded queries, without pings; empty if there are none.
 std::optional<Micros> mean_query_time(const Totals& totals);
-std::optional<Micros> mean_connect_time(const Totals& totals);
 
 /// The time that Totals cover: the last periods, or the life of the process.
 enum class Over : std::uint8_t { periods, life };

@@ -13,13 +13,6 @@ constexpr Micros kSettled = 10s;
 
 }  // namespace
 
-std::uint32_t median_in_flight(std::span<std::uint32_t> in_flight) {
-  if (in_flight.empty()) return 0;
-  const auto median = in_flight.begin() + static_cast<std::ptrdiff_t>((in_flight.size() - 1) / 2);
-  std::nth_element(in_flight.begin(), median, in_flight.end());
-  return *median;
-}
-
 void LoadBaseline::add(TimePoint now, double load) {
   if (!begun_) {
     begun_ = last_ = now;

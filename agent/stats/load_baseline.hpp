@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "strategies/time.hpp"
 
@@ -13,10 +12,6 @@ struct SetLoad {
   std::uint32_t median = 0;     ///< of the mirror with the median load
   std::optional<double> usual;  ///< slow average of `median`; empty until it has enough samples
 };
-
-/// The median of the mirrors' loads, of an even number the lower one; 0 without mirrors. Reorders
-/// its argument. A single mirror that stalls or is idle does not change the median.
-std::uint32_t median_in_flight(std::span<std::uint32_t> in_flight);
 
 /// The average of a load over about the last minute, for any sampling intervals; before that, over
 /// its life. A value without a clock, for one thread.

@@ -31,8 +31,7 @@ PeriodLatency::Sum PeriodLatency::sum(BlockNumber first, BlockNumber last) const
 
 std::optional<Micros> PeriodLatency::mean(BlockNumber first, BlockNumber last) const {
   const auto [count, time] = sum(first, last);
-  if (count == 0) return std::nullopt;
-  return time / static_cast<std::int64_t>(count);
+  return mean_time(time, count);
 }
 
 std::uint64_t PeriodLatency::count_of_closed_block(BlockNumber number) const {

@@ -83,24 +83,14 @@ struct RecentWork {
   std::uint64_t attempts = 0;  ///< started
   std::uint64_t failures = 0;  ///< ended in an error of the mirror
   std::uint64_t queries = 0;   ///< answered
-  Micros query_time{};         ///< sum for the answered ones
   std::uint64_t connects = 0;
   Micros connect_time{};
 
   RecentWork operator-(const RecentWork& other) const {
-    return {attempts - other.attempts, failures - other.failures,
-            queries - other.queries,   query_time - other.query_time,
+    return {attempts - other.attempts, failures - other.failures, queries - other.queries,
             connects - other.connects, connect_time - other.connect_time};
   }
-  /// Mean time of an answered query.
-  std::optional<Micros> mean() const { return over(query_time, queries); }
-  std::optional<Micros> mean_connect() const { return over(connect_time, connects); }
-
- private:
-  static std::optional<Micros> over(Micros sum, std::uint64_t count) {
-    if (count == 0) return std::nullopt;
-    return sum / static_cast<std::int64_t>(count);
-  }
+  std::optional<Micros> mean_connect() const { return mean_time(connect_time, connects); }
 };
 
 /// The work of the last seconds, from sums since the start that are sampled at equal intervals.

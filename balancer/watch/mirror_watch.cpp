@@ -22,7 +22,6 @@ RecentWork work_of(const Tally& tally) {
   return {.attempts = tally.attempts(),
           .failures = error_sums(totals).critical,
           .queries = totals.queries,
-          .query_time = totals.query_time,
           .connects = totals.connects,
           .connect_time = totals.connect_time};
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "strategies/estimates/latency_estimate.hpp"
+
 namespace karmad {
 namespace {
 
@@ -54,15 +56,8 @@ std::optional<Micros> p95_of(std::vector<Micros> times) {
   return *at;
 }
 
-/// Of a list that is not empty; reorders it.
-Micros lower_median(std::vector<Micros>& times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
-  std::ranges::nth_element(times, middle);
-  return *middle;
-}
-
 Micros median_of(std::vector<Micros> times) {
-  return lower_median(times);
+  return lower_median<Micros>(times);
 }
 
 bool exceeds(Micros time, Micros other, double factor) {
@@ -85,7 +80,7 @@ Usual usual_of(std::span<const std::span<const RecentAnswer>> peers, Micros olde
   }
   Usual usual;
   if (means.empty()) return usual;
-  const auto median = lower_median(means);
+  const auto median = lower_median<Micros>(means);
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (lately[i].empty() || exceeds(mean_of(lately[i]), median, kSlowFactor)) continue;
     usual.lately.insert(usual.lately.end(), lately[i].begin(), lately[i].end());
@@ -154,7 +149,7 @@ std::optional<Micros> usual_time(std::span<const TypicalTime> mirrors) {
   std::vector<Micros> means;
   for (const auto& mirror : mirrors) means.push_back(mirror.mean);
   if (means.empty()) return std::nullopt;
-  return lower_median(means);
+  return lower_median<Micros>(means);
 }
 
 bool may_be_slow(const TypicalTime& own, std::span<const TypicalTime> peers) {
@@ -162,7 +157,7 @@ bool may_be_slow(const TypicalTime& own, std::span<const TypicalTime> peers) {
   for (const auto& peer : peers) medians.push_back(peer.median);
   if (medians.empty()) return false;
   return own.mean > *usual_time(peers) + kSlowLead / 2 ||
-         own.median > lower_median(medians) + kSlowLead / 2;
+         own.median > lower_median<Micros>(medians) + kSlowLead / 2;
 }
 
 std::optional<Slowness> slowness(std::span<const RecentAnswer> own,

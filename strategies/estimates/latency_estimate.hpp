@@ -1,12 +1,23 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "strategies/time.hpp"
 
 namespace karmad {
+
+/// The lower median of some values, which it reorders; 0 of none. One that is far off does not
+/// change it.
+template <class T>
+T lower_median(std::span<T> values) {
+  if (values.empty()) return {};
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
 
 /// How an estimate follows its samples.
 struct EstimateRules {

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "strategies/estimates/latency_estimate.hpp"
+
 namespace karmad {
 namespace {
 
@@ -14,7 +16,7 @@ TimePoint baseline_at(Micros since_epoch) {
 }
 
 std::uint32_t median(std::vector<std::uint32_t> in_flight) {
-  return median_in_flight(in_flight);
+  return lower_median<std::uint32_t>(in_flight);
 }
 
 TEST(TypicalInFlight, DoesNotShowOneMirrorThatStalls) {
