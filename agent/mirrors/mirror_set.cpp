@@ -261,8 +261,7 @@ Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* 
   if (for_slot != nullptr) for_slot->wake = &waiter.signal;
   stop.arm(until, StopReason::deadline);
   if (!stop.requested() && (for_slot == nullptr || !for_slot->got())) {
-    const Stop::Guard guard(stop, &waiter,
-                            [](void* target) { static_cast<Waiter*>(target)->signal.notify(); });
+    const auto guard = stop.calling<&AsyncEvent::notify>(waiter.signal);
     co_await waiter.signal;
   }
   stop.disarm();

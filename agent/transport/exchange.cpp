@@ -444,8 +444,7 @@ Task<void> send_rest(Loop& loop, Connection& connection, Outgoing request, Strea
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
                     FirstByte* first_byte, StreamedRest streamed) {
-  const Stop::Guard guard(stop, &connection,
-                          [](void* target) { static_cast<Connection*>(target)->close(); });
+  const auto guard = stop.calling<&Connection::close>(connection);
   const LoopTurn::InFlightGuard under_way(loop.turn);
   // A failed write does not end the exchange: the agent may have answered before it read
   // everything.

@@ -224,8 +224,7 @@ class Pool::Place {
   /// Waits until another try may succeed, or a stop is requested.
   Task<void> wait() {
     if (stop_.requested() || refusal_) co_return;
-    const Stop::Guard guard(stop_, this,
-                            [](void* target) { static_cast<Place*>(target)->turn_.notify(); });
+    const auto guard = stop_.calling<&AsyncEvent::notify>(turn_);
     co_await turn_;
   }
   void wake() { turn_.notify(); }

@@ -76,6 +76,14 @@ struct Connect {
   void await_resume() const noexcept {}
 };
 
+/// Closes the socket at a stop request.
+Stop::Guard closing(Stop& stop, Socket& socket) {
+  return {stop, &socket, [](void* target) {
+            error_code ignored;
+            static_cast<Socket*>(target)->close(ignored);
+          }};
+}
+
 /// Lack of descriptors, local ports or socket memory is an error of this process, not of the agent.
 bool is_ours(const error_code& error) {
   using boost::system::errc::errc_t;
@@ -127,10 +135,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     }
     Connect connecting{socket, endpoint};
     {
-      const Stop::Guard guard(stop, &socket, [](void* target) {
-        error_code ignored;
-        static_cast<Socket*>(target)->close(ignored);
-      });
+      const auto guard = closing(stop, socket);
       co_await connecting;
     }
     error = connecting.error;
@@ -142,10 +147,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     const auto generation = agent_->generation.load(std::memory_order_acquire);
     if (const auto client = agent_->tls()) {
       tls = client->connect(socket.native_handle());
-      const Stop::Guard guard(stop, &socket, [](void* target) {
-        error_code ignored;
-        static_cast<Socket*>(target)->close(ignored);
-      });
+      const auto guard = closing(stop, socket);
       error = co_await Stream::shake_hands(loop_.turn, socket, *tls);
       if (!error || tls->is_untrusted())
         agent_->untrusted.store(tls->is_untrusted(), std::memory_order_relaxed);
@@ -179,10 +181,7 @@ Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop)
     socket.non_blocking(true, error);
     Connect connecting{socket, endpoint};
     {
-      const Stop::Guard guard(stop, &socket, [](void* target) {
-        error_code ignored;
-        static_cast<Socket*>(target)->close(ignored);
-      });
+      const auto guard = closing(stop, socket);
       co_await connecting;
     }
     if (stop.requested() || !connecting.error || is_ours(connecting.error)) co_return false;

@@ -58,8 +58,7 @@ Task<std::expected<Endpoints, std::string>> resolve(Loop& loop, const Address& a
   });
   {
     const asio::executor_work_guard<Executor> waiting(loop.io.get_executor());
-    const Stop::Guard guard(stop, state.get(),
-                            [](void* target) { static_cast<LookUpState*>(target)->done.notify(); });
+    const auto guard = stop.calling<&AsyncEvent::notify>(state->done);
     co_await state->done;
   }
   state->abandoned = stop.requested();

@@ -39,8 +39,7 @@ template <class Question>
 Task<bool> ask_workers(Worker& by, Stop& stop, std::shared_ptr<Question> question) {
   const auto of = std::make_shared<WorkerQuestion>(WorkerQuestion{by.loop});
   ask_each(question, of, by.all);
-  const Stop::Guard guard(stop, of.get(),
-                          [](void* target) { static_cast<WorkerQuestion*>(target)->end(); });
+  const auto guard = stop.calling<&WorkerQuestion::end>(*of);
   if (!of->done && !stop.requested()) co_await of->ended;
   stop.disarm();
   co_return !stop.requested();

@@ -125,8 +125,7 @@ void ResponseStream::release(Stream::Unasked behind) {
 
 /// Waits for bytes, at most for the rest of `patience_`.
 Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop) {
-  const Stop::Guard guard(stop, connection_.get(),
-                          [](void* target) { static_cast<Connection*>(target)->close(); });
+  const auto guard = stop.calling<&Connection::close>(*connection_);
   if (stop.requested()) co_return Stream::Read{asio::error::operation_aborted, 0};
   const auto began = Loop::now();
   stop.arm(began + patience_, StopReason::query_timeout);

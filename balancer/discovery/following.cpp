@@ -137,8 +137,7 @@ SourceClient::Step<bool> SourceClient::read_some(Micros longest) {
   auto got = connection_->read_now(room.data(), room.size());
   Ending::Wait wait(ending_);
   if (got.error == asio::error::would_block) {
-    const Stop::Guard guard(wait.stop, connection_.get(),
-                            [](void* target) { static_cast<Connection*>(target)->close(); });
+    const auto guard = wait.stop.calling<&Connection::close>(*connection_);
     if (ending_.requested()) co_return Result(std::unexpected("closed"));
     wait.stop.arm(Loop::now() + longest, StopReason::query_timeout);
     connection_->start_read(room.data(), room.size());

@@ -35,8 +35,7 @@ Task<Answer> wait_for_desk(Query& query, Ask ask) {
   {
     QueryStop stop(query);
     stop.arm(query.resources.deadline, StopReason::deadline);
-    const Stop::Guard guard(stop, reply.get(),
-                            [](void* target) { static_cast<Reply*>(target)->came.notify(); });
+    const auto guard = stop.calling<&AsyncEvent::notify>(reply->came);
     if (!stop.requested()) co_await reply->came;
   }
   if (reply->result) co_return answer_of(*std::move(reply->result));

@@ -76,8 +76,7 @@ Task<std::optional<Answer>> wait_for_ticket(Query& query, TicketGate gate, Ticke
     const auto until = longest > Micros{0} ? std::min(query.resources.deadline, began + longest)
                                            : query.resources.deadline;
     stop.arm(until, StopReason::deadline);
-    const Stop::Guard guard(stop, &waiting,
-                            [](void* target) { static_cast<TicketWait*>(target)->leave(); });
+    const auto guard = stop.calling<&TicketWait::leave>(waiting);
     if (stop.requested()) waiting.leave();
     if (!waiting.done) co_await waiting.signal;
   }

@@ -101,8 +101,7 @@ Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
     loop.arm_finely(alarm, until);
   else
     loop.arm(alarm, until);
-  const Stop::Guard guard(stop, &alarm,
-                          [](void* target) { static_cast<Alarm*>(target)->signal.notify(); });
+  const auto guard = stop.calling<&AsyncEvent::notify>(alarm.signal);
   co_await alarm.signal;
 }
 

@@ -132,6 +132,11 @@ class Stop : public Deadline {
    private:
     Stop& stop_;
   };
+  /// The same with a function of the target.
+  template <auto break_off, class Target>
+  Guard calling(Target& target) {
+    return {*this, &target, [](void* of) { (static_cast<Target*>(of)->*break_off)(); }};
+  }
 
  private:
   void expired() override { request(armed_for_); }
