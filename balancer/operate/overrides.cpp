@@ -36,7 +36,7 @@ void for_each_mirror(auto& settings, const MirrorName& name, Found found) {
     if (is_called(table, name.table))
       for (auto& shard : table.shards)
         for (auto& mirror : shard.mirrors)
-          if (text(mirror.address) == name.address) found(table, mirror);
+          if (text(mirror.address) == name.address) found(mirror);
 }
 
 void override_table(TableSettings& table, const TableOverride& by) {
@@ -66,13 +66,18 @@ constexpr std::size_t kLongestState = 16 << 20;
 
 using Json = rapidjson::Value;
 
-std::string_view truth(bool value) {
-  return value ? "true" : "false";
-}
-
+/// Writes what was changed, and what it was configured to be.
 template <class T>
-void put_configured(Document& out, std::string_view name, const Override<T>& by) {
-  if (by.configured) out.text(name, *by.configured);
+void put(Document& out, std::string_view name, std::string_view configured,
+         const std::optional<Override<T>>& by) {
+  if (!by) return;
+  if constexpr (std::is_enum_v<T>)
+    out.text(name, word(by->value));
+  else if constexpr (std::is_same_v<T, std::string>)
+    out.text(name, by->value);
+  else
+    out.value(name, by->value);
+  if (by->configured) out.text(configured, *by->configured);
 }
 
 /// Reads the file's members; the first mistake ends it.
@@ -89,21 +94,19 @@ class OverridesReader {
       return std::unexpected(fmt::format("its version is not {}", kVersion));
     Overrides overrides;
     each(document, "mirrors", [&](const Json& item) {
-      auto& by = overrides.mirrors[{required(item, "table"), required(item, "address")}];
-      by.state = with_configured(word_in<ServiceState>(item, "state"), item, "configured_state");
-      by.weight = with_configured(weight(item), item, "configured_weight");
+      const MirrorName name{required(item, "table"), required(item, "address")};
+      auto& by = overrides.mirrors[name] = {};
+      read(item, "state", "configured_state", by.state);
+      read(item, "weight", "configured_weight", by.weight);
     });
     each(document, "tables", [&](const Json& item) {
-      auto& by = overrides.tables[required(item, "table")];
-      std::optional<std::string> strategy;
-      if (const auto name = text_member(item, "strategy"); !name.empty()) strategy = name;
-      by.strategy = with_configured(std::move(strategy), item, "configured_strategy");
-      by.hedging = with_configured(truth_of(item, "hedging"), item, "configured_hedge");
+      auto& by = overrides.tables[required(item, "table")] = {};
+      if (!text_member(item, "strategy").empty())
+        read(item, "strategy", "configured_strategy", by.strategy);
+      read(item, "hedging", "configured_hedge", by.hedging);
     });
-    overrides.hedging =
-        with_configured(truth_of(document, "hedging"), document, "configured_hedging");
-    overrides.log_level =
-        with_configured(word_in<LogLevel>(document, "log_level"), document, "configured_log_level");
+    read(document, "hedging", "configured_hedging", overrides.hedging);
+    read(document, "log_level", "configured_log_level", overrides.log_level);
     if (overrides.size() > kMostOverrides) wrong_ = "it has too many entries";
     if (!wrong_.empty()) return std::unexpected(wrong_);
     return overrides;
@@ -118,13 +121,30 @@ class OverridesReader {
     for (const auto& item : list->GetArray()) use(item);
   }
 
+  /// A member, if it is there, and what it was configured to be.
   template <class T>
-  static std::optional<Override<T>> with_configured(std::optional<T> value, const Json& item,
-                                                    std::string_view configured) {
-    if (!value) return std::nullopt;
-    Override<T> by{.value = *std::move(value)};
-    if (const auto text = text_member(item, configured); !text.empty()) by.configured = text;
-    return by;
+  void read(const Json& item, std::string_view name, std::string_view configured,
+            std::optional<Override<T>>& into) {
+    const auto* value = member_of(&item, name);
+    if (value == nullptr) return;
+    const auto known = value_in<T>(*value);
+    if (!known) return mistake(name);
+    into = Override<T>{.value = *known};
+    if (const auto text = text_member(item, configured); !text.empty()) into->configured = text;
+  }
+
+  template <class T>
+  static std::optional<T> value_in(const Json& value) {
+    if constexpr (std::is_enum_v<T>) {
+      return kWords<T>.find(text_of(&value));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return std::string(text_of(&value));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return value.IsBool() ? std::optional(value.GetBool()) : std::nullopt;
+    } else {
+      const bool fits = value.IsUint() && value.GetUint() <= kMostWeight;
+      return fits ? std::optional(value.GetUint()) : std::nullopt;
+    }
   }
 
   void mistake(std::string_view name) {
@@ -137,31 +157,6 @@ class OverridesReader {
     return std::string(text);
   }
 
-  template <class Enum>
-  std::optional<Enum> word_in(const Json& item, std::string_view name) {
-    const auto* value = member_of(&item, name);
-    if (value == nullptr) return std::nullopt;
-    const auto found = kWords<Enum>.find(text_of(value));
-    if (!found) mistake(name);
-    return found;
-  }
-
-  std::optional<unsigned> weight(const Json& item) {
-    const auto* value = member_of(&item, "weight");
-    if (value == nullptr) return std::nullopt;
-    if (value->IsUint() && value->GetUint() <= kMostWeight) return value->GetUint();
-    mistake("weight");
-    return std::nullopt;
-  }
-
-  std::optional<bool> truth_of(const Json& item, std::string_view name) {
-    const auto* value = member_of(&item, name);
-    if (value == nullptr) return std::nullopt;
-    if (value->IsBool()) return value->GetBool();
-    mistake(name);
-    return std::nullopt;
-  }
-
   std::string wrong_;
 };
 
@@ -169,15 +164,14 @@ class OverridesReader {
 
 std::string configured_state(const Settings& settings, const MirrorName& name) {
   std::set<std::string> texts;
-  for_each_mirror(settings, name, [&](const TableSettings&, const MirrorSettings& mirror) {
-    texts.emplace(word(mirror.state.value));
-  });
+  for_each_mirror(settings, name,
+                  [&](const MirrorSettings& mirror) { texts.emplace(word(mirror.state.value)); });
   return distinct(texts);
 }
 
 std::string configured_weight(const Settings& settings, const MirrorName& name) {
   std::set<std::string> texts;
-  for_each_mirror(settings, name, [&](const TableSettings&, const MirrorSettings& mirror) {
+  for_each_mirror(settings, name, [&](const MirrorSettings& mirror) {
     texts.insert(std::to_string(mirror.weight.value));
   });
   return distinct(texts);
@@ -191,7 +185,7 @@ std::string configured_strategy(const TableSettings& table) {
 }
 
 std::string configured_hedging(const Settings& settings) {
-  return std::string(truth(!settings.searchd.hedge_disabled.value));
+  return settings.searchd.hedge_disabled.value ? "false" : "true";
 }
 
 std::string configured_log_level(const Settings& settings) {
@@ -200,7 +194,7 @@ std::string configured_log_level(const Settings& settings) {
 
 Settings with_overrides(Settings settings, const Overrides& overrides) {
   for (const auto& [name, by] : overrides.mirrors)
-    for_each_mirror(settings, name, [&](const TableSettings&, MirrorSettings& mirror) {
+    for_each_mirror(settings, name, [&](MirrorSettings& mirror) {
       if (by.state) mirror.state = {by.state->value, at_run_time()};
       if (by.weight) mirror.weight = {by.weight->value, at_run_time()};
     });
@@ -243,43 +237,21 @@ std::vector<std::string> forget_reconfigured(Overrides& overrides, const Setting
 std::string overrides_json(const Overrides& overrides, std::string_view found) {
   return json_object([&](Document& out) {
     out.value("version", kVersion);
-    out.array("mirrors", overrides.mirrors, [&](const auto& entry) {
+    out.objects("mirrors", overrides.mirrors, [&](const auto& entry) {
       const auto& [name, by] = entry;
-      out.object([&] {
-        out.text("table", name.table);
-        out.text("address", name.address);
-        if (by.state) {
-          out.text("state", word(by.state->value));
-          put_configured(out, "configured_state", *by.state);
-        }
-        if (by.weight) {
-          out.value("weight", by.weight->value);
-          put_configured(out, "configured_weight", *by.weight);
-        }
-      });
+      out.text("table", name.table);
+      out.text("address", name.address);
+      put(out, "state", "configured_state", by.state);
+      put(out, "weight", "configured_weight", by.weight);
     });
-    out.array("tables", overrides.tables, [&](const auto& entry) {
+    out.objects("tables", overrides.tables, [&](const auto& entry) {
       const auto& [name, by] = entry;
-      out.object([&] {
-        out.text("table", name);
-        if (by.strategy) {
-          out.text("strategy", by.strategy->value);
-          put_configured(out, "configured_strategy", *by.strategy);
-        }
-        if (by.hedging) {
-          out.raw("hedging", truth(by.hedging->value));
-          put_configured(out, "configured_hedge", *by.hedging);
-        }
-      });
+      out.text("table", name);
+      put(out, "strategy", "configured_strategy", by.strategy);
+      put(out, "hedging", "configured_hedge", by.hedging);
     });
-    if (overrides.hedging) {
-      out.raw("hedging", truth(overrides.hedging->value));
-      put_configured(out, "configured_hedging", *overrides.hedging);
-    }
-    if (overrides.log_level) {
-      out.text("log_level", word(overrides.log_level->value));
-      put_configured(out, "configured_log_level", *overrides.log_level);
-    }
+    put(out, "hedging", "configured_hedging", overrides.hedging);
+    put(out, "log_level", "configured_log_level", overrides.log_level);
     if (!found.empty()) out.raw("found", found);
   });
 }

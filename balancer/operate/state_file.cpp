@@ -119,11 +119,9 @@ std::expected<SecretFile, std::string> read_secret_file(const std::string& path,
 }
 
 std::expected<std::string, std::string> read_token_file(const std::string& path) {
-  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
-  if (file.fd() < 0) return failed_with_errno("open");
-  const auto content = read_at_most(file.fd(), 2 * kLongestToken);
-  if (!content) return std::unexpected(content.error());
-  const auto line = content->substr(0, std::min(content->find('\n'), content->size()));
+  const auto file = read_secret_file(path, 2 * kLongestToken);
+  if (!file) return std::unexpected(file.error());
+  const auto line = file->content.substr(0, file->content.find('\n'));
   std::string token(wire::trimmed(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line));
   const bool visible = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
   if (!visible || token.size() < kShortestToken || token.size() > kLongestToken)
