@@ -1,7 +1,6 @@
 #include "balancer/endpoints/packed_body.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <new>
@@ -55,47 +54,34 @@ Task<std::optional<Answer>> take_turn(Query& query) {
 
 }  // namespace
 
-struct Gunzip::State {
-  z_stream z{};
-  State() {
-    if (inflateInit2(&z, kGzipOnly) != Z_OK) throw std::bad_alloc();
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() { inflateEnd(&z); }
-};
+Gunzip::Gunzip(std::string_view packed, std::size_t most) : packed_(packed), most_(most) {
+  if (inflateInit2(&z_, kGzipOnly) != Z_OK) throw std::bad_alloc();
+}
 
-Gunzip::Gunzip(std::string_view packed, std::size_t most)
-    : packed_(packed), most_(most), state_(std::make_unique<State>()) {}
-
-Gunzip::~Gunzip() = default;
-
-std::size_t Gunzip::bytes_read() const {
-  return passed_bytes_ - state_->z.avail_in;
+Gunzip::~Gunzip() {
+  inflateEnd(&z_);
 }
 
 std::optional<ClientError> Gunzip::step(std::string& plain) {
-  auto& z = state_->z;
-  if (z.avail_in == 0) {
+  if (z_.avail_in == 0) {
     const auto piece = packed_.substr(passed_bytes_, kStep);
     // zlib does not write there; its interface is older than `const`.
-    z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
-    z.avail_in = static_cast<uInt>(piece.size());
+    z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    z_.avail_in = static_cast<uInt>(piece.size());
     passed_bytes_ += piece.size();
   }
   const auto before = plain.size();
   // One byte beyond the limit shows that there is more.
   const auto room = std::min({plain.capacity() - before, kStep, most_ + 1 - before});
   resize_for_reading(plain, before + room);
-  z.next_out = reinterpret_cast<Bytef*>(plain.data() + before);
-  z.avail_out = static_cast<uInt>(room);
-  const int result = inflate(&z, Z_NO_FLUSH);
-  plain.resize(before + room - z.avail_out);
+  z_.next_out = reinterpret_cast<Bytef*>(plain.data() + before);
+  z_.avail_out = static_cast<uInt>(room);
+  const int result = inflate(&z_, Z_NO_FLUSH);
+  plain.resize(before + room - z_.avail_out);
   return check_step(result, plain.size());
 }
 
 std::optional<ClientError> Gunzip::check_step(int result, std::size_t plain_size) {
-  auto& z = state_->z;
   const auto wrong = [&](std::string_view what) {
     return ClientError{400,
                        fmt::format("the body is not valid gzip: {} (Content-Encoding), byte {} "
@@ -113,17 +99,17 @@ std::optional<ClientError> Gunzip::check_step(int result, std::size_t plain_size
   switch (result) {
     case Z_STREAM_END:
       done_ = bytes_read() == packed_.size();
-      if (!done_ && inflateReset(&z) != Z_OK) return wrong("it cannot be read");
+      if (!done_ && inflateReset(&z_) != Z_OK) return wrong("it cannot be read");
       return std::nullopt;
     case Z_OK:
     case Z_BUF_ERROR:  // no room for output, or no input left
-      if (z.avail_in == 0 && passed_bytes_ == packed_.size() && z.avail_out != 0)
+      if (z_.avail_in == 0 && passed_bytes_ == packed_.size() && z_.avail_out != 0)
         return wrong("it ends too early");
       return std::nullopt;
     case Z_MEM_ERROR:
       throw std::bad_alloc();
     default:
-      return wrong(z.msg != nullptr ? z.msg : "it is damaged");
+      return wrong(z_.msg != nullptr ? z_.msg : "it is damaged");
   }
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <zlib.h>
+
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,16 +34,15 @@ class Gunzip {
   std::optional<ClientError> step(std::string& plain);
   bool done() const { return done_; }
   /// Bytes of `packed` that were read.
-  std::size_t bytes_read() const;
+  std::size_t bytes_read() const { return passed_bytes_ - z_.avail_in; }
 
  private:
-  struct State;
   std::optional<ClientError> check_step(int result, std::size_t plain_size);
 
   const std::string_view packed_;
   const std::size_t most_;
   std::size_t passed_bytes_ = 0;  ///< bytes of `packed_` that zlib got
-  std::unique_ptr<State> state_;
+  z_stream z_{};
   bool done_ = false;
 };
 
