@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "agent/stats/document.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -124,11 +125,10 @@ void write_attempt(Document& out, const ExplainedChoice::Attempt& attempt) {
 }
 
 void write_draws(Document& out, const Draws& draws) {
-  std::vector<Draws::Draw> kept;
-  for (std::size_t i = 0; i < std::min(draws.count(), Draws::kKept); ++i) kept.push_back(draws[i]);
-  out.objects("draws", kept, [&](const Draws::Draw& draw) {
-    out.value("below", draw.below == 0 ? 1 : draw.below);
-    out.value("drawn", draw.value);
+  const auto kept = std::min(draws.count(), Draws::kKept);
+  out.objects("draws", std::views::iota(std::size_t{0}, kept), [&](std::size_t i) {
+    out.value("below", draws[i].below == 0 ? 1 : draws[i].below);
+    out.value("drawn", draws[i].value);
   });
 }
 
@@ -137,9 +137,7 @@ void write_choice(Document& out, const ExplainRecord& record, const ExplainedCho
   out.text("set", name(choice.view->picture.kind));
   out.text("chosen_by", choice.told ? "the error answer" : std::string_view(set.strategy_name()));
   const auto shares = probabilities(record, choice);
-  std::vector<std::size_t> mirrors(set.size());
-  for (std::size_t i = 0; i < mirrors.size(); ++i) mirrors[i] = i;
-  out.objects("mirrors", mirrors, [&](std::size_t mirror) {
+  out.objects("mirrors", std::views::iota(std::size_t{0}, set.size()), [&](std::size_t mirror) {
     write_mirror(out, record, choice, mirror, shares[mirror]);
   });
   write_draws(out, choice.steps.draws);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -28,11 +29,8 @@ std::string shown(const Stat& stat, double value) {
   return stat.unit == Unit::share ? fmt::format("{:.2f}%", 100 * value) : fmt::format("{}", value);
 }
 
-std::string shown(const Stat&, std::uint64_t value) {
-  return fmt::format("{}", value);
-}
-std::string shown(const Stat&, std::int64_t value) {
-  return fmt::format("{}", value);
+std::string shown(const Stat&, std::integral auto value) {
+  return fmt::to_string(value);
 }
 
 std::string yes_no(bool yes) {
@@ -72,6 +70,18 @@ void for_each_shard(const TableStatus& table, Visit visit) {
   std::size_t number = 0;
   for (const auto& shard : table.shards) visit(++number, shard, false);
   for (const auto& shard : table.blackholes) visit(++number, shard, true);
+}
+
+/// Calls `visit` for each mirror, with the name of its table and the numbers of its shard and of
+/// itself, from 1.
+template <class Visit>
+void for_each_mirror(const Snapshot& snapshot, Visit visit) {
+  for (const auto& table : snapshot.tables)
+    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
+      const auto& mirrors = table.shards[shard].mirrors;
+      for (std::size_t i = 0; i < mirrors.size(); ++i)
+        visit(mirrors[i], table.name, shard + 1, i + 1);
+    }
 }
 
 std::string or_none(const std::string& text) {
@@ -118,13 +128,10 @@ ResultSet show_agents(const Snapshot& snapshot) {
   write_periods(status, snapshot);
   for (std::size_t i = 0; i < snapshot.agents.size(); ++i)
     add_agent(rows.under(fmt::format("ag_{}_", i)), snapshot.agents[i]);
-  for (const auto& table : snapshot.tables)
-    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
-      const auto& mirrors = table.shards[shard].mirrors;
-      for (std::size_t i = 0; i < mirrors.size(); ++i)
-        add_standing(rows.under(fmt::format("mirror_{}_{}_{}_", table.name, shard + 1, i + 1)),
-                     mirrors[i].standing, snapshot.agents[mirrors[i].agent]);
-    }
+  for_each_mirror(snapshot, [&](const MirrorStatus& mirror, const auto&... place) {
+    add_standing(rows.under(fmt::format("mirror_{}_{}_{}_", place...)), mirror.standing,
+                 snapshot.agents[mirror.agent]);
+  });
   return set;
 }
 
@@ -160,23 +167,20 @@ bool add_named(const Rows& rows, std::string_view name, const Snapshot& snapshot
 ResultSet show_mirrors(const Snapshot& snapshot) {
   auto set = text_rows({"Address", "Table", "Shard", "Mirror", "State", "Since", "Share", "p95 ms",
                         "In flight", "Errors in a row", "Reason"});
-  for (const auto& table : snapshot.tables)
-    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
-      const auto& mirrors = table.shards[shard].mirrors;
-      for (std::size_t i = 0; i < mirrors.size(); ++i) {
-        const auto& agent = snapshot.agents[mirrors[i].agent];
-        const auto& report = mirrors[i].report;
-        const auto p95 = agent.latency.p95;
-        set.add_row(
-            {agent.address, table.name, fmt::format("{}", shard + 1), fmt::format("{}", i + 1),
-             name(report.condition),
-             report.since == WallTime{} ? std::string() : utc_text(report.since),
-             fmt::format("{:.0f} %", mirrors[i].probability * 100),
-             p95 ? fmt::format("{:.1f}", static_cast<double>(p95->count()) / 1000) : std::string(),
-             fmt::format("{}", agent.numbers.in_flight),
-             fmt::format("{}", agent.numbers.errors_in_a_row), clean_utf8(report.reason)});
-      }
-    }
+  for_each_mirror(snapshot, [&](const MirrorStatus& mirror, const std::string& table,
+                                std::size_t shard, std::size_t number) {
+    const auto& agent = snapshot.agents[mirror.agent];
+    const auto& report = mirror.report;
+    const auto p95 = agent.latency.p95;
+    set.add_row(
+        {agent.address, table, fmt::to_string(shard), fmt::to_string(number),
+         name(report.condition),
+         report.since == WallTime{} ? std::string() : utc_text(report.since),
+         fmt::format("{:.0f} %", mirror.probability * 100),
+         p95 ? fmt::format("{:.1f}", static_cast<double>(p95->count()) / 1000) : std::string(),
+         fmt::to_string(agent.numbers.in_flight), fmt::to_string(agent.numbers.errors_in_a_row),
+         clean_utf8(report.reason)});
+  });
   return set;
 }
 
@@ -248,14 +252,10 @@ void status_rows(const Snapshot& snapshot, const RowSink& sink) {
   write_begin(rows, snapshot.process);
   rows.text("version", snapshot.process.version);
   write_counters(rows, snapshot.process);
-  for (const auto& table : snapshot.tables)
-    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
-      const auto& mirrors = table.shards[shard].mirrors;
-      for (std::size_t i = 0; i < mirrors.size(); ++i) {
-        auto of_mirror = rows.under(fmt::format("ag_{}_{}_{}_", table.name, shard + 1, i + 1));
-        write_since_start(of_mirror, mirrors[i]);
-      }
-    }
+  for_each_mirror(snapshot, [&](const MirrorStatus& mirror, const auto&... place) {
+    auto of_mirror = rows.under(fmt::format("ag_{}_{}_{}_", place...));
+    write_since_start(of_mirror, mirror);
+  });
 }
 
 void append_status_json(std::string& out, const Snapshot& snapshot) {
