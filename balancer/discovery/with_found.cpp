@@ -118,7 +118,7 @@ std::vector<std::string> without(const std::set<std::string>& all,
 }
 
 /// `2 new (a, b)`; at most some of them by name.
-std::string some_of(std::string_view what, const std::vector<std::string>& addresses) {
+std::string few_of(std::string_view what, const std::vector<std::string>& addresses) {
   constexpr std::size_t kNamed = 4;
   const auto named = std::span(addresses).first(std::min(addresses.size(), kNamed));
   return fmt::format("{} {} ({}{})", addresses.size(), what, fmt::join(named, ", "),
@@ -193,8 +193,8 @@ std::string mirror_changes(const Settings& before, const Settings& after) {
     const auto then = addresses_of(*former);
     const auto now = addresses_of(table);
     std::vector<std::string> parts;
-    if (const auto came = without(now, then); !came.empty()) parts.push_back(some_of("new", came));
-    if (const auto left = without(then, now); !left.empty()) parts.push_back(some_of("gone", left));
+    if (const auto came = without(now, then); !came.empty()) parts.push_back(few_of("new", came));
+    if (const auto left = without(then, now); !left.empty()) parts.push_back(few_of("gone", left));
     if (!parts.empty())
       changes += fmt::format("{}table {}: {}", changes.empty() ? "" : "; ", table.name,
                              fmt::join(parts, ", "));

@@ -316,12 +316,10 @@ std::vector<std::string> shards_without_mirrors(
 
 std::string last_mirror_text(const std::vector<std::string>& shards) {
   constexpr std::size_t kNamed = 8;
-  const auto named = std::span(shards).first(std::min(shards.size(), kNamed));
   return fmt::format(
-      "no mirror that can serve searches would be left: {}{}; nothing was changed; with force "
+      "no mirror that can serve searches would be left: {}; nothing was changed; with force "
       "(\"force\":true, karmad ctl --force) it is done nevertheless",
-      fmt::join(named, "; "),
-      shards.size() > kNamed ? fmt::format(" and {} more", shards.size() - kNamed) : "");
+      some_of(shards, kNamed, "; "));
 }
 
 }  // namespace karmad

@@ -9,6 +9,7 @@
 #include "agent/ping_kinds/json.hpp"
 #include "agent/transport/http/http_date.hpp"
 #include "balancer/topology/rule_reader.hpp"
+#include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -59,13 +60,6 @@ std::string shown(std::string_view text, std::size_t longest = kLongestText) {
   for (const char c : text.substr(0, longest))
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return out + (text.size() > longest ? "…" : "");
-}
-
-std::string shown(const std::vector<std::string>& names) {
-  const auto count = std::min(names.size(), kMostNamed);
-  const auto more = names.size() - count;
-  return fmt::format("{}{}", fmt::join(std::span(names).first(count), ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 /// The rows of a statement's first result set, two members of each as text.
@@ -221,7 +215,8 @@ class ProbeJudge {
       std::vector<std::string> names;
       for (const auto& [name, type] : *tables_) names.push_back(shown(name));
       problem(fmt::format("it has no table {}{}{}", in_quotes(table),
-                          names.empty() ? " and no other" : "; it has ", shown(names)));
+                          names.empty() ? " and no other" : "; it has ",
+                          some_of(names, kMostNamed)));
     }
   }
 
@@ -247,7 +242,7 @@ std::string difference(const std::map<std::string, std::string>& own,
   }
   for (const auto& [name, type] : other)
     if (!own.contains(name)) parts.push_back(fmt::format("{} is missing here", name));
-  return parts.empty() ? std::string() : shown(parts);
+  return parts.empty() ? std::string() : some_of(parts, kMostNamed);
 }
 
 std::string line_of(const ProbeTarget& target, const AgentReport& report) {

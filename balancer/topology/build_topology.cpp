@@ -14,6 +14,7 @@
 #include "balancer/topology/rule_reader.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/settings/inherit.hpp"
+#include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 #include "strategies/read_preference_text.hpp"
 
@@ -276,15 +277,11 @@ class Builder {
     const auto& tables = refusing_updates_;
     if (tables.empty()) return;
     constexpr std::size_t kNamed = 3;
-    std::vector<std::string_view> named;
-    for (const auto& table : tables)
-      if (named.size() < kNamed) named.emplace_back(table.value);
-    const auto names = fmt::format("{}", fmt::join(named, ", "));
-    const auto subject = tables.size() == 1 ? "table " + names
-                         : tables.size() <= kNamed
-                             ? fmt::format("{} tables ({})", tables.size(), names)
-                             : fmt::format("{} tables ({} and {} more)", tables.size(), names,
-                                           tables.size() - kNamed);
+    std::vector<std::string_view> names;
+    for (const auto& table : tables) names.emplace_back(table.value);
+    const auto named = some_of(names, kNamed);
+    const auto subject =
+        tables.size() == 1 ? "table " + named : fmt::format("{} tables ({})", tables.size(), named);
     notices_->push_back(
         {tables.front().at,
          fmt::format(

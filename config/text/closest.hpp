@@ -1,5 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,5 +21,13 @@ std::optional<std::string_view> closest(std::string_view word,
 
 /// `; did you mean 'x'?`, or empty if no known word is similar.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);
+
+/// The first `most` names, and how many more there are: `a, b and 3 more`.
+template <class Names>
+std::string some_of(const Names& names, std::size_t most, std::string_view between = ", ") {
+  const auto shown = std::span(names).first(std::min(names.size(), most));
+  return fmt::format("{}{}", fmt::join(shown, between),
+                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+}
 
 }  // namespace karmad
