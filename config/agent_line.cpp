@@ -51,16 +51,13 @@ class AgentLineReader {
   void problem(std::size_t offset, const Unfit& unfit) {
     problem(offset + unfit.offset, unfit.why);
   }
-  std::string_view trimmed_view(std::size_t begin, std::size_t size) const {
-    return view(trim({begin, begin + size}));
-  }
   std::string_view view(Range range) const {
     return std::string_view(text_).substr(range.begin, range.end - range.begin);
   }
   Range trim(Range range) const {
-    while (range.begin < range.end && is_space_or_tab(text_[range.begin])) ++range.begin;
-    while (range.begin < range.end && is_space_or_tab(text_[range.end - 1])) --range.end;
-    return range;
+    const auto part = trimmed(view(range), " \t");
+    const auto begin = static_cast<std::size_t>(part.data() - text_.data());
+    return {begin, begin + part.size()};
   }
   /// The first `c` in [begin, end), or end.
   std::size_t find(char c, std::size_t begin, std::size_t end) const {
@@ -213,7 +210,7 @@ class AgentLineReader {
     const auto field =
         rest.begin == rest.end ? rest : Range{rest.begin + 1, find(':', rest.begin + 1, rest.end)};
     if (const auto comma = view(field).find(',');
-        comma != std::string_view::npos && is_number(trimmed_view(field.begin, comma)))
+        comma != std::string_view::npos && is_number(trimmed(view(field).substr(0, comma), " \t")))
       return problem(field.begin + comma, std::string(kSeparator));
     if (!is_number(view(field))) {
       if (!is_srv_name(mirror.address.host))

@@ -48,11 +48,7 @@ class OptionsReader {
     problems_.push_back({options_.place(offset), std::move(message)});
   }
   /// Without white space at both ends; data() still points into the text.
-  static std::string_view cut(std::string_view part) {
-    while (!part.empty() && is_space_or_tab(part.front())) part.remove_prefix(1);
-    while (!part.empty() && is_space_or_tab(part.back())) part.remove_suffix(1);
-    return part;
-  }
+  static std::string_view cut(std::string_view part) { return trimmed(part, " \t"); }
   std::size_t offset(std::string_view part) const {
     return static_cast<std::size_t>(part.data() - text_.data());
   }
@@ -170,15 +166,11 @@ class OptionsReader {
 
   template <class Owner, class Other>
   void set(Owner&, Other, const Key<Owner>&, std::string_view, std::size_t) {}
-  template <class Owner, class T>
-  void set(Owner& owner, Located<T> Owner::*field, const Key<Owner>& key, std::string_view value,
+  template <class Owner, Setting Value>
+  void set(Owner& owner, Value Owner::*field, const Key<Owner>& key, std::string_view value,
            std::size_t at) {
-    if (auto read = inherited<T>(key.bounds, value, at)) owner.*field = std::move(*read);
-  }
-  template <class Owner, class T>
-  void set(Owner& owner, std::optional<Located<T>> Owner::*field, const Key<Owner>& key,
-           std::string_view value, std::size_t at) {
-    if (auto read = inherited<T>(key.bounds, value, at)) owner.*field = std::move(*read);
+    if (auto read = inherited<ValueOf<Value>>(key.bounds, value, at))
+      owner.*field = std::move(*read);
   }
 
   /// A path keeps its case; all other values are case-insensitive.
@@ -242,19 +234,12 @@ class OptionsText {
   std::string take() { return std::move(out_); }
 
  private:
-  template <class Owner, class Other>
-  void add_own(const Key<Owner>&, const Owner&, const Owner&, Other) {}
-  template <class Owner, class T>
-  void add_own(const Key<Owner>& key, const Owner& owner, const Owner& above,
-               Located<T> Owner::*field) {
-    if (is_own(owner.*field, above.*field))
-      add(key.name, value_text((owner.*field).value, key.bounds));
-  }
-  template <class Owner, class T>
-  void add_own(const Key<Owner>& key, const Owner& owner, const Owner& above,
-               std::optional<Located<T>> Owner::*field) {
-    if (owner.*field && is_own(owner.*field, above.*field))
-      add(key.name, value_text((owner.*field)->value, key.bounds));
+  template <class Owner, class Field>
+  void add_own(const Key<Owner>& key, const Owner& owner, const Owner& above, Field field) {
+    if constexpr (requires { if_set(owner.*field); })
+      if (const auto* const setting = if_set(owner.*field);
+          setting != nullptr && is_own(owner.*field, above.*field))
+        add(key.name, value_text(setting->value, key.bounds));
   }
 
   std::string_view separator_;

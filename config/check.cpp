@@ -92,16 +92,10 @@ class CheckSteps {
         std::visit([&](const auto field) { check_field(key, owner, field); }, key.field);
   }
 
-  template <class Owner, class Other>
-  void check_field(const Key<Owner>&, const Owner&, Other) {}
-  template <class Owner, class T>
-  void check_field(const Key<Owner>& key, const Owner& owner, Located<T> Owner::*field) {
-    check_value(key, owner.*field);
-  }
-  template <class Owner, class T>
-  void check_field(const Key<Owner>& key, const Owner& owner,
-                   std::optional<Located<T>> Owner::*field) {
-    if (owner.*field) check_value(key, *(owner.*field));
+  template <class Owner, class Field>
+  void check_field(const Key<Owner>& key, const Owner& owner, Field field) {
+    if constexpr (requires { if_set(owner.*field); })
+      if (const auto* const setting = if_set(owner.*field)) check_value(key, *setting);
   }
 
   template <class Owner, class T>

@@ -55,20 +55,14 @@ class RowMaker {
     }
   }
 
-  template <class T>
-  void add(Located<T> Owner::*field, const Key<Owner>& key) {
-    const auto& setting = owner_.*field;
-    if (key.inherited && !is_own(setting, above_.*field)) return unset(key);
-    auto value = value_text(setting.value, key.bounds);
-    if (value.empty() && setting.at.line == 0) return unset(key);
-    row(key, std::move(value), setting.at);
-  }
-
-  template <class T>
-  void add(std::optional<Located<T>> Owner::*field, const Key<Owner>& key) {
-    const auto& setting = owner_.*field;
-    if (!setting || (key.inherited && !is_own(setting, above_.*field))) return unset(key);
-    row(key, value_text(setting->value, key.bounds), setting->at);
+  template <Setting Value>
+  void add(Value Owner::*field, const Key<Owner>& key) {
+    const auto* const setting = if_set(owner_.*field);
+    const bool counts = !key.inherited || is_own(owner_.*field, above_.*field);
+    if (setting == nullptr || !counts) return unset(key);
+    const auto value = value_text(setting->value, key.bounds);
+    if (value.empty() && setting->at.line == 0) return unset(key);
+    row(key, value, setting->at);
   }
 
   const Owner& owner_;

@@ -105,23 +105,12 @@ class SectionSetter {
         (owner_.*field).emplace_back(item);
   }
 
-  template <class T>
-  void set(Located<T> Owner::*field, const Key<Owner>& key, const Entry& entry) {
+  template <Setting Value>
+  void set(Value Owner::*field, const Key<Owner>& key, const Entry& entry) {
     auto& setting = owner_.*field;
-    if (auto read = located<T>(key, entry, own_place(field))) setting = std::move(*read);
-  }
-
-  template <class T>
-  void set(std::optional<Located<T>> Owner::*field, const Key<Owner>& key, const Entry& entry) {
-    auto& setting = owner_.*field;
-    if (auto read = located<T>(key, entry, own_place(field))) setting = std::move(*read);
-  }
-
-  /// The place where this section has already set the field under another name.
-  template <class Setting>
-  Place own_place(Setting Owner::*field) const {
-    const auto& setting = owner_.*field;
-    return is_own(setting, above_.*field) ? place_of(setting) : Place{};
+    // Where this section has already set the field under another name.
+    const auto old = is_own(setting, above_.*field) ? place_of(setting) : Place{};
+    if (auto read = located<ValueOf<Value>>(key, entry, old)) setting = std::move(*read);
   }
 
   template <class T>
@@ -191,9 +180,7 @@ struct Ignored {
   void report(std::string_view what, Problems& notices) const {
     constexpr std::size_t kMost = 40;
     if (names.empty()) return;
-    const auto more = names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "";
-    const auto shown = std::span(names).first(std::min(names.size(), kMost));
-    notices.push_back({first, fmt::format("{}: {}{}", what, fmt::join(shown, ", "), more)});
+    notices.push_back({first, fmt::format("{}: {}", what, some_of(names, kMost))});
   }
 };
 

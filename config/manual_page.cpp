@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/agent_line.hpp"
+#include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
 #include "config/text/paragraphs.hpp"
 
@@ -124,17 +125,12 @@ struct CellsOf {
     return {"list of agent lines", "1 … 64 mirrors", unset};
   }
   Cells operator()(std::vector<std::string> Owner::*) const { return {"list of paths", "", unset}; }
-  template <class T>
-  Cells operator()(Located<T> Owner::*field) const {
-    auto cells = cells_of<T>(key.bounds);
-    const auto value = value_text((defaults.*field).value, key.bounds);
+  template <Setting Value>
+  Cells operator()(Value Owner::*field) const {
+    auto cells = cells_of<ValueOf<Value>>(key.bounds);
+    const auto* const setting = if_set(defaults.*field);
+    const auto value = setting != nullptr ? value_text(setting->value, key.bounds) : std::string();
     cells.fallback = value.empty() || key.inherited ? unset : fmt::format("`{}`", value);
-    return cells;
-  }
-  template <class T>
-  Cells operator()(std::optional<Located<T>> Owner::*) const {
-    auto cells = cells_of<T>(key.bounds);
-    cells.fallback = unset;
     return cells;
   }
 };

@@ -1,7 +1,5 @@
 #include "config/own_address.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -20,12 +18,7 @@ constexpr IpAddress kAny6{0, 0};
 
 /// The address that a text means, without its zone; none for a name.
 std::optional<IpAddress> address_in(std::string_view host) {
-  const std::string text(host.substr(0, host.find('%')));
-  in_addr four{};
-  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return IpAddress::v4(ntohl(four.s_addr));
-  in6_addr six{};
-  if (::inet_pton(AF_INET6, text.c_str(), &six) == 1) return IpAddress::v6(six.s6_addr);
-  return std::nullopt;
+  return parse_address(host.substr(0, host.find('%')));
 }
 
 std::string_view without_dot(std::string_view name) {
@@ -83,8 +76,11 @@ bool means_listener(const Address& listen, const ThisHost& host) {
   return address && is_only_one(host, *address);
 }
 
-std::string normal(const std::string& path) {
-  return std::filesystem::path(path).lexically_normal().string();
+bool is_same_path(const Address& a, const Address& b) {
+  const auto normal = [](const Address& address) {
+    return std::filesystem::path(address.unix_path).lexically_normal();
+  };
+  return a.is_unix() == b.is_unix() && normal(a) == normal(b);
 }
 
 }  // namespace
@@ -100,8 +96,7 @@ std::string_view kind_without_server(std::string_view host) {
 }
 
 bool overlap(const Address& a, const Address& b) {
-  if (a.is_unix() || b.is_unix())
-    return a.is_unix() == b.is_unix() && normal(a.unix_path) == normal(b.unix_path);
+  if (a.is_unix() || b.is_unix()) return is_same_path(a, b);
   if (a.port != b.port) return false;
   if (a.host == b.host || is_everywhere(a) || is_everywhere(b)) return true;
   const auto first = address_in(a.host);
@@ -110,9 +105,7 @@ bool overlap(const Address& a, const Address& b) {
 }
 
 bool leads_here(const Address& listen, const Address& agent, const ThisHost& host) {
-  if (listen.is_unix() || agent.is_unix())
-    return listen.is_unix() == agent.is_unix() &&
-           normal(listen.unix_path) == normal(agent.unix_path);
+  if (listen.is_unix() || agent.is_unix()) return is_same_path(listen, agent);
   if (agent.host.empty() || listen.port == 0 || listen.port != agent.port) return false;
   const auto name = without_dot(agent.host);
   if (name == without_dot(listen.host)) return true;

@@ -32,11 +32,8 @@ struct Piece {
   std::size_t at = 0;
 
   Piece cut() const {
-    auto piece = *this;
-    while (!piece.text.empty() && is_space_or_tab(piece.text.front()))
-      piece.text.remove_prefix(1), ++piece.at;
-    while (!piece.text.empty() && is_space_or_tab(piece.text.back())) piece.text.remove_suffix(1);
-    return piece;
+    const auto part = trimmed(text, " \t");
+    return {part, at + static_cast<std::size_t>(part.data() - text.data())};
   }
   Piece from(std::size_t begin) const { return {text.substr(begin), at + begin}; }
   std::unexpected<Unfit> unfit(std::string why) const {

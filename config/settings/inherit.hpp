@@ -27,18 +27,32 @@ inline MirrorSettings empty_mirror(const TableSettings& table) {
   return mirror;
 }
 
+/// The setting with its place; null: an optional one that is not set.
 template <class T>
-Place place_of(const Located<T>& setting) {
-  return setting.at;
+const Located<T>* if_set(const Located<T>& setting) {
+  return &setting;
 }
 template <class T>
-Place place_of(const std::optional<Located<T>>& setting) {
-  return setting ? setting->at : Place{};
+const Located<T>* if_set(const std::optional<Located<T>>& setting) {
+  return setting ? &*setting : nullptr;
+}
+template <class Field>
+concept Setting = requires(Field field) {
+  if_set(field);
+};
+/// The type of its value.
+template <Setting Field>
+using ValueOf = decltype(if_set(Field())->value);
+
+template <Setting Field>
+Place place_of(const Field& setting) {
+  const auto* const set = if_set(setting);
+  return set == nullptr ? Place{} : set->at;
 }
 
 /// Whether a level sets the value itself: an inherited value has the place of the level above.
-template <class Setting>
-bool is_own(const Setting& here, const Setting& above) {
+template <Setting Field>
+bool is_own(const Field& here, const Field& above) {
   return place_of(here) != place_of(above);
 }
 

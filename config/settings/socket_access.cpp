@@ -21,32 +21,26 @@ constexpr FileMode kOnlyOwner{0600};
 /// Room for an entry of the user database; a group may have many members.
 using EntryText = std::array<char, std::size_t{64} << 10>;
 
-std::optional<unsigned> user_id(const std::string& name) {
-  EntryText text;
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwnam_r(name.c_str(), &entry, text.data(), text.size(), &found) != 0) return {};
-  return found == nullptr ? std::nullopt : std::optional<unsigned>(found->pw_uid);
-}
-
-std::optional<unsigned> group_id(const std::string& name) {
-  EntryText text;
-  group entry{};
-  group* found = nullptr;
-  if (::getgrnam_r(name.c_str(), &entry, text.data(), text.size(), &found) != 0) return {};
-  return found == nullptr ? std::nullopt : std::optional<unsigned>(found->gr_gid);
-}
+/// A function of the system that looks a name up.
+template <class Entry>
+using Find = int(const char* name, Entry* entry, char* text, std::size_t size, Entry** found);
 
 /// A number, or the id of a name. The highest number means "unchanged" to chown.
+template <class Entry>
 std::expected<unsigned, Unfit> read_id(std::string_view text, std::size_t at, std::string_view what,
-                                       std::optional<unsigned> (*find)(const std::string&)) {
+                                       Find<Entry>* find, unsigned Entry::*id_of) {
   if (text.empty()) return unfit(at, fmt::format("the name of a {} is missing", what));
   if (is_number(text)) {
     const auto id = number_in<unsigned>(text);
     if (id && *id != std::numeric_limits<unsigned>::max()) return *id;
     return unfit(at, fmt::format("{} is not the number of a {}", in_quotes(text), what));
   }
-  if (const auto id = find(std::string(text))) return *id;
+  EntryText room;
+  Entry entry{};
+  Entry* found = nullptr;
+  if (find(std::string(text).c_str(), &entry, room.data(), room.size(), &found) == 0 &&
+      found != nullptr)
+    return entry.*id_of;
   return unfit(at, fmt::format("this system has no {} {}", what, in_quotes(text)));
 }
 
@@ -56,12 +50,13 @@ std::expected<void, Unfit> read_owner(std::string_view owner, SocketAccess& acce
   const auto colon = owner.find(':');
   const auto user = owner.substr(0, colon);
   if (!user.empty() || colon == owner.npos) {
-    const auto id = read_id(user, 0, "user", user_id);
+    const auto id = read_id(user, 0, "user", ::getpwnam_r, &passwd::pw_uid);
     if (!id) return std::unexpected(id.error());
     access.user = *id;
   }
   if (colon == owner.npos) return {};
-  const auto id = read_id(owner.substr(colon + 1), colon + 1, "group", group_id);
+  const auto id =
+      read_id(owner.substr(colon + 1), colon + 1, "group", ::getgrnam_r, &group::gr_gid);
   if (!id) return std::unexpected(id.error());
   access.group = *id;
   return {};

@@ -2,12 +2,6 @@
 
 namespace karmad {
 
-namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
-
-}  // namespace
-
 void SourceText::add(char c, unsigned line, unsigned column, Role role) {
   const auto continues = [&](const Run& run) {
     return run.advances && run.role == role && run.line == line &&
@@ -70,16 +64,15 @@ SourceText SourceText::slice(std::size_t begin, std::size_t end) const {
 }
 
 SourceText trimmed(const SourceText& source) {
-  const auto& text = source.text();
-  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  const auto last = text.find_last_not_of(kBlanks);
-  return source.slice(begin, last == std::string::npos ? begin : last + 1);
+  const std::string_view text = source.text();
+  const auto part = trimmed(text);
+  const auto begin = static_cast<std::size_t>(part.data() - text.data());
+  return source.slice(begin, begin + part.size());
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
 std::string lower(std::string_view text) {

@@ -70,7 +70,7 @@ constexpr char lower(char c) {
 
 /// Removes white space at both ends.
 SourceText trimmed(const SourceText& source);
-std::string_view trimmed(std::string_view text);
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n\v\f");
 std::string lower(std::string_view text);
 
 /// Takes what precedes the next `end` off `rest`, and that byte.
