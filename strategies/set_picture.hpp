@@ -11,9 +11,7 @@
 
 namespace karmad {
 
-/// The role a mirror reports, modelled on the server types of MongoDB's driver tests. Only
-/// `primary`, `replica`, `router` and `standalone` serve; the others are pinged but never chosen
-/// (SS-037).
+/// The role a mirror reports, modelled on the server types of MongoDB's driver tests.
 enum class Role : std::uint8_t {
   unknown,     ///< not pinged yet, unreachable, or excluded as wrong
   primary,     ///< the copy that takes updates
@@ -24,6 +22,12 @@ enum class Role : std::uint8_t {
   standalone,  ///< reports no role
   router,      ///< one of several equal mirrors: a master, or a node that queries the others itself
 };
+
+/// Only mirrors of these roles serve; the others are pinged but never chosen (SS-037).
+constexpr bool serves(Role role) {
+  return role == Role::primary || role == Role::replica || role == Role::standalone ||
+         role == Role::router;
+}
 
 /// The kind of set that the mirrors form (SS-140 … SS-145).
 enum class SetKind : std::uint8_t {

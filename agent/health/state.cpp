@@ -16,11 +16,6 @@ namespace {
 constexpr std::size_t kLongestQuote = 128;         // of a mirror's text in a reason
 constexpr std::int64_t kLatest = 253402300799999;  // ms: the end of the year 9999
 
-bool serves(Role role) {
-  return role == Role::primary || role == Role::replica || role == Role::standalone ||
-         role == Role::router;
-}
-
 bool belongs_to_roles(Role role) {
   return role == Role::primary || role == Role::replica || role == Role::arbiter;
 }

@@ -103,11 +103,6 @@ class Members {
   std::string wrong_;
 };
 
-bool serves(Role role) {
-  return role == Role::primary || role == Role::replica || role == Role::standalone ||
-         role == Role::router;
-}
-
 /// The role, and the reason if the mirror does not serve although its role would.
 void read_role(Members& members, Description& out) {
   out.role = members.role("role");
