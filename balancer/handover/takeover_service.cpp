@@ -61,9 +61,7 @@ std::uint64_t inode_at(const std::string& path) {
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
-  while (!text.empty()) {
-    lines.emplace_back(take_until(text, '\n'));
-  }
+  while (!text.empty()) lines.emplace_back(take_until(text, '\n'));
   return lines;
 }
 
@@ -153,8 +151,6 @@ std::expected<void, std::string> TakeoverService::serve(Channel& channel) {
 }
 
 namespace {
-
-using namespace std::chrono_literals;
 
 constexpr auto kOffered = 10s;  // another takeover may be in progress
 constexpr auto kReleased = 10s;

@@ -18,13 +18,6 @@ extern "C" const char karmad_schema_views_end[];  // NOLINT(readability-identifi
 namespace karmad {
 namespace {
 
-/// What a SHOW says besides its object.
-struct ShowParts {
-  bool full = false;
-  std::vector<std::string> of;      ///< FROM table, as a path
-  std::optional<std::string> from;  ///< FROM schema
-};
-
 /// A SHOW as a SELECT: its words, and the text of the SELECT (views.txt).
 struct View {
   std::string words;
@@ -96,21 +89,21 @@ class ShowReader {
     const auto begin = tokens_.now().at;
     auto words = object();
     const auto given = tokens_.statement().substr(begin, tokens_.end_before() - begin);
-    if (words == "create table") return pass_on();
+    if (words == "create table") return passed("SHOW CREATE TABLE ", tokens_, "");
     if (words == "create database")
-      parts_.from = tokens_.now().names_table() ? tokens_.take_path().back() : facts_.schema;
+      from_ = tokens_.now().names_table() ? tokens_.take_path().back() : facts_.schema;
     if (words == "columns" || words == "index") {
       if (!take_from() || !tokens_.now().names_table())
         return wrong("syntax error: expected FROM and a table behind SHOW " + words);
-      parts_.of = tokens_.take_path();
+      of_ = tokens_.take_path();
     }
     if (words == "grants" && tokens_.take_word("for"))
       while (!tokens_.at_end()) tokens_.step();
-    auto view = std::ranges::find(views(), parts_.full ? "full " + words : words, &View::words);
+    auto view = std::ranges::find(views(), full_ ? "full " + words : words, &View::words);
     if (view == views().end()) view = std::ranges::find(views(), words, &View::words);
     if (view == views().end())
       return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(given)));
-    if (take_from()) parts_.from = tokens_.take_path().back();
+    if (take_from()) from_ = tokens_.take_path().back();
     return made_of(*view);
   }
 
@@ -120,7 +113,7 @@ class ShowReader {
   /// The words that name the object, in the form of views.txt.
   std::string object() {
     for (bool more = true; more;) {
-      parts_.full |= tokens_.now().is_word("full");
+      full_ |= tokens_.now().is_word("full");
       more = tokens_.take_word("full") || tokens_.take_word("extended") ||
              tokens_.take_word("global") || tokens_.take_word("session") ||
              tokens_.take_word("local");
@@ -157,15 +150,12 @@ class ShowReader {
     return words;
   }
 
-  /// SHOW CREATE TABLE schema.table
-  SchemaResult<SchemaStatement> pass_on() { return passed("SHOW CREATE TABLE ", tokens_, ""); }
-
   SchemaResult<SchemaStatement> made_of(const View& view) {
-    auto schema = parts_.from.value_or(parts_.of.size() > 1 ? parts_.of.front() : facts_.schema);
+    auto schema = from_.value_or(of_.size() > 1 ? of_.front() : facts_.schema);
     const auto name = schema;
     if (!is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
     SchemaStatement out;
-    if (!parts_.of.empty() && schema == facts_.schema) out.table = parts_.of.back();
+    if (!of_.empty() && schema == facts_.schema) out.table = of_.back();
     auto text = view.select;
     if (text.starts_with('!')) text = empty_select(std::string_view(view.select).substr(1));
     if (!facts_.variable) text = replaced(text, "@@warning_count", "0");  // no connection has any
@@ -179,7 +169,7 @@ class ShowReader {
     text = replaced(text, "{user}", plain(facts_.account()));
     text =
         replaced(text, "{rights}", facts_.read_only ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE");
-    if (!parts_.of.empty()) text = replaced(text, "{table}", sql_literal(parts_.of.back()));
+    if (!of_.empty()) text = replaced(text, "{table}", sql_literal(of_.back()));
     auto condition = condition_on(first_column(text));
     if (!condition) return std::unexpected(std::move(condition.error()));
     out.text = fmt::format("SELECT * FROM ({}) AS shown{}", text, *condition);
@@ -219,7 +209,9 @@ class ShowReader {
 
   SchemaTokens& tokens_;
   const SchemaFacts& facts_;
-  ShowParts parts_;
+  bool full_ = false;
+  std::vector<std::string> of_;      ///< FROM table, as a path
+  std::optional<std::string> from_;  ///< FROM schema
 };
 
 /// DESCRIBE t, DESCRIBE t column, EXPLAIN t: as SHOW COLUMNS. DESC t TABLE: passed on.

@@ -13,24 +13,13 @@ namespace {
 constexpr std::size_t kLongestText = 512;
 
 void add_text(JsonLine& line, std::string_view key, std::string_view value) {
-  line.add(",\"");
-  line.add(key);
-  line.add("\":");
-  line.add_quoted(value.substr(0, kLongestText));
-}
-
-void add_number(JsonLine& line, std::string_view key, std::size_t value) {
-  line.add(",\"");
-  line.add(key);
-  line.add("\":");
-  line.add_number(value);
+  line.add(",\"", key, "\":", Quoted{value.substr(0, kLongestText)});
 }
 
 void append_event(std::string& json, std::uint64_t id, const OperatorEvent& event, WallTime at) {
   const auto members = members_of(event);
   JsonLine line(json);
-  line.add("{\"id\":");
-  line.add_number(id);
+  line.add("{\"id\":", id);
   add_text(line, "time", utc_text(at));
   add_text(line, "severity", kSeverityNames[event.severity]);
   line.add(members);
@@ -48,8 +37,7 @@ std::string members_of(const OperatorEvent& event) {
     const bool of_mirror = event.kind == OperatorEvent::Kind::mirror;
     if (of_mirror || event.kind == OperatorEvent::Kind::table) add_text(line, "table", event.table);
     if (of_mirror) {
-      add_number(line, "shard", event.shard);
-      add_number(line, "mirror", event.mirror);
+      line.add(",\"shard\":", event.shard, ",\"mirror\":", event.mirror);
       add_text(line, "address", event.address);
     }
     if (of_mirror || event.kind == OperatorEvent::Kind::table) {
@@ -125,11 +113,7 @@ Task<bool> EventStream::next(std::string& piece, Stop& stop) {
 
 std::string EventStream::closing_part(std::string_view why) {
   std::string out = "event: end\ndata: {\"reason\":";
-  {
-    JsonLine line(out);
-    line.add_quoted(why);
-  }
-  out += "}\n\n";
+  JsonLine(out).add(Quoted{why}, "}\n\n");
   return out;
 }
 
