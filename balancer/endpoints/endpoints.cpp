@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
 #include "agent/json/equals_literal.hpp"
@@ -14,6 +15,7 @@
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -108,12 +110,9 @@ const OwnEndpoint* own_endpoint_at(std::string_view path) {
 }
 
 bool allows(std::string_view methods, std::string_view method) {
-  for (std::size_t at = 0; at < methods.size();) {
-    const auto end = std::min(methods.find(", ", at), methods.size());
-    if (methods.substr(at, end - at) == method) return true;
-    at = end + 2;
-  }
-  return false;
+  return std::ranges::any_of(std::views::split(methods, std::string_view(", ")), [&](auto part) {
+    return std::string_view(part.begin(), part.end()) == method;
+  });
 }
 
 /// The endpoint of that path, if it has precedence over the routes of any tables; else null.
@@ -310,11 +309,9 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 std::string_view trouble_with_path(std::string_view path) {
   if (path.starts_with('/')) path.remove_prefix(1);
   while (!path.empty()) {
-    const auto end = path.find('/');
-    const auto segment = path.substr(0, end);
+    const auto segment = take_until(path, '/');
     if (segment.empty()) return "an empty segment (//)";
     if (const auto trouble = trouble_with_segment(segment); !trouble.empty()) return trouble;
-    path = end == path.npos ? std::string_view() : path.substr(end + 1);
   }
   return {};
 }
