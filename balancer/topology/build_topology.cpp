@@ -144,7 +144,7 @@ class Builder {
       auto agent = registry_.at(mirror.address);
       insert_new(topology_.agents, agent);
       if (rules.pings.kind != nullptr) insert_new(topology_.pinged_agents, agent);
-      limit_slots(*agent, mirror.max_in_flight);
+      limit_slots(agent.get(), mirror.max_in_flight);
       encrypt(agent.get(), mirror, table);
       agents.push_back(std::move(agent));
     }
@@ -223,11 +223,9 @@ class Builder {
                      const MirrorSetRules& rules) {
     const auto& mirrors = from.mirrors;
     for (const auto& mirror : mirrors) {
-      if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
-        problem(mirror.max_in_flight.at, limit.error());
+      limit_slots(nullptr, mirror.max_in_flight);
       encrypt(nullptr, mirror, table);
-      if (mirror.weight.at.line == 0) continue;
-      if (mirrors.size() == 1)
+      if (mirror.weight.at.line != 0 && mirrors.size() == 1)
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
     }
     strategies_.insert(rules.strategy);
@@ -298,9 +296,7 @@ class Builder {
     for (const auto& line : table.blackholes) {
       rules_.check(static_cast<const InheritedByLines&>(line));
       for (const auto& mirror : line.mirrors) encrypt(nullptr, mirror, table);
-      for (const auto& mirror : line.mirrors)
-        if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
-          problem(mirror.max_in_flight.at, limit.error());
+      for (const auto& mirror : line.mirrors) limit_slots(nullptr, mirror.max_in_flight);
     }
     const auto strategies = std::exchange(strategies_, {});
     const auto compares = [](const std::set<std::string>& among) {
@@ -345,13 +341,13 @@ class Builder {
         before != nullptr && before->requests ? before->requests : std::make_shared<RateLimiter>();
   }
 
-  void limit_slots(const Agent& agent, const Located<std::string>& text) {
+  /// Of no agent: only checks the text.
+  void limit_slots(const Agent* agent, const Located<std::string>& text) {
     const auto limit = parse_slot_limit(text.value);
     if (!limit) return problem(text.at, limit.error());
-    if (limit->limits() && topology_.settings.admission.value != AdmissionMode::off)
-      add_limit(topology_.slots
-                    .try_emplace(&agent,
-                                 slot_rules(topology_.settings, topology_.settings.admission.value))
+    const auto admission = topology_.settings.admission.value;
+    if (agent != nullptr && limit->limits() && admission != AdmissionMode::off)
+      add_limit(topology_.slots.try_emplace(agent, slot_rules(topology_.settings, admission))
                     .first->second,
                 *limit);
   }
