@@ -12,11 +12,11 @@ namespace karmad {
 namespace {
 
 bool opens_bracket(const SqlToken& token) {
-  return token.is_sign('(') || token.is_sign('[') || token.is_sign('{');
+  return token.is_sign('(', '[', '{');
 }
 
 bool closes_bracket(const SqlToken& token) {
-  return token.is_sign(')') || token.is_sign(']') || token.is_sign('}');
+  return token.is_sign(')', ']', '}');
 }
 
 /// Names with which old versions of the server began.
@@ -113,9 +113,7 @@ bool is_plain_key(SqlSpan tokens) {
 }
 
 bool is_operator_word(const SqlToken& token) {
-  constexpr std::array<std::string_view, 10> kWords{"and", "or",   "not", "div",     "mod",
-                                                    "in",  "like", "is",  "between", "distinct"};
-  return std::ranges::any_of(kWords, [&](auto word) { return token.is_word(word); });
+  return token.is_word("and", "or", "not", "div", "mod", "in", "like", "is", "between", "distinct");
 }
 
 const SqlToken* misplaced_operand(SqlSpan expression) {
@@ -137,7 +135,7 @@ const SqlToken* misplaced_operand(SqlSpan expression) {
 
 const SqlToken* misplaced_in_sort_key(SqlSpan key) {
   const auto* const found = misplaced_operand(key);
-  if (found == nullptr || !(found->is_word("asc") || found->is_word("desc"))) return found;
+  if (found == nullptr || !found->is_word("asc", "desc")) return found;
   return found == &key.back() ? nullptr : found + 1;
 }
 

@@ -28,9 +28,14 @@ struct SqlToken {
   bool is_word(std::string_view lower_case) const {
     return kind == Kind::word && text.size() == lower_case.size() && begins_with(lower_case);
   }
+  /// Whether it is one of these words.
+  bool is_word(std::string_view lower_case, auto... others) const {
+    return is_word(lower_case) || is_word(others...);
+  }
   /// Whether the text begins so, in any case of ASCII letters.
   bool begins_with(std::string_view lower_case) const;
   bool is_sign(char c) const { return kind == Kind::sign && text.front() == c; }
+  bool is_sign(char c, auto... others) const { return is_sign(c) || is_sign(others...); }
   bool names_table() const { return kind == Kind::word || kind == Kind::name; }
   /// The text without its quotes or backquotes; escapes are not resolved.
   std::string_view inner() const {

@@ -75,7 +75,7 @@ class FormsRemover {
     const auto* const end = last_.end();
     if (token.is_word("null") && end[-2].is_word("by") && end[-3].is_word("order"))
       fill(end[-3].at, token.end());  // no order
-    if (!behind_from_ && (token.is_word("true") || token.is_word("false")))
+    if (!behind_from_ && token.is_word("true", "false"))
       fill(token.at, token.end(), token.is_word("true") ? "1" : "0");
     behind_from_ = behind_from_ || token.is_word("from");
     bare_number(token);
@@ -103,7 +103,7 @@ class FormsRemover {
       in_ids_ = is_id(3) || (end[-3].is_word("not") && is_id(4));
     if (token.is_word("limit")) in_limit_ = true;
     if (token.is_sign(')')) in_ids_ = in_limit_ = false;
-    if (token.is_word("option") || token.is_word("facet")) in_limit_ = false;
+    if (token.is_word("option", "facet")) in_limit_ = false;
     if (token.kind != SqlToken::Kind::quoted || !is_whole(token.inner())) return;
     const auto compares = [](const SqlToken& sign) {
       return sign.kind == SqlToken::Kind::sign &&
@@ -321,7 +321,7 @@ class SchemaRemover {
       const auto& token = ahead[0];
       if (token.names_table() && before_table)
         if (auto found = split(ahead)) names_.push_back(std::move(found->second));
-      const bool begins = begins_tables(token);
+      const bool begins = token.is_word("from", "into", "update");
       in_tables = begins || (in_tables && (token.names_table() || token.is_sign(',')));
       before_table = begins || (in_tables && token.is_sign(','));
     });
@@ -357,11 +357,6 @@ class SchemaRemover {
     }
   }
 
-  static bool begins_tables(const SqlToken& token) {
-    constexpr std::array<std::string_view, 3> kWords{"from", "into", "update"};
-    return std::ranges::any_of(kWords, [&](auto word) { return token.is_word(word); });
-  }
-
   /// The names before and behind a dot, in one token or in several, and where the dot ends.
   static std::optional<std::pair<std::size_t, Names>> split(std::span<const SqlToken> ahead) {
     const auto& first = ahead[0];
@@ -387,10 +382,8 @@ class SchemaRemover {
 }  // namespace
 
 bool names_charset(const SqlToken& before, const SqlToken& text) {
-  constexpr std::array<std::string_view, 5> kIntroducers{"_binary", "_utf8mb4", "_utf8", "_utf8mb3",
-                                                         "_ascii"};
   return text.kind == SqlToken::Kind::quoted &&
-         std::ranges::any_of(kIntroducers, [&](auto name) { return before.is_word(name); });
+         before.is_word("_binary", "_utf8mb4", "_utf8", "_utf8mb3", "_ascii");
 }
 
 std::optional<std::string> without_schema(std::string_view statement) {

@@ -75,7 +75,7 @@ std::string with_limit(std::string_view select, std::uint64_t most) {
     depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
     if (depth != 0) continue;
     behind_from = behind_from || token.is_word("from");
-    if (behind_from && (token.is_word("option") || token.is_word("facet"))) break;
+    if (behind_from && token.is_word("option", "facet")) break;
   }
   if (!behind_from) return limited;
   if (token.kind == SqlToken::Kind::end) return fmt::format("{} LIMIT {}", select, most);

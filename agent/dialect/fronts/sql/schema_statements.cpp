@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "agent/dialect/request/sql_tokens.hpp"
 #include "config/text/source_text.hpp"
@@ -12,35 +11,30 @@ namespace {
 
 using Kind = SqlToken::Kind;
 
-bool is_one_of(const SqlToken& token, std::span<const std::string_view> words) {
-  return std::ranges::any_of(words, [&](auto word) { return token.is_word(word); });
-}
-
 bool ends(const SqlToken& token) {
   return token.kind == Kind::end || token.is_sign(';');
 }
 
 bool is_from(const SqlToken& token) {
-  return token.is_word("from") || token.is_word("in");
+  return token.is_word("from", "in");
 }
 
 /// Whether SHOW CREATE is about something that has a schema: a database, or a name of two parts.
 bool creates_in_schema(SqlTokens& tokens) {
   const auto what = tokens.next();
-  if (what.is_word("database") || what.is_word("schema")) return true;
+  if (what.is_word("database", "schema")) return true;
   const auto name = tokens.next();
   return what.is_word("table") && name.names_table() &&
          (name.inner().contains('.') || tokens.next().text.starts_with('.'));
 }
 
 bool describes(const SqlToken& verb, SqlTokens& tokens) {
-  constexpr std::array<std::string_view, 10> kExplained{"select",  "query",   "insert", "update",
-                                                        "delete",  "for",     "format", "analyze",
-                                                        "replace", "extended"};
   const auto table = tokens.next();
   if (!table.names_table() && table.kind != Kind::quoted) return false;
   if (verb.is_word("describe")) return true;
-  if (verb.is_word("explain")) return !is_one_of(table, kExplained);
+  if (verb.is_word("explain"))
+    return !table.is_word("select", "query", "insert", "update", "delete", "for", "format",
+                          "analyze", "replace", "extended");
   return tokens.next().is_word("table") && ends(tokens.next());
 }
 
@@ -63,18 +57,17 @@ bool may_select_schema(std::string_view statement) {
 }  // namespace
 
 bool shows_schema(std::string_view statement) {
-  constexpr std::array<std::string_view, 34> kObjects{
-      "full",      "extended", "global",    "session",  "local",     "columns",     "fields",
-      "indexes",   "keys",     "databases", "schemas",  "collation", "charset",     "character",
-      "plugins",   "engines",  "engine",    "storage",  "errors",    "count",       "grants",
-      "procedure", "function", "package",   "triggers", "events",    "processlist", "privileges",
-      "profiles",  "open",     "master",    "slave",    "replica",   "binary"};
   SqlTokens tokens(statement);
   const auto verb = tokens.next();
   if (!verb.is_word("show")) return describes(verb, tokens);
   const auto object = tokens.next();
-  if (is_one_of(object, kObjects)) return true;
-  if (object.is_word("replicas") || object.is_word("all")) return true;
+  if (object.is_word("full", "extended", "global", "session", "local", "columns", "fields",
+                     "indexes", "keys", "databases", "schemas", "collation", "charset", "character",
+                     "plugins", "engines", "engine", "storage", "errors", "count", "grants",
+                     "procedure", "function", "package", "triggers", "events", "processlist",
+                     "privileges", "profiles", "open", "master", "slave", "replica", "replicas",
+                     "binary", "all"))
+    return true;
   if (object.is_word("create")) return creates_in_schema(tokens);
   const auto next = tokens.next();
   if (object.is_word("tables")) return is_from(next) || next.is_word("where");
@@ -82,7 +75,7 @@ bool shows_schema(std::string_view statement) {
   if (object.is_word("index")) return is_from(next);
   if (!object.is_word("table") || !next.is_word("status")) return false;
   const auto last = tokens.next();
-  return ends(last) || is_from(last) || last.is_word("like") || last.is_word("where");
+  return ends(last) || is_from(last) || last.is_word("like", "where");
 }
 
 bool shows_variables(std::string_view statement) {
@@ -90,8 +83,7 @@ bool shows_variables(std::string_view statement) {
   if (!tokens.next().is_word("show")) return false;
   auto object = tokens.next();
   // LOCAL, which servers do not know, is read as SESSION where karmad answers by itself.
-  constexpr std::array<std::string_view, 2> kScopes{"session", "global"};
-  if (is_one_of(object, kScopes)) object = tokens.next();
+  if (object.is_word("session", "global")) object = tokens.next();
   return object.is_word("variables");
 }
 

@@ -52,11 +52,6 @@ bool is_reserved(const SqlToken& token) {
          (token.kind == SqlToken::Kind::name && token.begins_with("`karmad_"));
 }
 
-bool is_query_option(const SqlToken& token) {
-  return token.is_word("retry_count") || token.is_word("agent_query_timeout") ||
-         token.is_word("retry_delay");
-}
-
 }  // namespace
 
 ClientError SelectBuilder::inner_select_at(std::size_t at) {
@@ -85,7 +80,8 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
       after_tables && last.is_sign('=') && (before.is_word("option") || before.is_sign(','));
   if (is_option && name.is_word("scroll")) out_.scroll = token.text;
   SqlRefusal refusal;
-  if (is_option && is_query_option(name)) refusal = read_option(token);
+  if (is_option && name.is_word("retry_count", "agent_query_timeout", "retry_delay"))
+    refusal = read_option(token);
   before_ = {token, last, name};
   return refusal;
 }

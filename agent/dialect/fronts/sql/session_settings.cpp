@@ -173,7 +173,7 @@ std::expected<SessionStatement, std::string> read_transaction(const SqlToken& ve
     if (!tokens.take_word("transaction"))
       return std::unexpected("syntax error: expected START TRANSACTION");
     statement = read_characteristics(tokens);
-  } else if (verb.is_word("commit") || verb.is_word("rollback")) {
+  } else if (verb.is_word("commit", "rollback")) {
     statement = read_end(
         verb.is_word("commit") ? SessionStatement::Is::commit : SessionStatement::Is::rollback,
         tokens);

@@ -29,10 +29,6 @@ constexpr std::string_view kKnownStatements =
 constexpr std::string_view kKnownShow =
     "SHOW CREATE TABLE t, SHOW TABLE t STATUS, SHOW TABLE t SETTINGS, SHOW THREADS, SHOW SETTINGS "
     "and SHOW VARIABLES";
-/// Words that begin statements which change a server or its tables.
-constexpr std::array<std::string_view, 17> kAdministration{
-    "create", "drop",   "alter",    "truncate", "optimize", "flush", "reload", "attach", "import",
-    "backup", "freeze", "unfreeze", "lock",     "unlock",   "join",  "grant",  "revoke"};
 constexpr std::size_t kLongestPattern = 1024;  // keys and names are far shorter
 constexpr std::size_t kMostQuotedBytes = 60;   // of a statement, in an error
 /// Of a statement about karmad or the connection: bounds memory.
@@ -132,7 +128,7 @@ class SqlReader {
     skimming_ = true;
   }
   void delete_with(SqlPiece word) {
-    if (!word.token().is_word("inner") && !word.token().is_word("left")) syntax_error(word);
+    if (!word.token().is_word("inner", "left")) syntax_error(word);
   }
   void begin_columns(SqlPiece bracket) {
     change_.begin_columns(bracket.token());
@@ -397,15 +393,14 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
 /// column's DEFAULT, NULL or empty text.
 bool SqlReader::may_be_foreign() const {
   if (kind_ == StatementKind::insert)
-    return token_.is_word("default") || token_.is_word("null") || token_.text == "''";
+    return token_.is_word("default", "null") || token_.text == "''";
   if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
-    return before_.is_sign('=') || before_.is_sign('<') || before_.is_sign('>') ||
-           before_.is_word("limit") || before_.is_word("offset") ||
+    return before_.is_sign('=', '<', '>') || before_.is_word("limit", "offset") ||
            (before_.is_sign('(') && before_before_.is_word("in"));
   if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
     return true;
   if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
-  if (is_select() && !has_from_ && (token_.is_word("true") || token_.is_word("false"))) return true;
+  if (is_select() && !has_from_ && token_.is_word("true", "false")) return true;
   const bool distinct = before_.is_word("distinct") && token_.is_sign('(');
   return distinct ||
          (before_.is_sign('(') && before_before_.is_word("count") && !token_.is_sign('*'));
@@ -701,8 +696,9 @@ StatementKind kind_of_statement(std::string_view statement) {
         return StatementKind::status;
     }
   }
-  const bool administers = std::ranges::any_of(
-      kAdministration, [&](std::string_view word) { return first.is_word(word); });
+  const bool administers = first.is_word("create", "drop", "alter", "truncate", "optimize", "flush",
+                                         "reload", "attach", "import", "backup", "freeze",
+                                         "unfreeze", "lock", "unlock", "join", "grant", "revoke");
   return administers ? StatementKind::administration : StatementKind::unknown;
 }
 

@@ -59,7 +59,7 @@ constexpr std::pair<std::string_view, HavingIs> kHavingSigns[] = {
 /// The first operator outside of brackets.
 std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].is_sign('(') || tokens[i].is_sign('[')) {
+    if (tokens[i].is_sign('(', '[')) {
       i = after_bracket(tokens, i) - 1;
       continue;
     }

@@ -23,10 +23,6 @@ constexpr AggregateName kAggregateNames[] = {
     {"max", Fold::largest}, {"avg", Fold::mean}, {"group_concat", Fold::concat},
 };
 
-/// Aggregates whose results for parts of the data do not determine the result for all data.
-constexpr std::string_view kUnmergeableAggregates[] = {"percentiles", "percentile_ranks",
-                                                       "median_absolute_deviation"};
-
 /// The aggregate whose name stands at `i` before a bracket. MIN and MAX of several arguments are
 /// functions of one row.
 const AggregateName* aggregate_at(SqlSpan tokens, std::size_t i) {
@@ -57,7 +53,7 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
     }
   } else if (name.fold == Fold::concat) {
     for (const auto& token : argument)
-      if (token.is_word("order") || token.is_word("separator"))
+      if (token.is_word("order", "separator"))
         return std::unexpected(unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
                                               "write GROUP_CONCAT(attribute)"));
   } else if (split_list(argument).size() > 1) {
@@ -73,9 +69,9 @@ std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
     if (aggregate_at(tokens, i) != nullptr || old || tokens[i].is_word("@distinct"))
       return unmergeable_at(tokens[i].at, "an aggregate within an expression",
                             "select the aggregates as items of their own and compute with them");
+    // Their results for parts of the data do not determine the result for all data.
     if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
-        std::ranges::any_of(kUnmergeableAggregates,
-                            [&](std::string_view name) { return tokens[i].is_word(name); }))
+        tokens[i].is_word("percentiles", "percentile_ranks", "median_absolute_deviation"))
       return unmergeable_at(tokens[i].at, tokens[i].text,
                             "ask for the aggregation of that name at /search, which is exact");
   }
@@ -91,8 +87,7 @@ bool ends_with_alias(SqlSpan tokens) {
     return false;
   if (!last.names_table()) return false;
   if (before.kind == SqlToken::Kind::sign)
-    return before.is_sign(')') || before.is_sign(']') || before.is_sign('}') ||
-           (before.is_sign('*') && tokens.size() == 2);
+    return before.is_sign(')', ']', '}') || (before.is_sign('*') && tokens.size() == 2);
   return !is_operator_word(before);
 }
 
@@ -162,9 +157,7 @@ bool begins_with_modifier(SqlSpan tokens) {
   const bool before_star = tokens[1].is_sign('*') && tokens.size() == 2;
   if (tokens[1].kind == SqlToken::Kind::sign && !before_star) return false;
   if (tokens[0].is_word("top")) return is_digit(tokens[1].text.front());
-  constexpr std::string_view kModifiers[] = {"all", "distinctrow", "high_priority",
-                                             "straight_join"};
-  return std::ranges::any_of(kModifiers, [&](auto word) { return tokens[0].is_word(word); });
+  return tokens[0].is_word("all", "distinctrow", "high_priority", "straight_join");
 }
 
 }  // namespace
