@@ -1,7 +1,6 @@
 #include "agent/dialect/request/sql_span.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <array>
 #include <utility>
 

@@ -8,6 +8,11 @@
 
 namespace karmad {
 
+/// Whether the value is one of the others.
+constexpr bool is_any_of(auto value, auto... others) {
+  return ((value == others) || ...);
+}
+
 /// One token of a SQL statement. White space and comments are not tokens.
 struct SqlToken {
   enum class Kind : std::uint8_t {

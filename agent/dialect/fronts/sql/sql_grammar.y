@@ -117,13 +117,13 @@ columns ::= begin_columns column_list RP. { reader->end_columns(); }
 begin_columns ::= LP(B).                  { reader->begin_columns(B); }
 column_list ::= column.
 column_list ::= column_list next_column column.
-next_column ::= COMMA.                    { reader->next_column(); }
+next_column ::= COMMA.                    { reader->expect("a name of a column"); }
 column ::= name(N).                       { reader->column(N); }
 
-values_word ::= VALUES.                   { reader->next_row(); }
+values_word ::= VALUES.                   { reader->expect("( of a row of values"); }
 rows ::= row.
 rows ::= rows next_row row.
-next_row ::= COMMA.                       { reader->next_row(); }
+next_row ::= COMMA.                       { reader->expect("( of a row of values"); }
 row ::= begin_row values RP(E).           { reader->end_row(E); }
 begin_row ::= LP(B).                      { reader->begin_row(B); }
 values ::= .

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <cstdio>
 #include <utility>
 
@@ -55,9 +53,8 @@ SqlPiece piece_of(const SqlToken& token, int depth) {
 
 /// Whether a word begins a part of a SELECT.
 bool is_clause(int keyword) {
-  constexpr std::array kClauses{SQL_SELECT, SQL_FROM,  SQL_WHERE, SQL_GROUP,  SQL_WITHIN,
-                                SQL_HAVING, SQL_ORDER, SQL_LIMIT, SQL_OPTION, SQL_FACET};
-  return std::ranges::find(kClauses, keyword) != kClauses.end();
+  return is_any_of(keyword, SQL_SELECT, SQL_FROM, SQL_WHERE, SQL_GROUP, SQL_WITHIN, SQL_HAVING,
+                   SQL_ORDER, SQL_LIMIT, SQL_OPTION, SQL_FACET);
 }
 
 ClientError bad_behind_tables(const SqlToken& token) {
@@ -99,6 +96,8 @@ class SqlReader {
 
   // ---- for the grammar
 
+  /// What a token that the grammar does not expect means.
+  enum class ExpectedElse : std::uint8_t { refusal, other_form };
   SelectBuilder select;
 
   void syntax_error(SqlPiece at);
@@ -112,6 +111,11 @@ class SqlReader {
   void table_of_select(SqlPiece name) { refuse(select.add_table(name.token())); }
   void alias_of_table(SqlPiece first, SqlPiece name);
   void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
+
+  void expect(std::string_view what, ExpectedElse otherwise = ExpectedElse::refusal) {
+    expected_ = what;
+    expected_else_ = otherwise;
+  }
 
   void verb(ChangeStatement::Verb verb, std::string_view before_table) {
     change_.begin(verb, before_table);
@@ -138,15 +142,9 @@ class SqlReader {
     refuse(change_.add_column(name.token()));
     expected_ = ", or ) after a column";
   }
-  void next_column() { expected_ = "a name of a column"; }
   void end_columns() {
     change_.end_columns();
-    expected_ = "VALUES";
-    expected_else_ = ExpectedElse::other_form;
-  }
-  void next_row() {
-    expected_ = "( of a row of values";
-    expected_else_ = ExpectedElse::refusal;
+    expect("VALUES", ExpectedElse::other_form);
   }
   void begin_row(SqlPiece bracket) {
     change_.begin_row(bracket.token());
@@ -155,11 +153,9 @@ class SqlReader {
   void value(SqlPiece piece, bool nested = false) { change_.add_value(piece.token(), nested); }
   void end_row(SqlPiece bracket) {
     change_.end_row(bracket.token());
-    expected_ = "the end of the statement, a comma or OPTION";
-    expected_else_ = ExpectedElse::other_form;
+    expect("the end of the statement, a comma or OPTION", ExpectedElse::other_form);
   }
 
-  void expect(std::string_view what) { expected_ = what; }
   void procedure(SqlPiece name) {
     if (call_.set_procedure(name.token())) return expect("(");
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
@@ -255,9 +251,6 @@ class SqlReader {
   }
 
  private:
-  /// What a token that the grammar does not expect means.
-  enum class ExpectedElse : std::uint8_t { refusal, other_form };
-
   static ClientError bad(std::string reason) { return {400, std::move(reason)}; }
   void refuse(SqlRefusal refusal) {
     if (refusal && !refusal_) refusal_ = std::move(refusal);
@@ -278,8 +271,11 @@ class SqlReader {
   }
 
   bool is_select() const { return kind_ == StatementKind::select; }
-  bool is_change() const {
-    return kind_ == StatementKind::insert || kind_ == StatementKind::change;
+  bool is_change() const { return is_any_of(kind_, StatementKind::insert, StatementKind::change); }
+  /// Whether the token is within brackets that no rule looks into.
+  bool is_inner() const {
+    if (is_select()) return depth_ > 0;
+    return depth_ > 1 && is_any_of(kind_, StatementKind::insert, StatementKind::call);
   }
   void keep(const SqlPiece& piece);
   std::optional<std::string> joined(SqlRange range) const;
@@ -461,11 +457,10 @@ int SqlReader::code_of_sign() {
   const char sign = token_.text.front();
   const bool opens = sign == '(' || (is_select() && (sign == '[' || sign == '{'));
   const bool closes = sign == ')' || (is_select() && (sign == ']' || sign == '}'));
-  const bool has_rows = kind_ == StatementKind::insert || kind_ == StatementKind::call;
   if (opens) ++depth_;
   if (sign == '(') ++parentheses_;
   if (sign == ')' && --parentheses_ < 0 && !has_from_) lost_from_ = true;
-  const bool inner = is_select() ? depth_ > 0 : has_rows && depth_ > 1;
+  const bool inner = is_inner();
   if (closes && depth_ > 0) {
     --depth_;
   } else if (closes && is_select()) {
@@ -499,8 +494,7 @@ int SqlReader::code_of_word() {
 int SqlReader::code_of_token() {
   using enum SqlToken::Kind;
   if (token_.kind == sign) return code_of_sign();
-  const bool has_rows = kind_ == StatementKind::insert || kind_ == StatementKind::call;
-  if (is_select() ? depth_ > 0 : has_rows && depth_ > 1) return SQL_INNER;
+  if (is_inner()) return SQL_INNER;
   return token_.kind == name ? SQL_NAME : token_.kind == quoted ? SQL_QUOTED : code_of_word();
 }
 
@@ -645,122 +639,73 @@ bool is_line_of_comment(std::string_view statement) {
 }
 
 StatementKind kind_of_statement(std::string_view statement) {
-  if (is_line_of_comment(statement)) return StatementKind::session;
+  using enum StatementKind;
+  if (is_line_of_comment(statement)) return session;
   SqlTokens tokens(statement);
   const auto first = tokens.next();
-  if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return StatementKind::empty;
-  switch (first.keyword) {
-    case SQL_SELECT:
-      return selects_schema(statement) ? StatementKind::schema : StatementKind::select;
-    case SQL_INSERT:
-    case SQL_REPLACE:
-      return StatementKind::insert;
-    case SQL_UPDATE:
-    case SQL_DELETE:
-      return StatementKind::change;
-    case SQL_CALL:
-      return StatementKind::call;
-    case SQL_EXPLAIN:
-      if (shows_schema(statement)) return StatementKind::schema;
-      return tokens.next().is_word("query") ? StatementKind::show : StatementKind::unknown;
-    case SQL_DESC:
-      return shows_schema(statement) ? StatementKind::schema : StatementKind::status;
-    case SQL_SET:
-    case SQL_USE:
-    case SQL_BEGIN:
-    case SQL_COMMIT:
-    case SQL_KILL:
-      return StatementKind::session;
-    default:
-      break;
-  }
-  if (first.keyword == SQL_SHOW) {
-    const auto second = tokens.next();
-    if (second.kind == SqlToken::Kind::ambiguous && statement.size() <= kLongestSchemaStatement &&
+  const auto verb = first.keyword;
+  if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return empty;
+  if (verb == SQL_SELECT) return selects_schema(statement) ? schema : select;
+  if (is_any_of(verb, SQL_INSERT, SQL_REPLACE)) return insert;
+  if (is_any_of(verb, SQL_UPDATE, SQL_DELETE)) return change;
+  if (verb == SQL_CALL) return call;
+  if (is_any_of(verb, SQL_SET, SQL_USE, SQL_BEGIN, SQL_COMMIT, SQL_KILL)) return session;
+  if (is_any_of(verb, SQL_EXPLAIN, SQL_DESC) && shows_schema(statement)) return schema;
+  if (verb == SQL_EXPLAIN) return tokens.next().is_word("query") ? show : unknown;
+  if (verb == SQL_DESC) return status;
+  if (verb == SQL_SHOW) {
+    const auto object = tokens.next();
+    if (object.kind == SqlToken::Kind::ambiguous && statement.size() <= kLongestSchemaStatement &&
         shows_schema(without_executable_comments(statement)))
-      return StatementKind::schema;
-    if (shows_variables(statement)) return StatementKind::show;
-    if (shows_schema(statement)) return StatementKind::schema;
-    switch (second.keyword) {
-      case SQL_CREATE:
-      case SQL_TABLE:
-      case SQL_SERVER:
-      case SQL_SETTINGS:
-        return StatementKind::show;
-      case SQL_META:
-      case SQL_SCROLL:
-      case SQL_WARNINGS:
-      case SQL_PLAN:
-        return StatementKind::session;
-      default:
-        return StatementKind::status;
-    }
+      return schema;
+    if (shows_variables(statement)) return show;
+    if (shows_schema(statement)) return schema;
+    if (is_any_of(object.keyword, SQL_CREATE, SQL_TABLE, SQL_SERVER, SQL_SETTINGS)) return show;
+    const bool asks_session =
+        is_any_of(object.keyword, SQL_META, SQL_SCROLL, SQL_WARNINGS, SQL_PLAN);
+    return asks_session ? session : status;
   }
   const bool administers = first.is_word("create", "drop", "alter", "truncate", "optimize", "flush",
                                          "reload", "attach", "import", "backup", "freeze",
                                          "unfreeze", "lock", "unlock", "join", "grant", "revoke");
-  return administers ? StatementKind::administration : StatementKind::unknown;
+  return administers ? administration : unknown;
 }
 
 SelectionClass selection_class_of(StatementKind kind, std::string_view statement) {
-  switch (kind) {
-    case StatementKind::insert:
-    case StatementKind::change:
-      return SelectionClass::must_use_primary;
-    case StatementKind::show:
-    case StatementKind::schema:
-      return SelectionClass::should_use_primary;
-    case StatementKind::select:
-    case StatementKind::call:
-      return SelectionClass::may_use_secondary;
-    case StatementKind::status:
-      break;
-    default:
-      return SelectionClass::none;
-  }
+  using enum StatementKind;
+  if (is_any_of(kind, insert, change)) return SelectionClass::must_use_primary;
+  if (is_any_of(kind, select, call)) return SelectionClass::may_use_secondary;
   SqlTokens tokens(statement);
-  const bool describes = tokens.next().keyword == SQL_DESC || tokens.next().keyword == SQL_TABLES;
+  const bool describes =
+      is_any_of(kind, show, schema) || (kind == status && (tokens.next().keyword == SQL_DESC ||
+                                                           tokens.next().keyword == SQL_TABLES));
   return describes ? SelectionClass::should_use_primary : SelectionClass::none;
 }
 
-namespace {
-
-/// Whether the one that answers a statement by its first words, mirrors or karmad, can do so:
-/// `SHOW word VARIABLES` has the form of a SHOW that mirrors answer, and is none.
-bool is_of(StatementKind kind, const SqlStatement& read) {
-  const bool status = std::holds_alternative<StatusStatement>(read);
-  const bool session = std::holds_alternative<SessionStatement>(read);
-  if (kind == StatementKind::status) return status;
-  return kind == StatementKind::session ? session : !status && !session;
-}
-
-}  // namespace
-
 std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
                                                         StatementKind kind) {
-  switch (kind) {
-    case StatementKind::empty:
-      return refused(fmt::format("no statement; known: {}", kKnownStatements));
-    case StatementKind::administration:
-      return refused(
-          fmt::format("{} changes servers or their tables, which karmad does not pass on; send "
-                      "it to the mirrors themselves",
-                      SqlTokens(statement).next().text));
-    case StatementKind::schema:
-      return refused("statements about the schema are not read here");
-    case StatementKind::unknown:
-      if (auto trouble = SqlTokens(statement).next().trouble()) return refused(*std::move(trouble));
-      return std::unexpected(unknown_statement(statement, "unknown statement"));
-    default:
-      if (is_line_of_comment(statement)) return SessionStatement{};
-      if (kind == StatementKind::select)
-        if (const auto brackets = find_nested_select(statement))
-          return read_nested_select(statement, *brackets);
-      auto read = SqlReader(statement, kind).run();
-      if (read && !is_of(kind, *read))
-        return std::unexpected(unknown_statement(statement, "unknown statement"));
-      return read;
+  using enum StatementKind;
+  if (kind == empty) return refused(fmt::format("no statement; known: {}", kKnownStatements));
+  if (kind == administration)
+    return refused(
+        fmt::format("{} changes servers or their tables, which karmad does not pass on; "
+                    "send it to the mirrors themselves",
+                    SqlTokens(statement).next().text));
+  if (kind == schema) return refused("statements about the schema are not read here");
+  if (kind == unknown) {
+    if (auto trouble = SqlTokens(statement).next().trouble()) return refused(*std::move(trouble));
+    return std::unexpected(unknown_statement(statement));
   }
+  if (is_line_of_comment(statement)) return SessionStatement{};
+  if (kind == select)
+    if (const auto brackets = find_nested_select(statement))
+      return read_nested_select(statement, *brackets);
+  auto read = SqlReader(statement, kind).run();
+  // `SHOW word VARIABLES` has the form of a SHOW that mirrors answer, and is none.
+  if (read && (std::holds_alternative<StatusStatement>(*read) != (kind == status) ||
+               std::holds_alternative<SessionStatement>(*read) != (kind == session)))
+    return std::unexpected(unknown_statement(statement));
+  return read;
 }
 
 }  // namespace karmad

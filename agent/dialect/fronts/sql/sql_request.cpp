@@ -104,17 +104,9 @@ std::expected<StatementText, ClientError> whole_text(const ClientRequest& reques
 }  // namespace
 
 TicketClass StatementText::ticket_class() const {
-  switch (kind) {
-    case StatementKind::insert:
-    case StatementKind::change:
-      return TicketClass::update;
-    case StatementKind::select:
-    case StatementKind::call:
-    case StatementKind::show:
-      return TicketClass::search;
-    default:
-      return TicketClass::exempt;
-  }
+  using enum StatementKind;
+  if (is_any_of(kind, insert, change)) return TicketClass::update;
+  return is_any_of(kind, select, call, show) ? TicketClass::search : TicketClass::exempt;
 }
 
 std::string_view without_empty_statements(std::string_view text) {
