@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/fronts/sql/schema_statements.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "balancer/schema/select.hpp"
 #include "config/text/source_text.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/dialect/fronts/sql/nested_select.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/ask_workers.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "agent/dialect/fronts/sql/schema_statements.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/paragraphs.hpp"
 #include "config/text/source_text.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/dialect/fronts/sql/nested_select.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 
 namespace karmad::mysql {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "agent/dialect/fronts/sql/schema_statements.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 #include "balancer/schema/select.hpp"
 #include "balancer/schema/show.hpp"

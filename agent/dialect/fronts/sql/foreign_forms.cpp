@@ -44,8 +44,7 @@ class FormsRemover {
 
   void fill(std::size_t begin, std::size_t end, std::string_view first = {}) {
     if (!text_) text_.emplace(statement_);
-    auto over = std::string(end - begin, ' ');
-    text_->replace(begin, end - begin, over.replace(0, first.size(), first));
+    blank_out(*text_, {begin, end}, first);
   }
 
   /// Bytes of the table's name, with its dot; 0: the token is another name.
@@ -146,8 +145,7 @@ std::string without_charsets(std::string_view statement) {
   SqlToken before;
   SqlTokens tokens(statement);
   for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
-    if (names_charset(before, token))
-      text.replace(before.at, before.text.size(), before.text.size(), ' ');
+    if (names_charset(before, token)) blank_out(text, {before.at, before.end()});
     before = token;
   }
   return text;
@@ -171,13 +169,17 @@ class DefaultsRemover {
     for (std::size_t c = 0; c < columns; ++c)
       removed.push_back(
           std::ranges::all_of(rows, [&](const List& row) { return has_no_value(row, c); }));
-    if (std::ranges::find(removed, false) == removed.end()) return std::nullopt;
+    const auto first_kept = std::ranges::find(removed, false) - removed.begin();
+    if (std::cmp_equal(first_kept, columns)) return std::nullopt;
     std::string text(statement_);
     for (std::size_t c = 0; c < columns; ++c)
       if (!removed[c] && !is_id(c)) fill_empty(text, rows, c);
     for (const auto& list : lists_)
       for (std::size_t c = 0; c < columns; ++c)
-        if (removed[c]) blank(text, with_comma(list, removed, c));
+        if (removed[c])  // with the comma that it does not need any more
+          blank_out(text, std::cmp_less(first_kept, c)
+                              ? ByteRange{list[c - 1].end, list[c].end}
+                              : ByteRange{list[c].begin, list[c + 1].begin});
     return text == statement_ ? std::nullopt : std::optional(std::move(text));
   }
 
@@ -200,11 +202,8 @@ class DefaultsRemover {
       return row[column].in(statement_).starts_with('(');
     };
     const std::string_view empty = std::ranges::any_of(rows, is_list) ? "()" : "''";
-    for (const auto& row : rows) {
-      if (!has_no_value(row, column)) continue;
-      blank(text, row[column]);
-      text.replace(row[column].begin, empty.size(), empty);
-    }
+    for (const auto& row : rows)
+      if (has_no_value(row, column)) blank_out(text, row[column], empty);
   }
 
   /// The list of columns, then the rows; each as its parts between the commas.
@@ -224,21 +223,6 @@ class DefaultsRemover {
       }
       if (token.is_sign('(') && depth++ == 0) lists_.push_back({next});
     }
-  }
-
-  /// The part and the comma that it does not need any more.
-  static ByteRange with_comma(const List& list, const std::vector<bool>& removed,
-                              std::size_t part) {
-    const auto begin = removed.begin();
-    const auto kept = std::find(begin, begin + static_cast<std::ptrdiff_t>(part), false);
-    if (kept != begin + static_cast<std::ptrdiff_t>(part))
-      return {list[part - 1].end, list[part].end};
-    return {list[part].begin, list[part + 1].begin};
-  }
-
-  static void blank(std::string& text, const ByteRange& range) {
-    std::fill(text.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              text.begin() + static_cast<std::ptrdiff_t>(range.end), ' ');
   }
 
   std::string_view statement_;
@@ -335,8 +319,7 @@ class SchemaRemover {
                     found->second.behind.starts_with(known.behind + "."));
           }))
         return;
-      text.replace(ahead[0].at, found->first - ahead[0].at,
-                   std::string(found->first - ahead[0].at, ' '));
+      blank_out(text, {ahead[0].at, found->first});
     });
     return text;
   }
@@ -380,6 +363,11 @@ class SchemaRemover {
 };
 
 }  // namespace
+
+void blank_out(std::string& text, const ByteRange& part, std::string_view first) {
+  const auto size = part.end - part.begin;
+  text.replace(part.begin, size, size, ' ').replace(part.begin, first.size(), first);
+}
 
 bool names_charset(const SqlToken& before, const SqlToken& text) {
   return text.kind == SqlToken::Kind::quoted &&

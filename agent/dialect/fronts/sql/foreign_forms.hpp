@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,11 +31,52 @@ struct EngineStatement {
 std::optional<EngineStatement> without_foreign_forms(std::string_view statement,
                                                      const SqlStatement& read);
 
+/// Writes blanks over a part of the text, behind `first`.
+void blank_out(std::string& text, const ByteRange& part, std::string_view first = {});
+
 /// Whether `before` says of which character set the text is (`_utf8'x'`), of those that are UTF-8.
 bool names_charset(const SqlToken& before, const SqlToken& text);
 
 /// The statement without the name of a schema before its table (`shop.two`, `` `shop`.`two` ``) and
 /// before columns of it, in which each remaining byte keeps its offset; nothing: it has none.
 std::optional<std::string> without_schema(std::string_view statement);
+
+/// The brackets of `SELECT * FROM (SELECT …) ORDER BY …`, themselves included. Nothing: it is
+/// another statement, or the brackets do not end. Reads five tokens of other statements.
+std::optional<ByteRange> find_nested_select(std::string_view statement);
+
+/// Whether a SELECT, or what stands behind its tables, has a LIMIT: none in brackets, and none of a
+/// facet.
+bool has_limit(std::string_view select);
+
+/// The SELECT with a LIMIT of `most` rows, if it has a table and none, and servers would give more.
+std::string with_limit(std::string_view select, std::uint64_t most);
+
+/// Reads such a statement: the SELECT within the brackets, whose `outer` is what follows them. All
+/// offsets are those of the statement. Refuses (400) anything but ORDER BY and LIMIT there, as
+/// engines do, and FACET and scrolls in the brackets.
+std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
+                                                            const ByteRange& brackets);
+
+/// Longest statement about the schema; those of tools have at most 8 KiB.
+inline constexpr std::size_t kLongestSchemaStatement = 64 << 10;
+
+/// Whether a SHOW, DESCRIBE, DESC or EXPLAIN asks for the schema in a form of MySQL: SHOW COLUMNS,
+/// SHOW FULL TABLES, DESCRIBE t …
+bool shows_schema(std::string_view statement);
+
+/// Whether a SELECT reads from tables of information_schema and other schemas of a server, or from
+/// DUAL: by the name behind its first FROM.
+bool selects_schema(std::string_view statement);
+
+/// Whether it is SHOW VARIABLES, also of SESSION or GLOBAL.
+bool shows_variables(std::string_view statement);
+
+/// Whether the name is a schema of the server itself, as MySQL has them.
+bool is_system_schema(std::string_view schema);
+
+/// The statement without the marks of comments that MySQL executes (`/*!50002 FULL */`), which
+/// become blanks. For statements that no engine reads.
+std::string without_executable_comments(std::string_view statement);
 
 }  // namespace karmad

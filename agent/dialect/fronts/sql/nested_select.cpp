@@ -1,4 +1,4 @@
-#include "agent/dialect/fronts/sql/nested_select.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ std::string only(std::string_view text, std::size_t begin, std::size_t end) {
 /// The statement with a table in place of the brackets.
 std::string with_table_for(std::string_view statement, const ByteRange& brackets) {
   std::string out(statement);
-  const auto size = brackets.end - brackets.begin;
-  return out.replace(brackets.begin, size, std::string(size, ' ').replace(1, 1, "t"));
+  blank_out(out, brackets, " t");
+  return out;
 }
 
 bool only_sorts(const SqlSelect& outer) {

@@ -1,9 +1,8 @@
-#include "agent/dialect/fronts/sql/schema_statements.hpp"
+#include "agent/dialect/fronts/sql/foreign_forms.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/request/sql_tokens.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {

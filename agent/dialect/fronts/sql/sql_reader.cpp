@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
-#include "agent/dialect/fronts/sql/nested_select.hpp"
-#include "agent/dialect/fronts/sql/schema_statements.hpp"
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
