@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <expected>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,9 @@ const SqlToken* misplaced_in_sort_key(SqlSpan key);
 
 /// 400: the statement is wrong there.
 ClientError wrong_at(std::size_t offset, std::string_view what);
+inline std::unexpected<ClientError> refused_at(std::size_t offset, std::string_view what) {
+  return std::unexpected(wrong_at(offset, what));
+}
 /// 501: cannot be answered from several shards; `instead` says what can.
 ClientError unmergeable_at(std::size_t offset, std::string_view what, std::string_view instead);
 

@@ -94,13 +94,11 @@ std::expected<SqlStatement, ClientError> read_nested_select(std::string_view sta
   if (!outer) return std::unexpected(std::move(outer.error()));
   if (outer->unplannable) return std::unexpected(*std::move(outer->unplannable));
   if (!only_sorts(*outer))
-    return std::unexpected(wrong_at(
-        brackets.end, "behind a SELECT in brackets stands ORDER BY, then LIMIT or nothing"));
-  if (inner->table.empty())
-    return std::unexpected(wrong_at(brackets.begin, "the SELECT in brackets has no FROM"));
+    return refused_at(brackets.end,
+                      "behind a SELECT in brackets stands ORDER BY, then LIMIT or nothing");
+  if (inner->table.empty()) return refused_at(brackets.begin, "the SELECT in brackets has no FROM");
   if (!inner->scroll.empty() || !inner->facets.empty())
-    return std::unexpected(
-        wrong_at(brackets.begin, "a SELECT in brackets has no FACET and does not scroll"));
+    return refused_at(brackets.begin, "a SELECT in brackets has no FACET and does not scroll");
   // As engines do: the larger offset counts, and the outer LIMIT is the inner one if there is none.
   if (!has_limit(statement.substr(brackets.end))) outer->window = {0, inner->window.limit};
   outer->window.offset = std::max(outer->window.offset, inner->window.offset);

@@ -38,9 +38,9 @@ std::expected<std::string, ClientError> having_constant(SqlSpan tokens, std::siz
   const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
   if ((tokens.size() == 1 || negative) && number_of_having(tokens.back().text))
     return std::string(negative ? "-" : "").append(tokens.back().text);
-  return std::unexpected(
-      wrong_at(tokens.empty() ? at : tokens.front().at,
-               "HAVING compares one expression with numbers or quoted texts, without AND and OR"));
+  return refused_at(
+      tokens.empty() ? at : tokens.front().at,
+      "HAVING compares one expression with numbers or quoted texts, without AND and OR");
 }
 
 struct HavingOperator {
@@ -107,7 +107,7 @@ std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
   if (!op || op->begin == 0)
-    return std::unexpected(wrong_at(at, "expected HAVING expression, comparison, constant"));
+    return refused_at(at, "expected HAVING expression, comparison, constant");
   auto of = read_expression(tokens.first(op->begin));
   if (!of) return std::unexpected(std::move(of.error()));
   HavingClause having{std::move(*of), {{}, op->is, op->negated, {}}};
@@ -115,15 +115,14 @@ std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
     auto value = having_constant(operand, at);
     if (!value) return std::unexpected(std::move(value.error()));
     if (having.condition.values.size() == kMostHavingValues)
-      return std::unexpected(
-          wrong_at(operand.front().at,
-                   fmt::format("HAVING compares with more than {} values", kMostHavingValues)));
+      return refused_at(operand.front().at,
+                        fmt::format("HAVING compares with more than {} values", kMostHavingValues));
     having.condition.values.push_back(std::move(*value));
   }
   if (having.condition.values.empty())
-    return std::unexpected(wrong_at(at, "expected IN and constants in brackets"));
+    return refused_at(at, "expected IN and constants in brackets");
   if (op->is == HavingIs::between && having.condition.values.size() != 2)
-    return std::unexpected(wrong_at(at, "expected BETWEEN one AND another constant"));
+    return refused_at(at, "expected BETWEEN one AND another constant");
   return having;
 }
 

@@ -41,15 +41,15 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
   Aggregate aggregate{name.fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
   const auto at = tokens.front().at;
-  if (argument.empty()) return std::unexpected(wrong_at(at, "an aggregate has no argument"));
+  if (argument.empty()) return refused_at(at, "an aggregate has no argument");
   if (tokens.front().is_word("count")) {
     if (argument.front().is_word("distinct")) {
       argument = argument.subspan(1);
       aggregate.fold = Fold::distinct;
       if (!is_plain_key(argument))
-        return std::unexpected(wrong_at(at, "COUNT(DISTINCT …) takes the name of one attribute"));
+        return refused_at(at, "COUNT(DISTINCT …) takes the name of one attribute");
     } else if (canonical(argument) != "*") {
-      return std::unexpected(wrong_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)"));
+      return refused_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)");
     }
   } else if (name.fold == Fold::concat) {
     for (const auto& token : argument)
@@ -57,7 +57,7 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
         return std::unexpected(unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
                                               "write GROUP_CONCAT(attribute)"));
   } else if (split_list(argument).size() > 1) {
-    return std::unexpected(wrong_at(at, "an aggregate takes one argument"));
+    return refused_at(at, "an aggregate takes one argument");
   }
   return aggregate;
 }
@@ -115,14 +115,13 @@ std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
   if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
   const auto& alias = tokens.back();
-  if (!alias.names_table())
-    return std::unexpected(wrong_at(alias.at, "expected an alias after AS"));
+  if (!alias.names_table()) return refused_at(alias.at, "expected an alias after AS");
   auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)));
   if (item) {
     item->alias = canonical(alias);
     item->alias_text = alias.text;
   }
-  if (item && item->is_star()) return std::unexpected(wrong_at(alias.at, "* cannot have an alias"));
+  if (item && item->is_star()) return refused_at(alias.at, "* cannot have an alias");
   return item;
 }
 
@@ -139,10 +138,9 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
   const auto list = split_list(tokens);
   items.reserve(std::min(list.size(), most));
   for (const auto part : list) {
-    if (part.empty()) return std::unexpected(wrong_at(offset_of(part, tokens), empty_part));
+    if (part.empty()) return refused_at(offset_of(part, tokens), empty_part);
     if (items.size() == most)
-      return std::unexpected(
-          wrong_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts)));
+      return refused_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts));
     std::expected<Item, ClientError> item = read(part);
     if (!item) return std::unexpected(std::move(item.error()));
     items.push_back(std::move(*item));
@@ -164,15 +162,15 @@ bool begins_with_modifier(SqlSpan tokens) {
 
 std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
   if (begins_with_modifier(tokens))
-    return std::unexpected(wrong_at(
-        tokens.front().at, fmt::format("search servers have no SELECT {}; leave it out, and write "
-                                       "LIMIT where it means a number of rows",
-                                       tokens.front().text)));
+    return refused_at(tokens.front().at,
+                      fmt::format("search servers have no SELECT {}; leave it out, and write "
+                                  "LIMIT where it means a number of rows",
+                                  tokens.front().text));
   bool star = false;
   const auto read = [&](SqlSpan part) {
     auto item = read_item(part);
     if (item && item->is_star() && std::exchange(star, true))
-      item = std::unexpected(wrong_at(part.front().at, "* is given twice; write it once"));
+      item = refused_at(part.front().at, "* is given twice; write it once");
     return item;
   };
   return read_list<SelectItem>(tokens, "the list has an empty item", kMostSelectItems, "more than",
@@ -183,7 +181,7 @@ std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan toke
   const auto read = [](SqlSpan part) {
     auto key = read_expression(part);
     if (key && key->aggregate)
-      key = std::unexpected(wrong_at(part.front().at, "the keys of groups are no aggregates"));
+      key = refused_at(part.front().at, "the keys of groups are no aggregates");
     return key;
   };
   return read_list<SelectItem>(tokens, "the list of keys has an empty item", kMostGroupKeys,

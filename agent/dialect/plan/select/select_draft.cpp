@@ -22,23 +22,21 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
-    if (option.empty())
-      return std::unexpected(wrong_at(offset_of(option, tokens), "OPTION has an empty item"));
+    if (option.empty()) return refused_at(offset_of(option, tokens), "OPTION has an empty item");
     const auto name = canonical(option.front());
     const auto number = number_of_option(option);
     const auto at = option.front().at;
     if (name == "max_matches") {
       if (!number || *number == 0 || *number > kLargestRowCount)
-        return std::unexpected(wrong_at(
-            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestRowCount)));
+        return refused_at(
+            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestRowCount));
       options.max_matches = number;
       continue;
     }
     if (name == "scroll") {
       const bool text = option.size() == 3 && option[2].kind == SqlToken::Kind::quoted;
       if (!text && (!number || *number > 1))
-        return std::unexpected(
-            wrong_at(at, "scroll must be 1, or the token of the page before in quotes"));
+        return refused_at(at, "scroll must be 1, or the token of the page before in quotes");
       if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
       if (number && *number == 1) options.scroll.emplace();
       options.refuses_scroll = number && *number == 0;
@@ -137,17 +135,16 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
                                                                const SelectItem& value) {
   const auto at = value.expression.front().at;
   if (pairs.size() == kMostPairsStatements)
-    return std::unexpected(
-        wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                                 kMostPairsStatements)));
+    return refused_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                                      kMostPairsStatements));
   if (!aliases) aliases.emplace(items, where);
   pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
   pairs_size += pairs_texts.back().size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
-    return std::unexpected(wrong_at(
+    return refused_at(
         at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
                         "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
-                        pairs_size, kLongestPairsTexts)));
+                        pairs_size, kLongestPairsTexts));
   pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
   if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
   return pairs.size() - 1;
