@@ -66,9 +66,9 @@ SqlRefusal CallBuilder::set_name(const SqlToken& name, bool as) {
   argument.as = as;
   argument.name = lower(name.text);
   if (argument.name != "table" && argument.name != "index") return std::nullopt;
-  return ClientError{
-      400, fmt::format("CALL: no option {} (at offset {}); the table of CALL {} is argument {}",
-                       name.text, name.at, kProcedures[out_.kind], place_of_table() + 1)};
+  return bad_statement(
+      fmt::format("CALL: no option {} (at offset {}); the table of CALL {} is argument {}",
+                  name.text, name.at, kProcedures[out_.kind], place_of_table() + 1));
 }
 
 /// Options follow the arguments, as in the engine: another order would let it count the arguments
@@ -83,31 +83,31 @@ SqlRefusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
     if (!is_plain(argument, &argument == &arguments_.front()))
       wrong = std::min(wrong, argument.first.at);
   if (wrong == statement.npos) return std::nullopt;
-  return ClientError{
-      400, fmt::format("CALL AUTOCOMPLETE: write each argument as 'text' and each option as "
-                       "number AS name or 'text' AS name, without double quotes, comments and "
-                       "backslashes other than \\' in the first text (see offset {})",
-                       wrong)};
+  return bad_statement(
+      fmt::format("CALL AUTOCOMPLETE: write each argument as 'text' and each option as "
+                  "number AS name or 'text' AS name, without double quotes, comments and "
+                  "backslashes other than \\' in the first text (see offset {})",
+                  wrong));
 }
 
 SqlRefusal CallBuilder::find_table() {
   const auto place = place_of_table();
   const auto procedure = kProcedures[out_.kind];
   if (place >= arguments_.size() || !arguments_[place].name.empty())
-    return ClientError{
-        400, fmt::format("CALL {} needs the name of a table as argument {}", procedure, place + 1)};
+    return bad_statement(
+        fmt::format("CALL {} needs the name of a table as argument {}", procedure, place + 1));
   const auto& argument = arguments_[place];
   const auto& text = argument.first.text;
   const bool names = argument.single && argument.first.kind == SqlToken::Kind::quoted &&
                      text.size() > 2 && text.size() <= kLongestTable &&
                      text.find('\\') == text.npos;
   if (!names)
-    return ClientError{400, fmt::format("CALL {}: the table at offset {} must be a name in quotes",
-                                        procedure, argument.first.at)};
+    return bad_statement(fmt::format("CALL {}: the table at offset {} must be a name in quotes",
+                                     procedure, argument.first.at));
   out_.table = argument.first.inner();
   if (out_.table.find(',') != std::string::npos)
-    return ClientError{
-        400, fmt::format("CALL {}: '{}' names several tables; ask one", procedure, out_.table)};
+    return bad_statement(
+        fmt::format("CALL {}: '{}' names several tables; ask one", procedure, out_.table));
   out_.table_place = {argument.first.at, argument.end};
   return std::nullopt;
 }

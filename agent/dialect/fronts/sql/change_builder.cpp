@@ -25,14 +25,10 @@ bool token_names_id(const SqlToken& token) {
   return name.size() == 2 && (name[0] | 0x20) == 'i' && (name[1] | 0x20) == 'd';
 }
 
-ClientError bad_change(std::string reason) {
-  return {400, std::move(reason)};
-}
-
 }  // namespace
 
 SqlRefusal ChangeBuilder::no_table_at(std::size_t at) const {
-  return bad_change(fmt::format("{} names no table at offset {}", before_table_, at));
+  return bad_statement(fmt::format("{} names no table at offset {}", before_table_, at));
 }
 
 SqlRefusal ChangeBuilder::set_table(const SqlToken& name) {
@@ -43,9 +39,9 @@ SqlRefusal ChangeBuilder::set_table(const SqlToken& name) {
 }
 
 SqlRefusal ChangeBuilder::after_table(const SqlToken& token) const {
-  if (token.is_sign(',')) return bad_change("several tables in a change; name one");
+  if (token.is_sign(',')) return bad_statement("several tables in a change; name one");
   if (token.is_sign(':'))
-    return bad_change("a table with a cluster's name before it; name the table only");
+    return bad_statement("a table with a cluster's name before it; name the table only");
   return std::nullopt;
 }
 
@@ -56,7 +52,7 @@ void ChangeBuilder::begin_columns(const SqlToken& bracket) {
 
 SqlRefusal ChangeBuilder::add_column(const SqlToken& name) {
   if (token_names_id(name)) {
-    if (id_column_) return bad_change(fmt::format("the column id twice, at offset {}", name.at));
+    if (id_column_) return bad_statement(fmt::format("the column id twice, at offset {}", name.at));
     id_column_ = columns_;
   }
   ++columns_;
@@ -102,7 +98,7 @@ void ChangeBuilder::set_other_form(std::string why) {
 SqlRefusal ChangeBuilder::look_at(const SqlToken& token) {
   if (out_.makes_documents() || token.kind == TokenKind::end || token.is_sign(';'))
     return std::nullopt;
-  if (token.is_word("join")) return bad_change("JOIN is not supported");
+  if (token.is_word("join")) return bad_statement("JOIN is not supported");
   if (token.is_word("option") && where_.size() < kFewTokens) in_where_ = false;
   if (in_where_ && where_.size() < kFewTokens) where_.push_back(token);
   if (token.is_word("where")) {

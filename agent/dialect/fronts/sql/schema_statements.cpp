@@ -107,9 +107,7 @@ bool selects_schema(std::string_view statement) {
 }
 
 bool is_system_schema(std::string_view schema) {
-  constexpr std::array<std::string_view, 4> kSchemas{"information_schema", "performance_schema",
-                                                     "mysql", "sys"};
-  return std::ranges::find(kSchemas, lower(schema)) != kSchemas.end();
+  return is_any_of(lower(schema), "information_schema", "performance_schema", "mysql", "sys");
 }
 
 std::string without_executable_comments(std::string_view statement) {

@@ -20,10 +20,6 @@ constexpr std::size_t kFewTokens = 16;
 /// Bounds how often a token is read in search of the end of a bracket. Not in WHERE.
 constexpr int kDeepestBrackets = 256;
 
-ClientError bad_select(std::string reason) {
-  return {400, std::move(reason)};
-}
-
 std::optional<std::size_t> row_count(std::string_view text) {
   const auto count = number_in<std::size_t>(text);
   return count && *count <= kLargestRowCount ? count : std::nullopt;
@@ -55,19 +51,17 @@ bool is_reserved(const SqlToken& token) {
 }  // namespace
 
 ClientError SelectBuilder::inner_select_at(std::size_t at) {
-  return bad_select(
-      fmt::format("at offset {}: a SELECT within a SELECT is supported only as SELECT * FROM "
-                  "(SELECT …) ORDER BY …; send the inner and the outer query one after the other",
-                  at));
+  return wrong_at(
+      at,
+      "a SELECT within a SELECT is supported only as SELECT * FROM (SELECT …) ORDER BY …; "
+      "send the inner and the outer query one after the other");
 }
 
 SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
   if (token.is_word("select")) return inner_select_at(token.at);
   const bool joins = token.is_word("join");
   if (joins && after_tables)
-    return bad_select(fmt::format(
-        "at offset {}: JOIN is not supported; query each table and join the rows yourself",
-        token.at));
+    return wrong_at(token.at, "JOIN is not supported; query each table and join the rows yourself");
   if (joins)
     note_unplannable(
         unmergeable_at(token.at, "JOIN", "query each table and join the rows yourself"));
@@ -92,7 +86,7 @@ SqlRefusal SelectBuilder::read_option(const SqlToken& number) {
   if (!value) return std::nullopt;
   const auto name = lower(before_[1].text);
   const auto why = set_query_option(out_.options, name, value);
-  return why ? SqlRefusal(bad_select(fmt::format("{} {}", name, *why))) : std::nullopt;
+  return why ? SqlRefusal(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
 }
 
 /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to a
@@ -102,7 +96,7 @@ SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
   const auto wrong = std::min({sign_in_text_, statement_.find('%'), statement_.find("/*")});
   if (!has_options_ || wrong == statement_.npos || !contains_folded(statement_, "fuzzy"))
     return std::nullopt;
-  return bad_select(
+  return bad_statement(
       fmt::format("a SELECT with OPTION and the word fuzzy has no % and no comments, and none of "
                   "; ( ) in its texts (see offset {})",
                   wrong));
@@ -128,9 +122,10 @@ std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
 /// A name with a comma or `*` would be a list of its own.
 SqlRefusal SelectBuilder::add_table(const SqlToken& token) {
   const auto name = token.inner();
-  if (name.empty()) return bad_select("FROM names no table");
+  if (name.empty()) return bad_statement("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
-    return bad_select(fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
+    return bad_statement(
+        fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
   if (out_.table.empty()) out_.table_place.begin = token.at;
   out_.table.append(out_.table.empty() ? "" : ",").append(name);
   out_.table_place.end = token.end();
@@ -274,9 +269,9 @@ void SelectBuilder::fill() {
 
 SqlRefusal SelectBuilder::without_from(int open_brackets) const {
   if (statement_.size() > kLongestWithoutFrom)
-    return bad_select(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
-                                  kLongestWithoutFrom, statement_.size()));
-  if (names_other_ || open_brackets != 0) return bad_select("the SELECT has no FROM");
+    return bad_statement(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
+                                     kLongestWithoutFrom, statement_.size()));
+  if (names_other_ || open_brackets != 0) return bad_statement("the SELECT has no FROM");
   return std::nullopt;
 }
 
@@ -286,7 +281,7 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
     note_unplannable(wrong_at(statement_.size(), "expected FROM and a table"));
   } else if (out_.table.empty()) {
-    return std::unexpected(bad_select("FROM names no table"));
+    return std::unexpected(bad_statement("FROM names no table"));
   }
   if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(*std::move(refusal));
   if (open_brackets > 0) note_unplannable(wrong_at(end, "a bracket is not closed"));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
@@ -18,19 +17,16 @@ class SettingTokens {
   explicit SettingTokens(std::span<const SqlToken> tokens) : tokens_(tokens) {}
   SqlToken now() const { return tokens_.empty() ? SqlToken() : tokens_.front(); }
   void step() { tokens_ = tokens_.subspan(tokens_.empty() ? 0 : 1); }
-  bool take_word(std::string_view word) {
-    if (!now().is_word(word)) return false;
-    step();
-    return true;
-  }
-  bool take_sign(char sign) {
-    if (!now().is_sign(sign)) return false;
-    step();
-    return true;
-  }
+  bool take_word(auto... words) { return take_if(now().is_word(words...)); }
+  bool take_sign(char sign) { return take_if(now().is_sign(sign)); }
   bool at_end() const { return tokens_.empty(); }
 
  private:
+  bool take_if(bool wanted) {
+    if (wanted) step();
+    return wanted;
+  }
+
   std::span<const SqlToken> tokens_;
 };
 
@@ -55,15 +51,14 @@ std::expected<std::string_view, std::string> read_value(SettingTokens& tokens, b
 
 /// Whether the token names a scope that is not the session.
 bool is_of_server(std::string_view scope) {
-  constexpr std::array kScopes{"global", "persist", "persist_only"};
-  return std::ranges::find(kScopes, scope) != kScopes.end();
+  return is_any_of(scope, "global", "persist", "persist_only");
 }
 
 std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
   constexpr std::string_view kOfServer =
       "SET GLOBAL changes a server; send it to the mirrors themselves";
   if (is_of_server(lower(tokens.now().text))) return std::unexpected(std::string(kOfServer));
-  const bool has_scope = tokens.take_word("session") || tokens.take_word("local");
+  const bool has_scope = tokens.take_word("session", "local");
   const auto first = tokens.now();
   if (!first.names_table()) return std::unexpected("SET names no variable");
   SessionSetting setting{.name = lower(first.inner()), .value = {}};
@@ -90,8 +85,7 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
       return std::unexpected(std::string(kOfServer));
     if (scope == "session" || scope == "local")
       name.remove_prefix(std::min(scope.size() + 1, name.size()));
-    if (name.empty() || (name.front() >= '0' && name.front() <= '9'))
-      return std::unexpected("SET names no variable");
+    if (name.empty() || is_digit(name.front())) return std::unexpected("SET names no variable");
     if (name.starts_with("read_preference"))
       return std::unexpected(
           "a read preference is given with a request over HTTP; SET has no effect on it");
@@ -136,8 +130,7 @@ SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
     if (!ahead.now().names_table()) return statement;
     ahead.step();
     tokens = ahead;
-    statement.is = SessionStatement::Is::undo;
-    return statement;
+    return {.is = SessionStatement::Is::undo};
   }
   if (ahead.take_word("and")) {
     statement.chain = !ahead.take_word("no");

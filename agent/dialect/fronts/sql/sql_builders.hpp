@@ -17,6 +17,10 @@ namespace karmad {
 /// Why a statement is refused; nothing: it is not.
 using SqlRefusal = std::optional<ClientError>;
 
+inline ClientError bad_statement(std::string reason) {
+  return {400, std::move(reason)};
+}
+
 /// Tokens of the reader's list, from `begin` to before `end`.
 struct SqlRange {
   std::size_t begin;

@@ -159,16 +159,16 @@ class SqlReader {
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
     if (!has_count_of_ids(statement_.substr(name.at + name.size)))
       return refuse(
-          bad(fmt::format("CALL UUID_SHORT takes one number, from 1 to {}: CALL "
-                          "UUID_SHORT(3)",
-                          kMostShortIds)));
+          fmt::format("CALL UUID_SHORT takes one number, from 1 to {}: CALL "
+                      "UUID_SHORT(3)",
+                      kMostShortIds));
     done(ShowStatement{.object = ShowStatement::Object::server});
     skimming_ = true;
   }
   void begin_argument() {
     expected_ = "an argument";
     call_.begin_argument();
-    if (call_.is_full()) refuse(bad(fmt::format("CALL with more than {} arguments", 1000)));
+    if (call_.is_full()) refuse(fmt::format("CALL with more than {} arguments", 1000));
   }
   void argument(SqlPiece value) {
     call_.add_argument(value.token());
@@ -207,17 +207,17 @@ class SqlReader {
                        .table_place = {name.at, name.end()}});
   }
   void show_create(SqlPiece word, SqlPiece name) {
-    if (!word.token().is_word("table")) refuse(bad(fmt::format("known are {}", kKnownShow)));
+    if (!word.token().is_word("table")) refuse(fmt::format("known are {}", kKnownShow));
     show_table(ShowStatement::Object::create_table, name);
   }
   void explain(SqlPiece word, SqlPiece name) {
-    if (!word.token().is_word("query")) refuse(bad("EXPLAIN explains a QUERY only"));
+    if (!word.token().is_word("query")) refuse("EXPLAIN explains a QUERY only");
     show_table(ShowStatement::Object::query_tree, name);
   }
   void status(Show show) { done(StatusStatement{.show = show, .like = std::move(like_)}); }
   void status(Show show, SqlRange name) {
     auto text = joined(name);
-    if (!text || text->empty()) return refuse(unknown_statement(statement_, "unknown statement"));
+    if (!text || text->empty()) return refuse(unknown_statement(statement_));
     if (show == Show::table) text->erase(0, text->rfind('.') + 1);  // the schema before it
     done(StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)});
   }
@@ -244,23 +244,23 @@ class SqlReader {
   void kill(SqlRange range) { take_session(read_kill(tokens_of(range))); }
   void assignments(SqlRange range) {
     auto settings = read_settings(tokens_of(range));
-    if (!settings) return refuse(bad(std::move(settings.error())));
+    if (!settings) return refuse(std::move(settings.error()));
     done(SessionStatement{.is = SessionStatement::Is::set, .settings = *std::move(settings)});
   }
 
  private:
-  static ClientError bad(std::string reason) { return {400, std::move(reason)}; }
   void refuse(SqlRefusal refusal) {
     if (refusal && !refusal_) refusal_ = std::move(refusal);
   }
+  void refuse(std::string reason) { refuse(bad_statement(std::move(reason))); }
   void refuse_call_at(std::size_t at) {
-    refuse(bad(fmt::format("CALL: expected {} at offset {}", expected_, at)));
+    refuse(fmt::format("CALL: expected {} at offset {}", expected_, at));
   }
   std::span<const SqlToken> tokens_of(SqlRange range) const {
     return std::span(kept_).subspan(range.begin, range.end - range.begin);
   }
   void take_session(std::expected<SessionStatement, std::string> statement) {
-    if (!statement) return refuse(bad(std::move(statement.error())));
+    if (!statement) return refuse(std::move(statement.error()));
     done(*std::move(statement));
   }
   template <class T>
@@ -352,7 +352,7 @@ void SqlReader::keep(const SqlPiece& piece) {
     kept_count_ = select.keep(piece.token(), piece.depth);
     return;
   }
-  if (kept_.size() == kMostKept) return refuse(bad("the statement has too many words"));
+  if (kept_.size() == kMostKept) return refuse("the statement has too many words");
   kept_.push_back(piece.token());
   kept_count_ = kept_.size();
 }
@@ -411,7 +411,7 @@ void SqlReader::look_at_token() {
     if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::unfinished)
       return refuse(
           unknown_statement(statement_, "a quoted text that does not end, or is too long"));
-    return refuse(bad(*std::move(trouble)));
+    return refuse(*std::move(trouble));
   }
   // FROM within brackets of other kinds than ( ): engines differ on what it belongs to.
   if (is_select() && token_.keyword == SQL_FROM && !has_from_ && depth_ > parentheses_)
@@ -421,7 +421,7 @@ void SqlReader::look_at_token() {
   if (is_select() && count_ > 1) refuse(select.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
-    refuse(bad(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at)));
+    refuse(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at));
   refuse(change_.look_at(token_));
 }
 
@@ -436,15 +436,15 @@ bool SqlReader::ends_here() {
   if (is_select() && !has_from_) {
     refuse(select.finish(false, 1, token_.at).error());
   } else if (kind_ == StatementKind::call) {
-    refuse(bad(fmt::format("CALL: expected the end of the statement at offset {}", next.at)));
+    refuse(fmt::format("CALL: expected the end of the statement at offset {}", next.at));
   } else if (kind_ == StatementKind::show) {
-    refuse(bad(fmt::format("the statement is not understood at offset {}", token_.at)));
+    refuse(fmt::format("the statement is not understood at offset {}", token_.at));
   } else if (kind_ == StatementKind::status) {
     refuse(unknown_statement(statement_, "more than one statement"));
   } else if (next.kind == SqlToken::Kind::ambiguous) {
-    refuse(bad(*next.trouble()));
+    refuse(*next.trouble());
   } else {
-    refuse(bad("several statements; send them one by one"));
+    refuse("several statements; send them one by one");
   }
   return true;
 }
@@ -526,7 +526,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
 
 void SqlReader::unexpected_in_select(const SqlToken& token) {
   if (expects_table_ && token.is_sign('(')) return refuse(select.inner_select_at(token.at));
-  if (expects_table_) return refuse(bad("FROM names no table"));
+  if (expects_table_) return refuse("FROM names no table");
   if (in_tables_) return refuse(bad_behind_tables(token));
   skimming_ = true;
   const auto before = before_.keyword;
@@ -543,11 +543,11 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
 }
 
 void SqlReader::unexpected_in_change(const SqlToken& token) {
-  if (!change_.has_verb()) return refuse(bad(fmt::format("expected FROM at offset {}", token.at)));
+  if (!change_.has_verb()) return refuse(fmt::format("expected FROM at offset {}", token.at));
   if (!change_.has_table()) return refuse(change_.no_table_at(token.at));
   if (change_.is_table_end(before_.end())) refuse(change_.after_table(token));
   auto why = fmt::format("expected {} at offset {}", expected_, token.at);
-  if (expected_else_ == ExpectedElse::refusal) return refuse(bad(std::move(why)));
+  if (expected_else_ == ExpectedElse::refusal) return refuse(std::move(why));
   change_.set_other_form(std::move(why));
   skimming_ = true;
 }
@@ -578,9 +578,8 @@ void SqlReader::syntax_error(SqlPiece at) {
   const auto token = at.token();
   if (is_select()) return unexpected_in_select(token);
   if (is_change()) return unexpected_in_change(token);
-  if (kind_ == StatementKind::status)
-    return refuse(unknown_statement(statement_, "unknown statement"));
-  refuse(bad(why_unexpected(token)));
+  if (kind_ == StatementKind::status) return refuse(unknown_statement(statement_));
+  refuse(why_unexpected(token));
 }
 
 std::expected<SqlStatement, ClientError> SqlReader::run() {
@@ -614,7 +613,7 @@ std::expected<SqlStatement, ClientError> SqlReader::finish() {
   }
   if (read_) return *std::move(read_);
   if (kind_ == StatementKind::call) return call_.finish(statement_);
-  return std::unexpected(unknown_statement(statement_, "unknown statement"));
+  return std::unexpected(unknown_statement(statement_));
 }
 
 }  // namespace
