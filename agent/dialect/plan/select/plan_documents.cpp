@@ -9,14 +9,6 @@ namespace karmad {
 
 namespace {
 
-/// The server's order of a statement without ORDER BY.
-void add_default_order(const SelectDraft& draft, ShardColumns& columns, RowPlan& rows) {
-  if (draft.clauses.knn)
-    rows.order.push_back({columns.of("knn_dist()", "knn_dist()"), false, false});
-  else
-    rows.order.push_back({columns.of("weight()", "weight()"), true, false});
-}
-
 /// A scroll needs a total order that the shards sort by, as names and values of columns.
 std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out) {
   auto& rows = out.rows;
@@ -58,8 +50,7 @@ bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) 
 /// The server sorts what KNN() finds by the distance first, unless ORDER BY names the distance.
 void sort_by_distance_first(ShardColumns& columns, RowsDraft& out) {
   if (out.order.empty() || out.order.find("knn_dist") != std::string::npos) return;
-  out.rows.order.insert(out.rows.order.begin(),
-                        {columns.of("knn_dist()", "knn_dist()"), false, false});
+  out.rows.order.insert(out.rows.order.begin(), {columns.of("knn_dist()")});
   out.order.insert(0, "knn_dist() ASC, ");
 }
 
@@ -68,7 +59,7 @@ void sort_by_distance_first(ShardColumns& columns, RowsDraft& out) {
 void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
   auto& rows = out.rows;
   const auto k = draft.clauses.nearest;
-  const auto distance = columns.of("knn_dist()", "knn_dist()");
+  const auto distance = columns.of("knn_dist()");
   const auto& first = rows.order.front();
   const bool nearest_first = first.column == distance && !first.descending;
   if (k > kMostNearest && !nearest_first) return;
@@ -92,16 +83,17 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   if (!draft.options.scroll && !draft.options.has_cutoff) rows.stops_at = window.end();
 
   const bool by_id = add_order(draft, columns, out);
-  if (draft.order.empty()) add_default_order(draft, columns, rows);
-  if (draft.clauses.knn) sort_by_distance_first(columns, out);
-  rows.id = columns.of("id", "id");
+  const bool knn = draft.clauses.knn;
+  if (draft.order.empty())  // the server's order
+    rows.order.push_back({columns.of(knn ? "knn_dist()" : "weight()"), !knn});
+  if (knn) sort_by_distance_first(columns, out);
+  rows.id = columns.of("id");
   if (draft.clauses.nearest != 0) plan_nearest(draft, columns, out);
   // Without ORDER BY the server may stop early; another key would prevent it.
   if (!by_id && !draft.order.empty() && rows.order.size() < kMostSqlServerKeys)
     append_key(out.order, "id", false);
   if (!by_id) rows.order.push_back({*rows.id, false, false});
-  if (draft.form == RowForm::hits && draft.clauses.match)
-    rows.score = columns.of("weight()", "weight()");
+  if (draft.form == RowForm::hits && draft.clauses.match) rows.score = columns.of("weight()");
 
   draft.add_outer(columns, rows);
   draft.add_json(columns, rows);

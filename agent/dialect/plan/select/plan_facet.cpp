@@ -45,14 +45,13 @@ class FacetPlanner {
   using Refusal = std::optional<ClientError>;
 
   Refusal read() {
-    auto items = read_items(facet_.items);
-    if (!items) return std::move(items.error());
-    for (const auto& item : *items)
+    Refusal why;
+    if (!keep(read_items(facet_.items), items_, why)) return why;
+    for (const auto& item : items_)
       if (item.aggregate || item.is_star())
         return wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
-    for (const auto& item : *items)
+    for (const auto& item : items_)
       if (auto refusal = refuse_id_alias(item)) return refusal;
-    items_ = std::move(*items);
     const auto& first = items_.front();
     JsonLine(out_.rows.facet_name)
         .add_escaped(
@@ -63,15 +62,13 @@ class FacetPlanner {
       return wrong_at(by_[kMostGroupKeys].expression.front().at,
                       fmt::format("a facet has more than {} keys", kMostGroupKeys));
     }
-    auto keys = read_group_keys(facet_.by);
-    if (!keys) return std::move(keys.error());
-    by_ = std::move(*keys);
-    return std::nullopt;
+    keep(read_group_keys(facet_.by), by_, why);
+    return why;
   }
 
   std::optional<ColumnAt> column_of(const SelectItem& wanted) const {
     if (const auto* const shown = columns_.item(wanted))
-      return columns_.of_item(static_cast<std::size_t>(shown - items_.data()));
+      return columns_.at(static_cast<std::size_t>(shown - items_.data()));
     const auto key = std::ranges::find(by_, wanted.canonical, &SelectItem::canonical);
     if (key == by_.end()) return std::nullopt;
     return out_.rows.group[static_cast<std::size_t>(key - by_.begin())];
@@ -84,18 +81,16 @@ class FacetPlanner {
     for (std::size_t i = 0; i < by_.size(); ++i) {
       const auto& key = by_[i];
       const bool shown = facet_.by.empty() || columns_.item(key) != nullptr;
-      rows.group.push_back(facet_.by.empty() ? columns_.of_item(i) : columns_.of(key));
+      rows.group.push_back(facet_.by.empty() ? columns_.at(i) : columns_.of(key));
       key_names_.push_back(shown ? std::string(text_of(key.expression)) : columns_.name_of(key));
       names.append(names.empty() ? "" : ", ").append(key_names_.back());
       rows.exact.push_back(is_inside_json(key));
     }
     // With BY, the items are those of the group's best row, in the server's default order.
-    if (!facet_.by.empty())
-      rows.within = {{columns_.of("weight()", "weight()"), true}, {columns_.of("id", "id")}};
+    if (!facet_.by.empty()) rows.within = {{columns_.of("weight()"), true}, {columns_.of("id")}};
     const SelectItem shown{definition_of(items_.front()), {}};  // by hits
     if (auto path = draft_.json_path(shown))
-      rows.json.push_back(
-          {{0}, columns_.of(path->attribute, path->attribute), std::move(path->steps)});
+      rows.json.push_back({{0}, columns_.of(path->attribute), std::move(path->steps)});
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), columns_.settle(rows));
     if (rows.hidden != 0) out_.text += fmt::format(" BY {}", names);
   }

@@ -150,10 +150,10 @@ class GroupPlanner {
     plan_size();
     if ((why = plan_folds())) return std::unexpected(*std::move(why));
     draft_.add_json(columns_, rows_);
-    if (shows_score()) rows_.score = columns_.of("weight()", "weight()");
+    if (shows_score()) rows_.score = columns_.of("weight()");
     for (std::size_t i = 0; i < draft_.items.size(); ++i)
       if (const auto& shown = draft_.items[i].shown; !shown.empty())
-        rows_.names.emplace_back(columns_.of_item(i), shown);
+        rows_.names.emplace_back(columns_.at(i), shown);
     out_.hidden = columns_.settle(rows_);
     return std::move(out_);
   }
@@ -276,11 +276,11 @@ class GroupPlanner {
       by_id = by_id || key.by.canonical == "id";
     }
     if (given->empty()) {
-      rows_.within.push_back({columns_.of("weight()", "weight()"), true, false});
+      rows_.within.push_back({columns_.of("weight()"), true, false});
       append_key(out_.within, "weight()", true);
     }
     if (!by_id) {
-      rows_.within.push_back({columns_.of("id", "id"), false, false});
+      rows_.within.push_back({columns_.of("id"), false, false});
       if (rows_.within.size() <= kMostSqlServerKeys) append_key(out_.within, "id", false);
     }
     if (draft_.group.empty()) out_.within.clear();  // the server takes it only after GROUP BY
@@ -308,8 +308,8 @@ class GroupPlanner {
       rows_.order.push_back(draft_.row_key(columns_, key));
     }
     if (!draft_.order.empty() || draft_.group.empty()) return std::nullopt;
-    rows_.order.push_back({columns_.of("weight()", "weight()"), true, false});
-    rows_.order.push_back({columns_.of("id", "id"), false, false});
+    rows_.order.push_back({columns_.of("weight()"), true, false});
+    rows_.order.push_back({columns_.of("id"), false, false});
     append_key(out_.order, "weight()", true);
     append_key(out_.order, "id", false);
     return std::nullopt;

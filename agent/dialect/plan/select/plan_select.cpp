@@ -148,18 +148,13 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
     plan.scroll.emplace(place, text_of(draft.clauses.order));
     return std::nullopt;
   }
-  auto pages = ScrollPages::behind(*draft.options.scroll, place);
-  if (!pages) return std::move(pages.error());
-  plan.scroll = *std::move(pages);
+  std::optional<ClientError> why;
+  if (!keep(ScrollPages::behind(*draft.options.scroll, place), plan.scroll, why)) return why;
   if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
   before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
-  auto select = read_as<SqlSelect>(before.statement, StatementKind::select);
-  if (!select) return std::move(select.error());
-  before.select = *std::move(select);
-  auto order = read_order(before.select->order);
-  if (!order) return std::move(order.error());
-  draft.order = std::move(*order);
-  return std::nullopt;
+  if (keep(read_as<SqlSelect>(before.statement, StatementKind::select), before.select, why))
+    keep(read_order(before.select->order), draft.order, why);
+  return why;
 }
 
 /// Lets the shards continue behind the page before.

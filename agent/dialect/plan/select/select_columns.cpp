@@ -226,42 +226,32 @@ const SelectItem* ShardColumns::item(const SelectItem& wanted) const {
   return nullptr;
 }
 
-ColumnAt ShardColumns::column_at(std::size_t index) const {
-  return {index, star_ && index > *star_};
-}
-
 const ShardColumns::Hidden* ShardColumns::hidden_with(std::string_view canonical_text) const {
   const auto found = std::ranges::find(hidden_, canonical_text, &Hidden::canonical);
   return found == hidden_.end() ? nullptr : &*found;
 }
 
 const ShardColumns::Hidden& ShardColumns::add(const SelectItem& wanted) {
-  const auto& aggregate = wanted.aggregate;
-  hidden_.push_back({current_text(wanted), wanted.canonical, names_.next(),
-                     aggregate ? std::optional(aggregate->fold) : std::nullopt,
-                     aggregate ? aggregate->argument : SqlSpan{}});
+  hidden_.push_back({current_text(wanted), wanted.canonical, names_.next(), wanted.aggregate});
   return hidden_.back();
 }
 
 ColumnAt ShardColumns::of(const SelectItem& wanted) {
   if (const auto* const known = item(wanted))
-    return column_at(static_cast<std::size_t>(known - items_.data()));
-  const auto* hidden = hidden_with(wanted.canonical);
-  if (hidden == nullptr) hidden = &add(wanted);
-  return column_at(items_.size() + static_cast<std::size_t>(hidden - hidden_.data()));
+    return at(static_cast<std::size_t>(known - items_.data()));
+  const auto* const hidden = hidden_with(wanted.canonical);
+  return column_of(hidden == nullptr ? add(wanted) : *hidden);
 }
 
 ColumnAt ShardColumns::of(std::string_view text, std::string_view canonical_text,
                           std::optional<Fold> fold) {
   for (const auto& item : items_)
     if (item.canonical == canonical_text)
-      return column_at(static_cast<std::size_t>(&item - items_.data()));
-  const auto* hidden = hidden_with(canonical_text);
-  if (hidden == nullptr) {
-    hidden_.push_back({std::string(text), std::string(canonical_text), names_.next(), fold, {}});
-    hidden = &hidden_.back();
-  }
-  return column_at(items_.size() + static_cast<std::size_t>(hidden - hidden_.data()));
+      return at(static_cast<std::size_t>(&item - items_.data()));
+  if (const auto* const hidden = hidden_with(canonical_text)) return column_of(*hidden);
+  hidden_.push_back({std::string(text), std::string(canonical_text), names_.next(), {}});
+  if (fold) hidden_.back().aggregate = Aggregate{*fold, {}};
+  return column_of(hidden_.back());
 }
 
 std::string ShardColumns::name_of(const SelectItem& wanted) {
@@ -281,10 +271,10 @@ std::vector<ShardColumns::Aggregated> ShardColumns::aggregated() const {
   std::vector<Aggregated> found;
   for (std::size_t i = 0; i < items_.size(); ++i)
     if (const auto& aggregate = items_[i].aggregate)
-      found.push_back({column_at(i), aggregate->fold, aggregate->argument});
-  for (std::size_t h = 0; h < hidden_.size(); ++h)
-    if (const auto fold = hidden_[h].fold)
-      found.push_back({column_at(items_.size() + h), *fold, hidden_[h].argument});
+      found.push_back({at(i), aggregate->fold, aggregate->argument});
+  for (const auto& hidden : hidden_)
+    if (const auto& aggregate = hidden.aggregate)
+      found.push_back({column_of(hidden), aggregate->fold, aggregate->argument});
   return found;
 }
 

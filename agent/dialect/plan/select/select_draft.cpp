@@ -111,7 +111,7 @@ RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
   RowKey out{columns.of(key.by), key.descending, columns.holds_path(key.by)};
   const auto* const item = columns.item(key.by);
   if (auto path = path_of(item != nullptr ? *item : key.by)) {
-    out.attribute = columns.of(path->attribute, path->attribute);
+    out.attribute = columns.of(path->attribute);
     out.steps = std::move(path->steps);
   }
   return out;
@@ -127,8 +127,7 @@ void SelectDraft::add_outer(ShardColumns& columns, RowPlan& rows) const {
 void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
   for (std::size_t i = 0; i < items.size(); ++i)
     if (auto path = json_path(items[i]))
-      rows.json.push_back({columns.of_item(i), columns.of(path->attribute, path->attribute),
-                           std::move(path->steps)});
+      rows.json.push_back({columns.at(i), columns.of(path->attribute), std::move(path->steps)});
 }
 
 std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
@@ -158,20 +157,15 @@ void append_key(std::string& list, std::string_view name, bool descending) {
 namespace {
 
 /// Names in their canonical form; a value inside JSON counts as its attribute, too.
-class ReadNames {
- public:
+struct ReadNames : std::set<std::string> {
   void add(SqlSpan tokens) {
     for (const auto& token : tokens) {
       if (!token.names_table()) continue;
       auto name = canonical(token);
-      if (const auto dot = name.find('.'); dot != name.npos) names_.insert(name.substr(0, dot));
-      names_.insert(std::move(name));
+      if (const auto dot = name.find('.'); dot != name.npos) insert(name.substr(0, dot));
+      insert(std::move(name));
     }
   }
-  bool contains(const std::string& name) const { return names_.contains(name); }
-
- private:
-  std::set<std::string> names_;
 };
 
 /// Whether a fold of the aggregate's column reads its argument in a hidden column or in pairs.

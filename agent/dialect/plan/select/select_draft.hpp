@@ -78,6 +78,7 @@ class ShardColumns {
   /// The same for an expression written here.
   ColumnAt of(std::string_view text, std::string_view canonical_text,
               std::optional<Fold> fold = std::nullopt);
+  ColumnAt of(std::string_view canonical_text) { return of(canonical_text, canonical_text); }
 
   /// How other clauses name the expression; adds a hidden column if it has no name yet.
   std::string name_of(const SelectItem& wanted);
@@ -93,8 +94,8 @@ class ShardColumns {
   };
   std::vector<Aggregated> aggregated() const;
 
-  /// The column of the client's item of that number.
-  ColumnAt of_item(std::size_t number) const { return column_at(number); }
+  /// The column of that number, of the client's items and the hidden ones behind them.
+  ColumnAt at(std::size_t number) const { return {number, star_ && number > *star_}; }
 
   /// Sets the hidden columns of the plan, and replaces the positions of all that it names by the
   /// final ones. Called when all columns are known. Returns what follows the client's list:
@@ -106,10 +107,11 @@ class ShardColumns {
     std::string text;
     std::string canonical;
     std::string name;
-    std::optional<Fold> fold;
-    SqlSpan argument;
+    std::optional<Aggregate> aggregate;
   };
-  ColumnAt column_at(std::size_t index) const;
+  ColumnAt column_of(const Hidden& hidden) const {
+    return at(items_.size() + static_cast<std::size_t>(&hidden - hidden_.data()));
+  }
   const Hidden* hidden_with(std::string_view canonical_text) const;
   const Hidden& add(const SelectItem& wanted);
 
