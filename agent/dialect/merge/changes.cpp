@@ -673,11 +673,6 @@ class BulkWriter {
 
 }  // namespace
 
-std::size_t BulkItems::item_size() const {
-  constexpr std::size_t kWithoutNames = 170;
-  return kWithoutNames + 2 * table.size();
-}
-
 int merge_ends(const BulkItems& items, const ChangeEnds& ends, std::string& out) {
   if (const auto* refusal = bulk_refusal(ends.replies))
     return pass_refusal_on(out, *refusal, items.table);
@@ -769,11 +764,6 @@ void add_item_head(JsonLine& out, const ElasticBulkItems& items, std::string_vie
 }
 
 }  // namespace
-
-std::size_t ElasticBulkItems::item_size() const {
-  constexpr std::size_t kWithoutTable = 200;
-  return kWithoutTable + table.size();
-}
 
 int merge_ends(const ElasticBulkItems& items, const ChangeEnds& ends, std::string& out) {
   if (const auto* refusal = bulk_refusal(ends.replies))

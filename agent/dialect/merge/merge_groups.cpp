@@ -19,6 +19,10 @@ namespace karmad {
 
 namespace {
 
+std::unexpected<BadReply> bad(std::size_t shard, const char* reason) {
+  return std::unexpected(BadReply{shard, reason});
+}
+
 __extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
 
 constexpr std::size_t kMostDecimals = 400;  // most that are shown; few doubles have more
@@ -241,10 +245,6 @@ class GroupMerge {
   }
 
  private:
-  static std::unexpected<BadReply> bad(std::size_t shard, const char* reason) {
-    return std::unexpected(BadReply{shard, reason});
-  }
-
   std::size_t first_shard() const {
     std::size_t shard = 0;
     while (shard + 1 < replies_.shards() && replies_.set(shard, set_).columns == 0) ++shard;
@@ -506,10 +506,6 @@ namespace {
 /// Bounds the memory where rows have columns of several values: 6 MB for each shard, like a reply.
 constexpr std::size_t kMostPairsOfShard = 250'000;
 
-std::unexpected<BadReply> bad_pairs(std::size_t shard, const char* reason) {
-  return std::unexpected(BadReply{shard, reason});
-}
-
 /// The values of a row, some of whose cells are lists.
 struct CellValues {
   std::vector<bool> several;  ///< by column, whether its cells are lists
@@ -545,7 +541,7 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     const auto columns = replies.columns_of(replies.set(s, set));
     if (columns.empty()) continue;
-    if (columns.size() < kinds.size()) return bad_pairs(s, "its distinct values lack a column");
+    if (columns.size() < kinds.size()) return bad(s, "its distinct values lack a column");
     for (std::size_t p = 0; p < kinds.size(); ++p) {
       if (RowKeyText::kind_of(columns[p]) == KeyKind::json_path) kinds[p] = KeyKind::json_path;
       if (columns[p].has_several_values()) several[p] = true;
@@ -553,7 +549,7 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
     const auto type = columns[plan.keys].type;
     real = real || equals_literal(type, "float") || equals_literal(type, "double");
     if (plan.number && *plan.number >= columns.size())
-      return bad_pairs(s, "its distinct values lack a column");
+      return bad(s, "its distinct values lack a column");
   }
   const bool by_number = real && plan.number && std::ranges::find(several, true) == several.end();
   DistinctPairs found(std::move(kinds), collation);
@@ -587,7 +583,7 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
       });
     };
     if (!visit_rows(replies, replies.set(s, set), room, add))
-      return bad_pairs(s, "a distinct value is malformed");
+      return bad(s, "a distinct value is malformed");
     found.may_be_short_ |= plan.asked != 0 && read >= plan.asked;
   }
   found.count_values(pairs);

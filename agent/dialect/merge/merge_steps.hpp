@@ -375,7 +375,7 @@ struct BulkItems {
   std::string table;
 
   /// About the most bytes of the item for a line that failed.
-  std::size_t item_size() const;
+  std::size_t item_size() const { return 170 + 2 * table.size(); }
 };
 
 /// As merge_changes(). The status is 200, or with `errors`
@@ -393,7 +393,7 @@ struct ElasticBulkItems {
   std::string filter_path{};         ///< the parts that the client gets (append_filtered())
 
   /// About the most bytes of an item.
-  std::size_t item_size() const;
+  std::size_t item_size() const { return 200 + table.size(); }
 };
 
 /// As merge_changes().
