@@ -180,11 +180,10 @@ void add_elastic_hit(JsonLine& line, std::string_view hit, const ElasticForm& fo
 void add_elastic_hits(JsonLine& line, std::string_view hits, const ElasticForm& form) {
   line.add(R"("hits":{)");
   bool scored = false;
-  bool first = true;
+  std::string_view before;
   PassedMembers members(hits);
   while (const auto member = members.next()) {
-    if (!first) line.add(',');
-    first = false;
+    line.add(std::exchange(before, ","));
     scored |= member->name == "max_score";
     if (member->name != "hits") {
       line.add('"', member->name, "\":", member->value);
