@@ -143,16 +143,15 @@ SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
 
 }  // namespace
 
-std::expected<std::vector<SessionSetting>, std::string> read_settings(
-    std::span<const SqlToken> all) {
+std::expected<SessionStatement, std::string> read_settings(std::span<const SqlToken> all) {
   SettingTokens tokens(all);
-  std::vector<SessionSetting> settings;
+  SessionStatement statement{.is = SessionStatement::Is::set};
   do {
     auto setting = read_setting(tokens);
     if (!setting) return std::unexpected(std::move(setting.error()));
-    settings.push_back(*std::move(setting));
+    statement.settings.push_back(*std::move(setting));
   } while (tokens.take_sign(','));
-  return settings;
+  return statement;
 }
 
 std::expected<SessionStatement, std::string> read_transaction(const SqlToken& verb,

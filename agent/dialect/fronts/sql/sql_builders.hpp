@@ -183,8 +183,7 @@ class CallBuilder {
 
 /// The assignments of a SET, whatever their variables and values are. Refused, with the reason:
 /// those of a server (GLOBAL, PERSIST), and what is no assignment. `tokens`: those behind SET.
-std::expected<std::vector<SessionSetting>, std::string> read_settings(
-    std::span<const SqlToken> tokens);
+std::expected<SessionStatement, std::string> read_settings(std::span<const SqlToken> tokens);
 
 /// Reads BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT and RELEASE SAVEPOINT, or says why
 /// it is none. `rest`: the tokens behind `verb`.

@@ -162,7 +162,7 @@ class SqlReader {
           fmt::format("CALL UUID_SHORT takes one number, from 1 to {}: CALL "
                       "UUID_SHORT(3)",
                       kMostShortIds));
-    done(ShowStatement{.object = ShowStatement::Object::server});
+    read_ = ShowStatement{.object = ShowStatement::Object::server};
     skimming_ = true;
   }
   void begin_argument() {
@@ -197,14 +197,14 @@ class SqlReader {
   }
 
   void show_server(SqlPiece what) {
-    done(ShowStatement{.object = what.token().is_word("threads") ? ShowStatement::Object::threads
-                                                                 : ShowStatement::Object::server});
+    read_ =
+        ShowStatement{.object = what.token().is_word("threads") ? ShowStatement::Object::threads
+                                                                : ShowStatement::Object::server};
   }
   void show_table(ShowStatement::Object object, SqlPiece piece) {
     const auto name = piece.token();
-    done(ShowStatement{.object = object,
-                       .table = std::string(name.inner()),
-                       .table_place = {name.at, name.end()}});
+    read_ = ShowStatement{
+        .object = object, .table = std::string(name.inner()), .table_place = {name.at, name.end()}};
   }
   void show_create(SqlPiece word, SqlPiece name) {
     if (!word.token().is_word("table")) refuse(fmt::format("known are {}", kKnownShow));
@@ -214,39 +214,35 @@ class SqlReader {
     if (!word.token().is_word("query")) refuse("EXPLAIN explains a QUERY only");
     show_table(ShowStatement::Object::query_tree, name);
   }
-  void status(Show show) { done(StatusStatement{.show = show, .like = std::move(like_)}); }
+  void status(Show show) { read_ = StatusStatement{.show = show, .like = std::move(like_)}; }
   void status(Show show, SqlRange name) {
     auto text = joined(name);
     if (!text || text->empty()) return refuse(unknown_statement(statement_));
     if (show == Show::table) text->erase(0, text->rfind('.') + 1);  // the schema before it
-    done(StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)});
+    read_ = StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)};
   }
   void like(SqlRange pattern) {
     like_ = joined(pattern);
     if (!like_) syntax_error(piece_of(kept_[pattern.end - 1], 0));
   }
   void session(SessionStatement::Is is) {
-    done(SessionStatement{.is = is, .like = std::move(like_)});
+    read_ = SessionStatement{.is = is, .like = std::move(like_)};
   }
   void inspect(SqlPiece what) {
-    done(SessionStatement{.is = SessionStatement::Is::inspected,
-                          .text = what.token().is_word("plan") ? "SHOW PLAN" : "SHOW PROFILE"});
+    read_ = SessionStatement{.is = SessionStatement::Is::inspected,
+                             .text = what.token().is_word("plan") ? "SHOW PLAN" : "SHOW PROFILE"};
   }
   void use(SqlRange name) {
-    done(SessionStatement{.is = SessionStatement::Is::use,
-                          .text = name.empty() || !kept_[name.begin].names_table()
-                                      ? std::string()
-                                      : std::string(kept_[name.begin].inner())});
+    read_ = SessionStatement{.is = SessionStatement::Is::use,
+                             .text = name.empty() || !kept_[name.begin].names_table()
+                                         ? std::string()
+                                         : std::string(kept_[name.begin].inner())};
   }
   void transaction(SqlPiece verb, SqlRange range) {
     take_session(read_transaction(verb.token(), tokens_of(range)));
   }
   void kill(SqlRange range) { take_session(read_kill(tokens_of(range))); }
-  void assignments(SqlRange range) {
-    auto settings = read_settings(tokens_of(range));
-    if (!settings) return refuse(std::move(settings.error()));
-    done(SessionStatement{.is = SessionStatement::Is::set, .settings = *std::move(settings)});
-  }
+  void assignments(SqlRange range) { take_session(read_settings(tokens_of(range))); }
 
  private:
   void refuse(SqlRefusal refusal) {
@@ -261,11 +257,7 @@ class SqlReader {
   }
   void take_session(std::expected<SessionStatement, std::string> statement) {
     if (!statement) return refuse(std::move(statement.error()));
-    done(*std::move(statement));
-  }
-  template <class T>
-  void done(T statement) {
-    read_ = std::move(statement);
+    read_ = *std::move(statement);
   }
 
   bool is_select() const { return kind_ == StatementKind::select; }

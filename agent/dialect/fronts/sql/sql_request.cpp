@@ -13,8 +13,6 @@ namespace karmad {
 
 namespace {
 
-constexpr std::string_view kQuery = "query";
-
 /// The values of form fields named `query`, in any case and encoding, also with a zero byte behind
 /// the name.
 struct QueryFields {
@@ -29,7 +27,7 @@ QueryFields query_fields(std::string_view form) {
     const auto sign = pair.find('=');
     // Engines written in C end a name at a zero byte.
     const auto name = url_decoded(pair.substr(0, sign));
-    if (sign == pair.npos || !wire::same_word(name.substr(0, name.find('\0')), kQuery)) continue;
+    if (sign == pair.npos || !wire::same_word(name.substr(0, name.find('\0')), "query")) continue;
     found.several = found.several || found.first;
     if (!found.first) found.first = pair.substr(sign + 1);
   }
@@ -45,12 +43,6 @@ bool is_form(const ClientRequest& request) {
 
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == text.npos;
-}
-
-/// Whether no statement can follow: there is no `;`, or only blanks follow the first.
-bool is_surely_one(std::string_view text) {
-  const auto end = text.find(';');
-  return end == text.npos || text.find_first_not_of(" \t\r\n;", end) == text.npos;
 }
 
 /// Where the first bytes are that are not UTF-8; npos: nowhere.
@@ -123,7 +115,9 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
   // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
   if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
     return refused(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
-  if (is_surely_one(text)) return std::vector{text.substr(0, text.find(';'))};
+  const auto first_end = text.find(';');
+  if (first_end == text.npos || text.find_first_not_of(" \t\r\n;", first_end) == text.npos)
+    return std::vector{text.substr(0, first_end)};
   std::vector<std::string_view> statements;
   SqlTokens tokens(text);
   std::size_t begin = 0;
@@ -180,12 +174,8 @@ RowForm form_of(const ClientRequest& request) {
   if (request.path == "/cli") return RowForm::text;
   if (request.path != "/sql") return RowForm::raw;
   const auto asks_raw = [](std::string_view form) {
-    for (const std::string_view field : {"mode=raw", "raw_response=true"})
-      for (auto at = form.find(field); at != form.npos; at = form.find(field, at + 1)) {
-        const auto end = at + field.size();
-        if ((at == 0 || form[at - 1] == '&') && (end == form.size() || form[end] == '&'))
-          return true;
-      }
+    while (!form.empty())
+      if (is_any_of(take_until(form, '&'), "mode=raw", "raw_response=true")) return true;
     return false;
   };
   return asks_raw(request.query) || (is_form(request) && asks_raw(request.body)) ? RowForm::raw
