@@ -28,21 +28,16 @@ std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out)
   return std::nullopt;
 }
 
-/// The name of a sort key in tokens: that of the shards' ORDER BY, as they write it in theirs.
-std::string name_in_tokens(const SelectItem& by, std::string_view name) {
-  return is_plain_key(by.expression) ? by.canonical : lower(name);
-}
-
 /// Adds the client's keys up to the id, after which keys have no effect. True: there is one.
 bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
   for (const auto& key : draft.order) {
     const auto name = columns.name_of(key.by);
     append_key(out.order, name, key.descending);
-    if (draft.options.scroll || draft.offers_scroll)
-      out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
+    if (draft.options.scroll || draft.offers_scroll)  // as the shards write it in their tokens
+      out.rows.scroll_names.push_back(is_plain_key(key.by.expression) ? key.by.canonical
+                                                                      : lower(name));
     out.rows.order.push_back(draft.row_key(columns, key));
-    const auto* const item = columns.item(key.by);
-    if ((item != nullptr ? item->canonical : key.by.canonical) == "id") return true;
+    if (columns.meant(key.by).canonical == "id") return true;
   }
   return false;
 }

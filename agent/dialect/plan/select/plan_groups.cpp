@@ -232,17 +232,15 @@ class GroupPlanner {
     for (std::size_t i = 0; i < draft_.group.size(); ++i) {
       const auto& key = draft_.group[i].canonical;
       if (expression.canonical == key ||
-          (item != nullptr && columns_.item(draft_.group[i]) == item))
+          (item != nullptr && (item->canonical == key || columns_.item(draft_.group[i]) == item)))
         return i;
-      if (item != nullptr && item->canonical == key) return i;
     }
     return std::nullopt;
   }
 
   /// Whether the value is that of one row of the group, not of the group.
   bool depends_on_row(const SelectItem& expression) const {
-    const auto* const item = columns_.item(expression);
-    const auto& of = item != nullptr ? *item : expression;
+    const auto& of = columns_.meant(expression);
     return !of.aggregate && of.canonical != "groupby()" && !key_number(expression);
   }
 
@@ -292,10 +290,9 @@ class GroupPlanner {
 
   /// The default order of groups is that of their best rows.
   bool orders_by_row() const {
-    if (draft_.group.empty()) return false;
-    if (draft_.order.empty()) return true;
-    return std::ranges::any_of(draft_.order,
-                               [&](const auto& key) { return depends_on_row(key.by); });
+    const auto depends = [&](const OrderKey& key) { return depends_on_row(key.by); };
+    return !draft_.group.empty() &&
+           (draft_.order.empty() || std::ranges::any_of(draft_.order, depends));
   }
 
   /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
@@ -327,8 +324,7 @@ class GroupPlanner {
   bool is_in_order_of_keys() const {
     std::vector<bool> seen(draft_.group.size());
     for (const auto& key : draft_.order) {
-      const auto* const item = columns_.item(key.by);
-      if ((item != nullptr ? item->canonical : key.by.canonical) == "groupby()") return true;
+      if (columns_.meant(key.by).canonical == "groupby()") return true;
       const auto number = key_number(key.by);
       if (!number || columns_.holds_path(key.by)) return false;
       seen[*number] = true;

@@ -111,6 +111,9 @@ std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
   return item;
 }
 
+namespace {
+
+/// Reads one item: an expression, AS and an alias; AS may be left out.
 std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
   if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
@@ -124,8 +127,6 @@ std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
   if (item && item->is_star()) return refused_at(alias.at, "* cannot have an alias");
   return item;
 }
-
-namespace {
 
 /// Reads the parts of a list with `read`, which are at most `most`; `has_more` begins the error
 /// about more of them.
@@ -262,11 +263,6 @@ std::string ShardColumns::name_of(const SelectItem& wanted) {
   return add(wanted).name;
 }
 
-bool ShardColumns::holds_path(const SelectItem& wanted) const {
-  const auto* const known = item(wanted);
-  return is_path(known != nullptr ? known->expression : wanted.expression);
-}
-
 std::vector<ShardColumns::Aggregated> ShardColumns::aggregated() const {
   std::vector<Aggregated> found;
   for (std::size_t i = 0; i < items_.size(); ++i)
@@ -322,11 +318,12 @@ class PairsWriter {
     if (const auto* const item = named_by(column)) return add_alias(*item);
     if (!column.alias.empty()) return add_alias(column);
     const std::string text(text_of(column.expression));
-    if (by_ == PairsBy::texts && column.expression.size() == 1 && !is_path(column.expression))
-      return append(text, text_in_list(text));
-    if (is_plain_key(column.expression)) return append(text, text);
+    const bool as_text =
+        by_ == PairsBy::texts && column.expression.size() == 1 && !is_path(column.expression);
+    if (!as_text && is_plain_key(column.expression)) return append(text, text);
     const auto name = names_.next();
-    append(fmt::format("{} AS {}", text, name), name);
+    if (as_text) texts_ += fmt::format(", TO_STRING({}) AS {}", text, name);
+    append(as_text ? text : fmt::format("{} AS {}", text, name), name);
   }
 
   /// Adds the value, and what tells its variants apart. The server groups texts that differ only in
@@ -353,13 +350,6 @@ class PairsWriter {
       if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
       out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
     }
-  }
-
-  /// The name of a column behind the others with the text of an attribute.
-  std::string text_in_list(std::string_view attribute) {
-    auto name = names_.next();
-    texts_ += fmt::format(", TO_STRING({}) AS {}", attribute, name);
-    return name;
   }
 
   /// The item of which the column is the alias.
@@ -395,7 +385,7 @@ class PairsWriter {
   const ListAliases& known_;
   HiddenNames& names_;
   PairsBy by_;
-  std::string texts_;  // columns behind the others
+  std::string texts_;  // columns behind the others, with the texts of attributes
   std::vector<std::string> aliases_;
   bool uses_alias_ = false;
   PairsText out_;

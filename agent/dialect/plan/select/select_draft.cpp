@@ -109,8 +109,7 @@ std::optional<JsonPath> SelectDraft::json_path(const SelectItem& item) const {
 
 RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
   RowKey out{columns.of(key.by), key.descending, columns.holds_path(key.by)};
-  const auto* const item = columns.item(key.by);
-  if (auto path = path_of(item != nullptr ? *item : key.by)) {
+  if (auto path = path_of(columns.meant(key.by))) {
     out.attribute = columns.of(path->attribute);
     out.steps = std::move(path->steps);
   }
@@ -138,7 +137,7 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
                                       kMostPairsStatements));
   if (!aliases) aliases.emplace(items, where);
   pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
-  pairs_size += pairs_texts.back().size() + where.size();
+  pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
     return refused_at(
         at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
@@ -168,12 +167,6 @@ struct ReadNames : std::set<std::string> {
   }
 };
 
-/// Whether a fold of the aggregate's column reads its argument in a hidden column or in pairs.
-bool reads_argument_again(const SelectItem& item) {
-  return item.aggregate &&
-         (item.aggregate->fold == Fold::mean || item.aggregate->fold == Fold::distinct);
-}
-
 std::size_t offset_of_alias(const SelectItem& item) {
   const auto& first = item.expression.front();
   return first.at + static_cast<std::size_t>(item.alias_text.data() - first.text.data());
@@ -195,9 +188,10 @@ class AliasSettler {
   }
 
   std::optional<ClientError> run() {
-    ReadNames before;  // by hidden columns for the items so far
+    ReadNames before;  // by hidden columns and pairs for the items so far
     for (auto& item : draft_.items) {
-      if (reads_argument_again(item)) before.add(item.aggregate->argument);
+      if (item.aggregate && is_any_of(item.aggregate->fold, Fold::mean, Fold::distinct))
+        before.add(item.aggregate->argument);
       if (item.alias.empty() || item.alias == item.canonical) continue;
       if (item.aggregate) {
         if (item.alias == "id" || read_.contains(item.alias)) hide(item);
@@ -244,8 +238,8 @@ class AliasSettler {
 }  // namespace
 
 std::optional<ClientError> settle_aliases(SelectDraft& draft) {
-  const auto has_alias = [](const SelectItem& item) { return !item.alias.empty(); };
-  if (std::ranges::none_of(draft.items, has_alias)) return std::nullopt;
+  if (std::ranges::all_of(draft.items, &std::string::empty, &SelectItem::alias))
+    return std::nullopt;
   return AliasSettler(draft).run();
 }
 

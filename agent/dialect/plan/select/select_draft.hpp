@@ -39,9 +39,6 @@ struct SelectItem {
 /// computed from the results of shards, and aggregates that cannot be merged at all.
 std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens);
 
-/// Reads one item: an expression, AS and an alias; AS may be left out.
-std::expected<SelectItem, ClientError> read_item(SqlSpan tokens);
-
 /// Reads a select list.
 std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens);
 
@@ -72,6 +69,11 @@ class ShardColumns {
 
   /// The client's item that has this name, else one with this expression.
   const SelectItem* item(const SelectItem& wanted) const;
+  /// The same; an expression that is none of them is meant itself.
+  const SelectItem& meant(const SelectItem& wanted) const {
+    const auto* const known = item(wanted);
+    return known != nullptr ? *known : wanted;
+  }
 
   /// The column with the values of an expression; adds a hidden one if there is none.
   ColumnAt of(const SelectItem& wanted);
@@ -84,7 +86,7 @@ class ShardColumns {
   std::string name_of(const SelectItem& wanted);
 
   /// Whether the values are those of a JSON path, which the server orders as texts.
-  bool holds_path(const SelectItem& wanted) const;
+  bool holds_path(const SelectItem& wanted) const { return is_path(meant(wanted).expression); }
 
   /// The aggregates among all columns, hidden ones included.
   struct Aggregated {
@@ -132,8 +134,6 @@ struct PairsText {
   std::string group;
   bool numbered = false;      ///< the second column behind the value is a number of the pair
   std::vector<bool> exact{};  ///< as PairsPlan::exact
-
-  std::size_t size() const { return list.size() + group.size(); }
 };
 
 /// Most statements of pairs of one SELECT: each repeats its WHERE, and is a search of its own. Some
