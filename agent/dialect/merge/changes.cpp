@@ -197,9 +197,7 @@ constexpr std::array<std::string_view, 3> kChangeCounts{"updated", "deleted", "c
 
 /// How much a `result` says that the shard had the document.
 int result_rank(std::string_view result) {
-  if (result == R"("not found")") return 1;
-  if (result == R"("noop")") return 2;
-  return 3;
+  return result == R"("not found")" ? 1 : result == R"("noop")" ? 2 : 3;
 }
 
 /// Whether the answer to one update can be read: an object that tells what was done, in a text
@@ -348,11 +346,6 @@ std::uint64_t values_not_there(std::string_view text) {
   return number_before(" attribute(s) can not be updated", text).value_or(0);
 }
 
-/// The warning about so many of them.
-std::string warning_of_values(std::uint64_t count) {
-  return fmt::format("{} attribute(s) can not be updated (not found or incompatible types)", count);
-}
-
 /// Whether mirrors whose rows lack the value are all that have not done it. A server with all rows
 /// would have changed the others.
 bool only_lack_values(std::span<const ChangeReply> replies) {
@@ -397,7 +390,9 @@ int merge_ends(const SqlCounts& how, const ChangeEnds& ends, std::string& out) {
   const bool lack_values = refusal != nullptr && only_lack_values(replies);
   if (lack_values && sum.rows == 0) return pass_sql_refusal_on(out, *refusal, how);
   if (lacking != 0)
-    sum.warning.append(sum.warning.empty() ? "" : "; ").append(warning_of_values(lacking));
+    fmt::format_to(std::back_inserter(sum.warning),
+                   "{}{} attribute(s) can not be updated (not found or incompatible types)",
+                   sum.warning.empty() ? "" : "; ", lacking);
   const bool done = lack_values || std::ranges::all_of(replies, &ChangeReply::done);
   append_change_answer(out, how.form, sum, done ? std::string() : failures_line(replies));
   return done ? 200 : 500;

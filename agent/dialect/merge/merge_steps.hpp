@@ -85,7 +85,6 @@ class ScrollPages {
   static std::expected<ScrollPages, ClientError> behind(std::string_view token,
                                                         const ScrollPlace& place);
 
-  bool is_first() const { return given_.empty(); }
   /// The order of the first page, in the client's words.
   const std::string& sort() const { return position_.sort; }
   /// The keys behind which the shards continue; empty: at their first row.
