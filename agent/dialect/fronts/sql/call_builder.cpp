@@ -41,8 +41,10 @@ bool CallBuilder::set_procedure(const SqlToken& name) {
   return kind.has_value();
 }
 
-bool CallBuilder::is_full() const {
-  return arguments_.size() == kMostArguments;
+SqlRefusal CallBuilder::begin_argument() {
+  has_list_ = false;
+  if (arguments_.size() < kMostArguments) return std::nullopt;
+  return bad_statement(fmt::format("CALL with more than {} arguments", kMostArguments));
 }
 
 void CallBuilder::add_argument(const SqlToken& value) {

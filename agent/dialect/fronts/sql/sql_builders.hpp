@@ -128,6 +128,7 @@ class ChangeBuilder {
   SqlRefusal look_at(const SqlToken& token);
   ChangeStatement finish();
   bool makes_documents() const { return out_.makes_documents(); }
+  bool updates() const { return out_.verb == ChangeStatement::Verb::update; }
 
  private:
   static constexpr std::size_t kFewTokens = 5;
@@ -146,7 +147,7 @@ class ChangeBuilder {
 /// Builds the CALL that the grammar finds.
 class CallBuilder {
  public:
-  void begin_argument() { has_list_ = false; }
+  SqlRefusal begin_argument();
   /// False: there is no such procedure.
   bool set_procedure(const SqlToken& name);
   void add_argument(const SqlToken& value);
@@ -158,7 +159,6 @@ class CallBuilder {
   /// False: the argument before has a name, so this one needs one too.
   bool end_unnamed() const;
   void end_arguments(const SqlToken& bracket) { out_.arguments_end = bracket.at; }
-  bool is_full() const;
   std::expected<CallStatement, ClientError> finish(std::string_view statement);
 
  private:

@@ -56,8 +56,8 @@ list(S) ::= list(L) misplaced(T). { S = reader->kept(L, T); reader->misplaced(T)
 
 from ::= FROM tables.
 from ::= FROM tables alias.
-tables ::= name(N).              { reader->table_of_select(N); }
-tables ::= tables COMMA name(N). { reader->table_of_select(N); }
+tables ::= name(N).              { reader->refuse(reader->select.add_table(N.token())); }
+tables ::= tables COMMA name(N). { reader->refuse(reader->select.add_table(N.token())); }
 alias ::= AS(A) name(N).  { reader->alias_of_table(A, N); }
 alias ::= WORD|NAME(N).   { reader->alias_of_table(N, N); }
 
@@ -101,41 +101,53 @@ change ::= update changed SET rest.
 change ::= update changed alias SET rest.
 change ::= delete changed end_of_delete.
 change ::= delete changed alias end_of_delete.
-insert ::= INSERT.         { reader->verb(ChangeStatement::Verb::insert, "INTO"); }
-insert ::= REPLACE.        { reader->verb(ChangeStatement::Verb::replace, "INTO"); }
+insert ::= INSERT.         { reader->change.begin(ChangeStatement::Verb::insert, "INTO"); }
+insert ::= REPLACE.        { reader->change.begin(ChangeStatement::Verb::replace, "INTO"); }
 into ::= .
 into ::= INTO.
-update ::= UPDATE.         { reader->verb(ChangeStatement::Verb::update, "UPDATE"); }
-delete ::= DELETE FROM.    { reader->verb(ChangeStatement::Verb::remove, "DELETE FROM"); }
+update ::= UPDATE.         { reader->change.begin(ChangeStatement::Verb::update, "UPDATE"); }
+delete ::= DELETE FROM.    { reader->change.begin(ChangeStatement::Verb::remove, "DELETE FROM"); }
 changed ::= name(N).       { reader->changed_table(N); }
 end_of_delete ::= .
 end_of_delete ::= WHERE|OPTION|JOIN rest.
 end_of_delete ::= HINT(H) rest. { reader->delete_with(H); }
 
 columns ::= .
-columns ::= begin_columns column_list RP. { reader->end_columns(); }
-begin_columns ::= LP(B).                  { reader->begin_columns(B); }
+columns ::= begin_columns column_list RP. {
+  reader->change.end_columns();
+  reader->expect("VALUES", ExpectedElse::other_form);
+}
+begin_columns ::= LP(B). { reader->change.begin_columns(B.token()); reader->expect("a name of a column"); }
 column_list ::= column.
 column_list ::= column_list next_column column.
-next_column ::= COMMA.                    { reader->expect("a name of a column"); }
-column ::= name(N).                       { reader->column(N); }
+next_column ::= COMMA.   { reader->expect("a name of a column"); }
+column ::= name(N). {
+  reader->refuse(reader->change.add_column(N.token()));
+  reader->expect(", or ) after a column");
+}
 
 values_word ::= VALUES.                   { reader->expect("( of a row of values"); }
 rows ::= row.
 rows ::= rows next_row row.
 next_row ::= COMMA.                       { reader->expect("( of a row of values"); }
-row ::= begin_row values RP(E).           { reader->end_row(E); }
-begin_row ::= LP(B).                      { reader->begin_row(B); }
+row ::= begin_row values RP(E). {
+  reader->change.end_row(E.token());
+  reader->expect("the end of the statement, a comma or OPTION", ExpectedElse::other_form);
+}
+begin_row ::= LP(B).         { reader->change.begin_row(B.token()); reader->expect(") after the values"); }
 values ::= .
-values ::= values single(V).              { reader->value(V, false); }
-values ::= values COMMA(V).               { reader->value(V, false); }
-values ::= values INNER(V).               { reader->value(V, true); }
+values ::= values single(V). { reader->change.add_value(V.token(), false); }
+values ::= values COMMA(V).  { reader->change.add_value(V.token(), false); }
+values ::= values INNER(V).  { reader->change.add_value(V.token(), true); }
 end_of_rows ::= .
 end_of_rows ::= OPTION rest.
 
 // ---- CALL
 
-call ::= CALL procedure begin_arguments arguments RP(E). { reader->end_arguments(E); }
+call ::= CALL procedure begin_arguments arguments RP(E). {
+  reader->call.end_arguments(E.token());
+  reader->expect("the end of the statement");
+}
 procedure ::= WORD(N).            { reader->procedure(N); }
 begin_arguments ::= LP.           { reader->begin_argument(); }
 arguments ::= .
@@ -147,10 +159,10 @@ argument ::= begin_argument.              { reader->unnamed_argument(); }
 argument ::= begin_argument word(N).      { reader->argument_name(N, false); }
 argument ::= begin_argument as word(N).   { reader->argument_name(N, true); }
 as ::= AS.                        { reader->expect("the name of an option"); }
-begin_argument ::= single(V).         { reader->argument(V); }
-begin_argument ::= minus WORD(V).     { reader->argument(V); }
-begin_argument ::= value_list.        { reader->expect(", or )"); }
-minus ::= MINUS(M).               { reader->negative_argument(M); }
+begin_argument ::= single(V).     { reader->call.add_argument(V.token()); reader->expect(", or )"); }
+begin_argument ::= minus WORD(V). { reader->call.add_argument(V.token()); reader->expect(", or )"); }
+begin_argument ::= value_list.    { reader->expect(", or )"); }
+minus ::= MINUS(M).               { reader->call.set_negative(M.token()); reader->expect("a number"); }
 value_list ::= INNER(A).            { reader->listed_argument(A); }
 value_list ::= value_list INNER(A). { reader->listed_argument(A); }
 

@@ -79,6 +79,8 @@ bool has_count_of_ids(std::string_view arguments) {
 struct yyParser;
 using Clause = SelectBuilder::Clause;
 using FacetPart = SelectBuilder::FacetPart;
+/// What a token that the grammar does not expect means.
+enum class ExpectedElse : std::uint8_t { refusal, other_form };
 
 /// Reads one statement of a known kind. What the grammar finds comes through the functions that its
 /// actions call.
@@ -94,9 +96,9 @@ class SqlReader {
 
   // ---- for the grammar
 
-  /// What a token that the grammar does not expect means.
-  enum class ExpectedElse : std::uint8_t { refusal, other_form };
   SelectBuilder select;
+  ChangeBuilder change;
+  CallBuilder call;
 
   void syntax_error(SqlPiece at);
 
@@ -106,94 +108,56 @@ class SqlReader {
     return {range.begin, kept_count_};
   }
 
-  void table_of_select(SqlPiece name) { refuse(select.add_table(name.token())); }
   void alias_of_table(SqlPiece first, SqlPiece name);
   void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
 
+  void refuse(SqlRefusal refusal) {
+    if (refusal && !refusal_) refusal_ = std::move(refusal);
+  }
   void expect(std::string_view what, ExpectedElse otherwise = ExpectedElse::refusal) {
     expected_ = what;
     expected_else_ = otherwise;
   }
 
-  void verb(ChangeStatement::Verb verb, std::string_view before_table) {
-    change_.begin(verb, before_table);
-    updates_ = verb == ChangeStatement::Verb::update;
-  }
   void changed_table(SqlPiece name) {
-    refuse(change_.set_table(name.token()));
-    expected_ = change_.makes_documents() ? "(, VALUES or SET behind the table"
-                : updates_                ? "SET"
-                                          : "WHERE or the end of the statement";
+    refuse(change.set_table(name.token()));
+    expected_ = change.makes_documents() ? "(, VALUES or SET behind the table"
+                : change.updates()       ? "SET"
+                                         : "WHERE or the end of the statement";
   }
   void no_rows(SqlPiece keyword) {
-    change_.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
+    change.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
     skimming_ = true;
   }
   void delete_with(SqlPiece word) {
     if (!word.token().is_word("inner", "left")) syntax_error(word);
   }
-  void begin_columns(SqlPiece bracket) {
-    change_.begin_columns(bracket.token());
-    expected_ = "a name of a column";
-  }
-  void column(SqlPiece name) {
-    refuse(change_.add_column(name.token()));
-    expected_ = ", or ) after a column";
-  }
-  void end_columns() {
-    change_.end_columns();
-    expect("VALUES", ExpectedElse::other_form);
-  }
-  void begin_row(SqlPiece bracket) {
-    change_.begin_row(bracket.token());
-    expected_ = ") after the values";
-  }
-  void value(SqlPiece piece, bool nested = false) { change_.add_value(piece.token(), nested); }
-  void end_row(SqlPiece bracket) {
-    change_.end_row(bracket.token());
-    expect("the end of the statement, a comma or OPTION", ExpectedElse::other_form);
-  }
 
   void procedure(SqlPiece name) {
-    if (call_.set_procedure(name.token())) return expect("(");
+    if (call.set_procedure(name.token())) return expect("(");
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
     if (!has_count_of_ids(statement_.substr(name.at + name.size)))
-      return refuse(
-          fmt::format("CALL UUID_SHORT takes one number, from 1 to {}: CALL "
-                      "UUID_SHORT(3)",
-                      kMostShortIds));
+      return refuse(fmt::format(
+          "CALL UUID_SHORT takes one number, from 1 to {}: CALL UUID_SHORT(3)", kMostShortIds));
     read_ = ShowStatement{.object = ShowStatement::Object::server};
     skimming_ = true;
   }
   void begin_argument() {
     expected_ = "an argument";
-    call_.begin_argument();
-    if (call_.is_full()) refuse(fmt::format("CALL with more than {} arguments", 1000));
-  }
-  void argument(SqlPiece value) {
-    call_.add_argument(value.token());
-    expected_ = ", or )";
-  }
-  void negative_argument(SqlPiece minus) {
-    call_.set_negative(minus.token());
-    expected_ = "a number";
+    refuse(call.begin_argument());
   }
   void listed_argument(SqlPiece piece) {
-    if (!call_.add_listed(piece.token())) refuse_call_at(piece.at);
+    if (!call.add_listed(piece.token())) refuse_call_at(piece.at);
     expected_ = piece.depth == 1 ? ", or )" : ")";
   }
   void unnamed_argument() {
-    if (call_.end_unnamed()) return;
+    if (call.end_unnamed()) return;
     expected_ = "AS and the name of an option";
     refuse_call_at(token_.at);
   }
   void argument_name(SqlPiece name, bool as) {
-    refuse(call_.set_name(name.token(), as));
+    refuse(call.set_name(name.token(), as));
     expected_ = ", or )";
-  }
-  void end_arguments(SqlPiece bracket) {
-    call_.end_arguments(bracket.token());
-    expected_ = "the end of the statement";
   }
 
   void show_server(SqlPiece what) {
@@ -245,9 +209,6 @@ class SqlReader {
   void assignments(SqlRange range) { take_session(read_settings(tokens_of(range))); }
 
  private:
-  void refuse(SqlRefusal refusal) {
-    if (refusal && !refusal_) refusal_ = std::move(refusal);
-  }
   void refuse(std::string reason) { refuse(bad_statement(std::move(reason))); }
   void refuse_call_at(std::size_t at) {
     refuse(fmt::format("CALL: expected {} at offset {}", expected_, at));
@@ -284,8 +245,6 @@ class SqlReader {
   std::string_view statement_;
   SqlTokens tokens_;
   StatementKind kind_;
-  ChangeBuilder change_;
-  CallBuilder call_;
   std::optional<SqlStatement> read_;  ///< a statement of another kind
   std::optional<ClientError> refusal_;
   bool skimming_ = false;  ///< the grammar gets no more tokens; they are only looked at
@@ -303,7 +262,6 @@ class SqlReader {
   bool expects_table_ = false;  ///< behind FROM, or a comma behind a table
   bool in_tables_ = false;      ///< between FROM and the clause behind it
   bool in_facet_ = false;
-  bool updates_ = false;    ///< it is an UPDATE
   bool misplaced_ = false;  ///< a word that begins a clause stands before FROM
   ForeignForms foreign_;
   std::string_view expected_;
@@ -332,7 +290,7 @@ void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
                        (token.kind == SqlToken::Kind::name ||
                         std::string_view("0123456789").find(text[0]) == text.npos);
   const bool touches_table =
-      is_select() ? select.is_table_end(first.at) : change_.is_table_end(first.at);
+      is_select() ? select.is_table_end(first.at) : change.is_table_end(first.at);
   const bool is_of_several = is_select() && select.has_several_tables();
   if (!is_name || touches_table || is_of_several) return refuse(bad_behind_tables(token));
   foreign_.alias = text;
@@ -414,7 +372,7 @@ void SqlReader::look_at_token() {
   if (!is_change()) return;
   if (token_.is_word("select"))
     refuse(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at));
-  refuse(change_.look_at(token_));
+  refuse(change.look_at(token_));
 }
 
 /// At `;`: whether the statement ends there. Refuses what follows it.
@@ -535,12 +493,12 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
 }
 
 void SqlReader::unexpected_in_change(const SqlToken& token) {
-  if (!change_.has_verb()) return refuse(fmt::format("expected FROM at offset {}", token.at));
-  if (!change_.has_table()) return refuse(change_.no_table_at(token.at));
-  if (change_.is_table_end(before_.end())) refuse(change_.after_table(token));
+  if (!change.has_verb()) return refuse(fmt::format("expected FROM at offset {}", token.at));
+  if (!change.has_table()) return refuse(change.no_table_at(token.at));
+  if (change.is_table_end(before_.end())) refuse(change.after_table(token));
   auto why = fmt::format("expected {} at offset {}", expected_, token.at);
   if (expected_else_ == ExpectedElse::refusal) return refuse(std::move(why));
-  change_.set_other_form(std::move(why));
+  change.set_other_form(std::move(why));
   skimming_ = true;
 }
 
@@ -599,12 +557,12 @@ std::expected<SqlStatement, ClientError> SqlReader::finish() {
     return read;
   }
   if (is_change()) {
-    auto change = change_.finish();
-    change.foreign = std::move(foreign_);
-    return change;
+    auto read = change.finish();
+    read.foreign = std::move(foreign_);
+    return read;
   }
   if (read_) return *std::move(read_);
-  if (kind_ == StatementKind::call) return call_.finish(statement_);
+  if (kind_ == StatementKind::call) return call.finish(statement_);
   return std::unexpected(unknown_statement(statement_));
 }
 
