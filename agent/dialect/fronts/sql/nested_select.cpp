@@ -10,28 +10,6 @@
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 
 namespace karmad {
-namespace {
-
-/// `text` with blanks in place of all bytes but those of the range.
-std::string only(std::string_view text, std::size_t begin, std::size_t end) {
-  std::string out(text.size(), ' ');
-  return out.replace(begin, end - begin, text.substr(begin, end - begin));
-}
-
-/// The statement with a table in place of the brackets.
-std::string with_table_for(std::string_view statement, const ByteRange& brackets) {
-  std::string out(statement);
-  blank_out(out, brackets, " t");
-  return out;
-}
-
-bool only_sorts(const SqlSelect& outer) {
-  return outer.where.empty() && outer.group.empty() && outer.having.empty() &&
-         outer.within.empty() && outer.option_list.empty() && outer.facets.empty() &&
-         !outer.order.empty();
-}
-
-}  // namespace
 
 std::optional<ByteRange> find_nested_select(std::string_view statement) {
   SqlTokens tokens(statement);
@@ -84,8 +62,10 @@ std::string with_limit(std::string_view select, std::uint64_t most) {
 
 std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
                                                             const ByteRange& brackets) {
-  auto texts = std::make_shared<const std::pair<std::string, std::string>>(
-      only(statement, brackets.begin + 1, brackets.end - 1), with_table_for(statement, brackets));
+  auto texts = std::make_shared<std::pair<std::string, std::string>>(statement, statement);
+  blank_out(texts->first, {0, brackets.begin + 1});
+  blank_out(texts->first, {brackets.end - 1, statement.size()});
+  blank_out(texts->second, brackets, " t");  // a table in place of the brackets
   if (const auto deeper = find_nested_select(texts->first))
     return std::unexpected(SelectBuilder::inner_select_at(deeper->begin));
   auto inner = read_as<SqlSelect>(texts->first, StatementKind::select);
@@ -93,7 +73,10 @@ std::expected<SqlStatement, ClientError> read_nested_select(std::string_view sta
   auto outer = read_as<SqlSelect>(texts->second, StatementKind::select);
   if (!outer) return std::unexpected(std::move(outer.error()));
   if (outer->unplannable) return std::unexpected(*std::move(outer->unplannable));
-  if (!only_sorts(*outer))
+  const bool only_sorts = outer->where.empty() && outer->group.empty() && outer->having.empty() &&
+                          outer->within.empty() && outer->option_list.empty() &&
+                          outer->facets.empty() && !outer->order.empty();
+  if (!only_sorts)
     return refused_at(brackets.end,
                       "behind a SELECT in brackets stands ORDER BY, then LIMIT or nothing");
   if (inner->table.empty()) return refused_at(brackets.begin, "the SELECT in brackets has no FROM");

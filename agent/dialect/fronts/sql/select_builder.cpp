@@ -106,16 +106,13 @@ std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
   auto& tokens = out_.tokens;
   if (tokens.empty()) tokens.reserve(kFewTokens);
   if (!is_plannable()) return tokens.size();  // the clauses are of no use
-  if (is_reserved(token))
-    note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
+  if (is_reserved(token)) note_unplannable(token.at, "names that begin with karmad_ are reserved");
   if (depth > kDeepestBrackets)
-    note_unplannable(
-        wrong_at(token.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets)));
+    note_unplannable(token.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets));
   if (tokens.size() < kMostSqlTokens)
     tokens.push_back(token);
   else
-    note_unplannable(
-        wrong_at(token.at, fmt::format("more than {} words outside of WHERE", kMostSqlTokens)));
+    note_unplannable(token.at, fmt::format("more than {} words outside of WHERE", kMostSqlTokens));
   return tokens.size();
 }
 
@@ -152,7 +149,7 @@ void SelectBuilder::set_clause(Clause clause, const SqlToken& keyword, SqlRange 
 bool SelectBuilder::set_per_group(const SqlToken& count) {
   const auto number = row_count(count.text);
   out_.per_group = number.value_or(0);
-  if (out_.per_group == 0) note_unplannable(wrong_at(count.at, "expected GROUP BY or GROUP n BY"));
+  if (out_.per_group == 0) note_unplannable(count.at, "expected GROUP BY or GROUP n BY");
   return out_.per_group != 0;
 }
 
@@ -164,8 +161,7 @@ void SelectBuilder::set_where(const SqlToken& keyword) {
 
 void SelectBuilder::add_condition(const SqlToken& token, int depth) {
   if (!is_plannable()) return;
-  if (is_reserved(token))
-    note_unplannable(wrong_at(token.at, "names that begin with karmad_ are reserved"));
+  if (is_reserved(token)) note_unplannable(token.at, "names that begin with karmad_ are reserved");
   if (out_.where.empty()) out_.where = token.text;
   const auto begin = static_cast<std::size_t>(out_.where.data() - statement_.data());
   out_.where = statement_.substr(begin, token.end() - begin);
@@ -216,8 +212,7 @@ void SelectBuilder::check_vector(const SqlToken& token, int depth) {
   if (!knn_vector_ || depth != knn_depth_) return;
   const auto begin = *std::exchange(knn_vector_, std::nullopt);
   if (has_exceeding_float(statement_.substr(begin, token.at - begin)))
-    note_unplannable(
-        wrong_at(begin, "the vector has a number beyond the range of a float of 32 bits"));
+    note_unplannable(begin, "the vector has a number beyond the range of a float of 32 bits");
 }
 
 void SelectBuilder::begin_facet(const SqlToken& keyword, SqlRange items) {
@@ -279,16 +274,16 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
                                                             std::size_t end) {
   if (!has_from) {
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
-    note_unplannable(wrong_at(statement_.size(), "expected FROM and a table"));
+    note_unplannable(statement_.size(), "expected FROM and a table");
   } else if (out_.table.empty()) {
     return std::unexpected(bad_statement("FROM names no table"));
   }
   if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(*std::move(refusal));
-  if (open_brackets > 0) note_unplannable(wrong_at(end, "a bracket is not closed"));
+  if (open_brackets > 0) note_unplannable(end, "a bracket is not closed");
   if (late_) note_unplannable(std::move(late_->second));
   fill();
   if (!out_.within.empty() && out_.group.empty())
-    note_unplannable(wrong_at(out_.within.front().at, "WITHIN GROUP ORDER BY needs GROUP BY"));
+    note_unplannable(out_.within.front().at, "WITHIN GROUP ORDER BY needs GROUP BY");
   out_.text = statement_;
   return std::move(out_);
 }

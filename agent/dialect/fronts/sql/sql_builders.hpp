@@ -59,6 +59,9 @@ class SelectBuilder {
   bool is_plannable() const { return !out_.unplannable; }
   /// The statement cannot be planned, for the first of the reasons that are given.
   void note_unplannable(ClientError why);
+  void note_unplannable(std::size_t at, std::string_view what) {
+    note_unplannable(wrong_at(at, what));
+  }
   /// `end`: offset of the end.
   std::expected<SqlSelect, ClientError> finish(bool has_from, int open_brackets, std::size_t end);
 

@@ -104,7 +104,14 @@ class SqlReader {
 
   SqlRange empty_range() const { return {kept_count_, kept_count_}; }
   SqlRange kept(SqlRange range, SqlPiece piece) {
-    keep(piece);
+    if (is_select()) {
+      kept_count_ = select.keep(piece.token(), piece.depth);
+    } else if (kept_.size() == kMostKept) {
+      refuse("the statement has too many words");
+    } else {
+      kept_.push_back(piece.token());
+      kept_count_ = kept_.size();
+    }
     return {range.begin, kept_count_};
   }
 
@@ -228,7 +235,6 @@ class SqlReader {
     if (is_select()) return depth_ > 0;
     return depth_ > 1 && is_any_of(kind_, StatementKind::insert, StatementKind::call);
   }
-  void keep(const SqlPiece& piece);
   std::optional<std::string> joined(SqlRange range) const;
   bool may_be_foreign() const;
   void look_at_token();
@@ -295,16 +301,6 @@ void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
   if (!is_name || touches_table || is_of_several) return refuse(bad_behind_tables(token));
   foreign_.alias = text;
   foreign_.alias_place = {first.at, token.end()};
-}
-
-void SqlReader::keep(const SqlPiece& piece) {
-  if (is_select()) {
-    kept_count_ = select.keep(piece.token(), piece.depth);
-    return;
-  }
-  if (kept_.size() == kMostKept) return refuse("the statement has too many words");
-  kept_.push_back(piece.token());
-  kept_count_ = kept_.size();
 }
 
 /// The text of tokens that stand right beside each other; quoted ones are unescaped. `\%` and `\_`
@@ -452,7 +448,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   if (is_select() && in_tables_ && !expects_table_) {
     if (code == SQL_HINT || code == SQL_USE) {
       SqlParse(&parser, 0, piece_of(token_, depth_), this);
-      select.note_unplannable(wrong_at(token_.at, "expected a comma or the end of FROM"));
+      select.note_unplannable(token_.at, "expected a comma or the end of FROM");
       in_tables_ = false;
       skimming_ = true;
       return;
@@ -466,7 +462,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   if (counts && !select.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
   if (std::exchange(closes_nothing_, false) && select.is_plannable())
-    select.note_unplannable(wrong_at(token_.at, "a bracket closes that was not opened"));
+    select.note_unplannable(token_.at, "a bracket closes that was not opened");
   expects_table_ = begins_tables || (in_tables_ && code == SQL_COMMA);
   if (!begins_tables) return;
   has_from_ = true;
@@ -481,7 +477,7 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
   skimming_ = true;
   const auto before = before_.keyword;
   if (in_facet_ && before == SQL_ORDER)
-    return select.note_unplannable(wrong_at(before_.at, "expected ORDER BY"));
+    return select.note_unplannable(before_.at, "expected ORDER BY");
   const bool in_within = before_before_.keyword == SQL_WITHIN;
   const auto* const missing =
       before == SQL_WITHIN  ? "expected group here"
