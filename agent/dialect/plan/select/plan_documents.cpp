@@ -42,13 +42,6 @@ bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) 
   return false;
 }
 
-/// The server sorts what KNN() finds by the distance first, unless ORDER BY names the distance.
-void sort_by_distance_first(ShardColumns& columns, RowsDraft& out) {
-  if (out.order.empty() || out.order.find("knn_dist") != std::string::npos) return;
-  out.rows.order.insert(out.rows.order.begin(), {columns.of("knn_dist()")});
-  out.order.insert(0, "knn_dist() ASC, ");
-}
-
 /// Bounds the rows by the `k` of KNN(). In another order than that of the distance each shard gives
 /// all that it finds, so that the nearest of all shards are known.
 void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
@@ -81,7 +74,11 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   const bool knn = draft.clauses.knn;
   if (draft.order.empty())  // the server's order
     rows.order.push_back({columns.of(knn ? "knn_dist()" : "weight()"), !knn});
-  if (knn) sort_by_distance_first(columns, out);
+  // The server sorts what KNN() finds by the distance first, unless ORDER BY names the distance.
+  if (knn && !out.order.empty() && !out.order.contains("knn_dist")) {
+    rows.order.insert(rows.order.begin(), {columns.of("knn_dist()")});
+    out.order.insert(0, "knn_dist() ASC, ");
+  }
   rows.id = columns.of("id");
   if (draft.clauses.nearest != 0) plan_nearest(draft, columns, out);
   // Without ORDER BY the server may stop early; another key would prevent it.

@@ -196,11 +196,6 @@ class GroupPlanner {
     return std::nullopt;
   }
 
-  bool counts_distinct() const {
-    return std::ranges::any_of(columns_.aggregated(),
-                               [](const auto& column) { return column.fold == Fold::distinct; });
-  }
-
   /// GROUPBY() also tells the values of attributes with several values. Pairs of keys and values
   /// are matched by the keys themselves, unless these have several values. Equal groups are in the
   /// order of GROUPBY(), as on one server.
@@ -216,7 +211,10 @@ class GroupPlanner {
       rows_.order.push_back({number, false, false});
     rows_.group = {number};
     rows_.exact = {std::ranges::all_of(draft_.group, holds_path)};
-    if (!counts_distinct()) return;
+    const auto aggregated = columns_.aggregated();
+    if (std::ranges::find(aggregated, Fold::distinct, &ShardColumns::Aggregated::fold) ==
+        aggregated.end())
+      return;
     rows_.group.clear();
     rows_.exact.clear();
     for (const auto& key : draft_.group) {

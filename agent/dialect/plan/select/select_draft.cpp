@@ -61,8 +61,6 @@ std::string ShardOptions::write(std::size_t kept) const {
 
 namespace {
 
-constexpr std::size_t kServersMaxMatches = 1000;  // default of the server
-
 std::optional<JsonPath> path_of(const SelectItem& item) {
   if (!is_path(item.expression)) return std::nullopt;
   return read_json_path(text_of(item.expression));
@@ -70,18 +68,10 @@ std::optional<JsonPath> path_of(const SelectItem& item) {
 
 }  // namespace
 
-std::size_t SelectDraft::max_matches() const {
-  return options.max_matches.value_or(kServersMaxMatches);
-}
-
 RowWindow SelectDraft::window(const RowWindow& wanted) const {
   const auto end = std::min(wanted.end(), max_matches());
   const auto offset = std::min(wanted.offset, end);
   return {offset, end - offset};
-}
-
-std::size_t SelectDraft::groups_to_ask() const {
-  return std::max(max_matches(), kServersMaxMatches);
 }
 
 std::string SelectDraft::list() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <forward_list>
@@ -52,12 +53,9 @@ struct OrderKey {
 std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens);
 
 /// Gives hidden columns their names, which are unique within one statement.
-class HiddenNames {
- public:
-  std::string next() { return std::string(kHiddenName) + std::to_string(next_++); }
-
- private:
-  std::size_t next_ = 0;
+struct HiddenNames {
+  std::size_t given = 0;
+  std::string next() { return std::string(kHiddenName) + std::to_string(given++); }
 };
 
 /// The columns of a shard's rows: the client's items and, after them, hidden columns. Until
@@ -179,6 +177,9 @@ struct ShardOptions {
 /// Reads the clause.
 std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens);
 
+/// The server's default.
+inline constexpr std::size_t kServersMaxMatches = 1000;
+
 /// Most sort keys that the search server accepts in SQL.
 inline constexpr std::size_t kMostSqlServerKeys = 5;
 
@@ -208,7 +209,7 @@ struct SelectDraft {
   std::optional<ListAliases> aliases;  ///< once there are pairs
   std::size_t most_asked = 0;          ///< of a shard, in one result set
 
-  std::size_t max_matches() const;
+  std::size_t max_matches() const { return options.max_matches.value_or(kServersMaxMatches); }
   /// LIMIT cut at max_matches, as the server does.
   RowWindow window(const RowWindow& wanted) const;
   bool is_grouped() const;
@@ -226,7 +227,7 @@ struct SelectDraft {
   /// Number of groups to request of a shard in an order that is not that of their keys, since a
   /// group among the first of all shards may be a late one of some shard: max_matches, as the
   /// server's own distributed tables do, and at least its default.
-  std::size_t groups_to_ask() const;
+  std::size_t groups_to_ask() const { return std::max(max_matches(), kServersMaxMatches); }
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
   std::expected<std::size_t, ClientError> add_pairs(const std::vector<SelectItem>& keys,
