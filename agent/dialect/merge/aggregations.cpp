@@ -59,21 +59,18 @@ struct AnswerBuckets {
 
 constexpr auto kStatuses = enumerators<AnswerBucket::Status>();
 
-void read_status(std::string_view value, AnswerBucket& bucket) {
-  if (!is_string(value)) return;
-  const auto status = kStatuses.find(without_quotes(value));
-  if (!status) return;
-  bucket.status = without_quotes(value);
-  bucket.is = *status;
-}
-
 std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
   AnswerBucket bucket{.bytes = bytes};
   const bool whole = visit_members(bytes, [&](std::string_view name, std::string_view value) {
     if (name == "key") bucket.key = value;
     if (name == "from") bucket.from = value;
     if (name == "to") bucket.to = value;
-    if (name == "status") read_status(value, bucket);
+    if (name == "status" && is_string(value)) {
+      if (const auto status = kStatuses.find(without_quotes(value))) {
+        bucket.status = without_quotes(value);
+        bucket.is = *status;
+      }
+    }
     if (name != "doc_count") return true;
     bucket.doc_count = value;
     const auto count = number_in<std::uint64_t>(value);

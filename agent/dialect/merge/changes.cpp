@@ -701,9 +701,9 @@ struct ShardProgress : ShardLines {
   /// Why the line, the next one of this shard, is not committed by all mirrors; null: it is.
   BulkFailure* next(const BulkLine& line) {
     advance(line);
-    const auto found = std::ranges::find_if(
-        failures, [&](const BulkFailure& failure) { return number > failure.committed; });
-    return found == failures.end() ? nullptr : &*found;
+    for (auto& failure : failures)
+      if (number > failure.committed) return &failure;
+    return nullptr;
   }
 };
 

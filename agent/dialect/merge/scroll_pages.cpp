@@ -194,11 +194,6 @@ std::optional<double> real_value(const ScrollKey& key) {
   return key.type == "float" ? number_in<double>(key.value) : std::nullopt;
 }
 
-/// Whether the values may be equal in the order of the shards: a collation may ignore the case.
-bool may_tie(const ScrollKey& a, const ScrollKey& b) {
-  return same_attribute(json_unescaped(a.value), json_unescaped(b.value));
-}
-
 bool is_exact(const ScrollKey& key) {
   return key.type == "int" || key.type == "string";
 }
@@ -245,8 +240,9 @@ class ScrollBorder {
   /// Whether every shard has the rows in that order, too: they differ in the exact keys, or by more
   /// than what is not printed of the next one.
   bool is_apart(std::size_t row, std::size_t next) const {
-    for (std::size_t k = 0; k < exact_; ++k)
-      if (!may_tie(at(row, k), at(next, k))) return true;
+    for (std::size_t k = 0; k < exact_; ++k)  // a collation may ignore the case
+      if (!same_attribute(json_unescaped(at(row, k).value), json_unescaped(at(next, k).value)))
+        return true;
     const auto one = real_value(at(row, exact_));
     const auto other = real_value(at(next, exact_));
     return one && other &&
