@@ -146,42 +146,19 @@ class Avx2Block {
   using Vector [[gnu::vector_size(32)]] = unsigned char;
   using Found [[gnu::vector_size(32)]] = signed char;
 
-  enum Class : unsigned char {
-    kOpening = 1,
-    kClosing = 2,
-    kComma = 4,
-    kColon = 8,
-    kPoint = 16,
-    kMinus = 32,
-    kSpaceOrZero = 64,
-    kDigit = 128,
-  };
+  enum Class { kOpening, kClosing, kComma, kColon, kPoint, kMinus, kSpaceOrZero, kDigit };
   using ByHalf = std::array<unsigned char, 16>;
-  /// The classes of bytes whose lower half is the index, and those with that upper half. Those that
-  /// both halves have are the byte's.
-  static constexpr ByHalf kByLower{kSpaceOrZero | kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kDigit,
-                                   kColon,
-                                   kOpening,
-                                   kComma,
-                                   kClosing | kMinus,
-                                   kPoint};
-  static constexpr ByHalf kByUpper{0,
-                                   0,
-                                   kSpaceOrZero | kComma | kPoint | kMinus,
-                                   kSpaceOrZero | kDigit | kColon,
-                                   0,
-                                   kOpening | kClosing,
-                                   0,
-                                   kOpening | kClosing};
+  /// The classes, a bit each, of bytes whose lower half is the index, and of those with that upper
+  /// half. Those that both halves have are the byte's.
+  static constexpr auto kByHalves = [] {
+    constexpr std::string_view kMembers[] = {"{[", "}]", ",", ":", ".", "-", " 0", "0123456789"};
+    std::array<ByHalf, 2> classes{};
+    for (unsigned of = kOpening; of <= kDigit; ++of)
+      for (const unsigned char c : kMembers[of])
+        for (auto* const half : {&classes[0][c & 15], &classes[1][c >> 4]})
+          *half = static_cast<unsigned char>(*half | 1U << of);
+    return classes;
+  }();
 
   KARMAD_AVX2 static __m256i found_in(const ByHalf& table, const Vector& halves) {
     const auto* const bytes = reinterpret_cast<const __m128i*>(table.data());
@@ -190,11 +167,11 @@ class Avx2Block {
   }
   /// A bit for each class in each byte. None beyond ASCII, where the shuffle gives 0.
   KARMAD_AVX2 static __m256i classes_of(const Vector& bytes) {
-    return found_in(kByLower, bytes) & found_in(kByUpper, bytes >> 4);
+    return found_in(kByHalves[0], bytes) & found_in(kByHalves[1], bytes >> 4);
   }
   template <Class kClass>
   KARMAD_AVX2 static Bits members_of(const __m256i& low, const __m256i& high) {
-    constexpr auto kShift = std::countl_zero(static_cast<unsigned char>(kClass));
+    constexpr int kShift = kDigit - kClass;
     return bits_of(reinterpret_cast<Found>(_mm256_slli_epi16(low, kShift)),
                    reinterpret_cast<Found>(_mm256_slli_epi16(high, kShift)));
   }
@@ -514,20 +491,6 @@ class Grammar {
   Bits in_key_ = 0;     ///< all: the last block ended between the quote before a key and the colon
   Bits mine_ = kAll;    ///< the bytes of the last block that belong to the value
 };
-
-/// The next byte of a string that is not plain ASCII text.
-const char* find_special(const char* at, const char* end) {
-#if defined(__SSE2__)
-  at = skip_blocks(at, end, [](__m128i block) {
-    const auto marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
-    // Bytes beyond ASCII are negative as signed numbers.
-    return _mm_or_si128(marks, _mm_cmplt_epi8(block, _mm_set1_epi8(' ')));
-  });
-#endif
-  while (at != end && *at != '"' && *at != '\\' && static_cast<signed char>(*at) >= ' ') ++at;
-  return at;
-}
 
 template <class Block>
 const char* after_nested_on(const char* at, const char* end) {

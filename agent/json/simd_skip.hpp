@@ -4,8 +4,11 @@
 #include <emmintrin.h>
 
 #include <bit>
+#endif
 
 namespace karmad {
+
+#if defined(__SSE2__)
 
 /// The first byte from `at` on that `wanted` marks, searched in blocks of 16; if there is none, the
 /// start of the last incomplete block.
@@ -19,6 +22,21 @@ const char* skip_blocks(const char* at, const char* end, Wanted wanted) {
   }
   return at;
 }
+#endif
+
+/// The first byte that is not plain content of a string: a closing quote, an escape, a control
+/// character, or a byte beyond ASCII.
+[[gnu::always_inline]] inline const char* find_special(const char* at, const char* end) {
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {
+    const auto marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+    // Bytes beyond ASCII are negative as signed numbers.
+    return _mm_or_si128(marks, _mm_cmplt_epi8(block, _mm_set1_epi8(' ')));
+  });
+#endif
+  while (at != end && *at != '"' && *at != '\\' && static_cast<signed char>(*at) >= ' ') ++at;
+  return at;
+}
 
 }  // namespace karmad
-#endif

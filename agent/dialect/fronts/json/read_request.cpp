@@ -24,20 +24,6 @@ namespace {
 constexpr unsigned kDeepest = 32;
 constexpr std::ptrdiff_t kFastDigits = 18;  // fit into 64 bits
 
-/// The first byte that is not plain string content: closing quote, escape, control character, or
-/// non-ASCII.
-[[gnu::always_inline]] inline const char* skip_plain(const char* at, const char* end) {
-#if defined(__SSE2__)
-  at = skip_blocks(at, end, [](__m128i block) {
-    const auto marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
-    return _mm_or_si128(marks, _mm_cmplt_epi8(block, _mm_set1_epi8(' ')));  // also above 0x7f
-  });
-#endif
-  while (at != end && *at != '"' && *at != '\\' && static_cast<signed char>(*at) >= ' ') ++at;
-  return at;
-}
-
 /// Every step takes a position and returns the position after what it skipped, or null.
 class Reader {
  public:
@@ -72,7 +58,7 @@ class Reader {
 
   /// Starts after the opening quote.
   const char* string(const char* at) const {
-    at = skip_plain(at, end_);
+    at = find_special(at, end_);
     return at != end_ && *at == '"' ? at + 1 : nullptr;
   }
 
