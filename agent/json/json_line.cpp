@@ -48,32 +48,17 @@ char* put_unit(char* at, unsigned unit) {
   return at;
 }
 
-/// What stands behind the backslash for a character with a short escape; 0 for any other.
-char short_escape(char c) {
-  switch (c) {
-    case '"':
-    case '\\':
-      return c;
-    case '\n':
-      return 'n';
-    case '\r':
-      return 'r';
-    case '\t':
-      return 't';
-    default:
-      return 0;
-  }
-}
-
 /// A character of ASCII.
 char* put_ascii(char* at, char c) {
-  if (const char escape = short_escape(c); escape != 0) {
-    *at++ = '\\';
-    *at++ = escape;
+  constexpr std::string_view kShort = "\n\r\t";
+  if (c >= ' ' && c != '"' && c != '\\') {
+    *at++ = c;
     return at;
   }
-  if (static_cast<unsigned char>(c) < ' ') return put_unit(at, static_cast<unsigned char>(c));
-  *at++ = c;
+  const auto control = kShort.find(c);
+  if (c < ' ' && control == kShort.npos) return put_unit(at, static_cast<unsigned char>(c));
+  *at++ = '\\';
+  *at++ = c < ' ' ? "nrt"[control] : c;
   return at;
 }
 

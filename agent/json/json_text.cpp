@@ -1,5 +1,6 @@
 #include "agent/json/json_text.hpp"
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 
@@ -8,25 +9,14 @@ namespace karmad {
 namespace {
 
 std::optional<std::uint32_t> four_digits(const char* at, const char* end) {
-  if (end - at < 4) return std::nullopt;
   std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) {
-    const char c = at[i];
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    value = value * 16 + static_cast<std::uint32_t>(digit);
-  }
+  if (end - at < 4 || std::from_chars(at, at + 4, value, 16).ptr != at + 4) return std::nullopt;
   return value;
 }
 
-bool is_high_surrogate(std::uint32_t unit) {
-  return unit >= 0xD800 && unit < 0xDC00;
-}
-bool is_low_surrogate(std::uint32_t unit) {
-  return unit >= 0xDC00 && unit < 0xE000;
+/// Whether the unit is a surrogate of UTF-16 with these upper bits: 0xD800 or 0xDC00.
+bool is_surrogate(std::uint32_t unit, std::uint32_t upper) {
+  return (unit & 0xFC00) == upper;
 }
 
 }  // namespace
@@ -72,38 +62,19 @@ int JsonText::next() {
   if (at_ == end_) return -1;
   const auto c = static_cast<unsigned char>(*at_++);
   if (c != '\\' || at_ == end_) return c;
-  switch (*at_) {
-    case 'n':
-      ++at_;
-      return '\n';
-    case 't':
-      ++at_;
-      return '\t';
-    case 'r':
-      ++at_;
-      return '\r';
-    case 'b':
-      ++at_;
-      return '\b';
-    case 'f':
-      ++at_;
-      return '\f';
-    case '"':
-    case '\\':
-    case '/':
-      return static_cast<unsigned char>(*at_++);
-    case 'u':
-      break;
-    default:
-      return c;
+  constexpr std::string_view kShort = "ntrbf\"\\/";
+  if (const auto which = kShort.find(*at_); which != kShort.npos) {
+    ++at_;
+    return "\n\t\r\b\f\"\\/"[which];
   }
-  auto unit = four_digits(at_ + 1, end_);
+  if (*at_ != 'u') return c;
+  const auto unit = four_digits(at_ + 1, end_);
   if (!unit) return c;
   at_ += 5;
   auto code = *unit;
-  if (is_high_surrogate(code) && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
+  if (is_surrogate(code, 0xD800) && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
     const auto low = four_digits(at_ + 2, end_);
-    if (low && is_low_surrogate(*low)) {
+    if (low && is_surrogate(*low, 0xDC00)) {
       at_ += 6;
       code = 0x10000 + ((code - 0xD800) << 10) + (*low - 0xDC00);
     }
