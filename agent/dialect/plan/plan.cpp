@@ -7,6 +7,7 @@
 #include "agent/dialect/replies/infinities.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/rows/result_set.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
@@ -104,22 +105,14 @@ namespace {
 
 constexpr std::size_t kLongestDescription = 1000;
 
-constexpr std::array<std::string_view, 6> kMergings{"metric",    "terms",     "ranges",
-                                                    "histogram", "composite", "values"};
-constexpr std::array<std::string_view, 7> kFolds{"keep", "sum",    "smallest", "largest",
-                                                 "mean", "concat", "distinct"};
-constexpr std::array<std::string_view, 7> kRows{"by id",        "as keywords", "as suggestions",
-                                                "by rank",      "as they are", "with numbers added",
-                                                "of all shards"};
-constexpr std::array<std::string_view, 3> kForms{"raw", "hits", "text"};
-constexpr std::array<std::string_view, 3> kKept{"all result sets", "the last result set",
-                                                "the answer"};
-
-/// The name of an enumerator.
-template <class Names, class Enum>
-std::string_view name_in(const Names& names, Enum value) {
-  return names[static_cast<std::size_t>(value)];
-}
+constexpr auto kMergings = enumerators<Merging>();
+constexpr auto kFolds = enumerators<Fold>();
+constexpr auto kForms = enumerators<RowForm>();
+constexpr EnumNames<RowsMerge::Rows, 7> kRows(std::array<std::string_view, 7>{
+    "by id", "as keywords", "as suggestions", "by rank", "as they are", "with numbers added",
+    "of all shards"});
+constexpr EnumNames<OneShardSets::Kept, 3> kKept(std::array<std::string_view, 3>{
+    "all result sets", "the last result set", "the answer"});
 
 std::string text_of_key(const SortKey& key) {
   using By = SortKey::By;
@@ -161,7 +154,7 @@ std::string text_of_rows(const RowPlan& rows) {
   if (!rows.group.empty()) text += "; key " + joined(rows.group, text_of_column);
   if (!rows.folded.empty())
     text += "; folds " + joined(rows.folded, [](const FoldedColumn& fold) {
-              return fmt::format("{} {}", text_of_column(fold.column), name_in(kFolds, fold.fold));
+              return fmt::format("{} {}", text_of_column(fold.column), kFolds[fold.fold]);
             });
   if (rows.having) text += "; having " + text_of_column(rows.having->column);
   if (rows.nearest != 0) text += fmt::format("; the {} nearest", rows.nearest);
@@ -178,9 +171,9 @@ struct DescribeStep {
     if (step.nearest != 0) text += fmt::format("; the {} nearest", step.nearest);
     if (!step.aggregations.empty())
       text += "; aggregations " + joined(step.aggregations.wanted, [](const Aggregation& of) {
-                return fmt::format("{} {}", of.name,
-                                   of.merging == Merging::metric ? name_in(kFolds, of.fold)
-                                                                 : name_in(kMergings, of.merging));
+                return fmt::format(
+                    "{} {}", of.name,
+                    of.merging == Merging::metric ? kFolds[of.fold] : kMergings[of.merging]);
               });
     if (step.scroll) text += fmt::format("; scroll behind {}", step.scroll->pages.skip());
     return text;
@@ -194,23 +187,22 @@ struct DescribeStep {
       text += fmt::format("; lists of distinct pairs: {}", step.pairs.size());
     if (step.scroll && !step.offers_scroll)
       text += fmt::format("; scroll behind {}", step.scroll->skip());
-    return fmt::format("{}; as {}", text, name_in(kForms, step.form));
+    return fmt::format("{}; as {}", text, kForms[step.form]);
   }
   std::string operator()(const RowsMerge& step) const {
-    auto text = fmt::format("rows {}", name_in(kRows, step.rows));
+    auto text = fmt::format("rows {}", kRows[step.rows]);
     if (step.limit != 0) text += fmt::format(", at most {}", step.limit);
     if (!step.sorted_by.empty()) text += ", by " + step.sorted_by;
-    return fmt::format("{}; as {}", text, name_in(kForms, step.form));
+    return fmt::format("{}; as {}", text, kForms[step.form]);
   }
   std::string operator()(const OneShardSets& step) const {
-    return fmt::format("{} of one shard; as {}", name_in(kKept, step.kept),
-                       name_in(kForms, step.form));
+    return fmt::format("{} of one shard; as {}", kKept[step.kept], kForms[step.form]);
   }
   std::string operator()(const PercolateMerge&) const { return "stored queries by id"; }
   std::string operator()(const OwnMerge& step) const { return std::string(step.name); }
   std::string operator()(const UpdateCounts&) const { return "counts of updates added"; }
   std::string operator()(const SqlCounts& step) const {
-    return fmt::format("changed rows added; as {}", name_in(kForms, step.form));
+    return fmt::format("changed rows added; as {}", kForms[step.form]);
   }
   std::string operator()(const BulkItems&) const {
     return fmt::format("bulk items, lines: {}", lines);

@@ -163,29 +163,12 @@ bool read_plain_request(std::string_view body, unsigned max_depth, SearchRequest
 
 namespace {
 
-constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
-                                              {Property::index, "index"},
-                                              {Property::limit, "limit"},
-                                              {Property::size, "size"},
-                                              {Property::offset, "offset"},
-                                              {Property::from, "from"},
-                                              {Property::max_matches, "max_matches"},
-                                              {Property::sort, "sort"},
-                                              {Property::track_scores, "track_scores"},
-                                              {Property::source, "_source"},
-                                              {Property::aggs, "aggs"},
-                                              {Property::aggregations, "aggregations"},
-                                              {Property::options, "options"},
-                                              {Property::scroll, "scroll"},
-                                              {Property::profile, "profile"},
-                                              {Property::plan, "plan"},
-                                              {Property::knn, "knn"},
-                                              {Property::hybrid, "hybrid"},
-                                              {Property::join, "join"},
-                                              {Property::expressions, "expressions"},
-                                              {Property::search_after, "search_after"},
-                                              {Property::cutoff, "cutoff"}});
-static_assert(kNames.all().size() == kProperties);
+constexpr auto kNames = []() consteval {
+  auto names = enumerators<Property>().all();
+  names[static_cast<std::size_t>(Property::source)] = "_source";
+  return EnumNames<Property, kProperties>(names);
+}
+();
 
 enum class Option : std::uint8_t {
   agent_query_timeout,
