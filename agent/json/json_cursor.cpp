@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "agent/json/json_grammar.hpp"
-#include "agent/json/json_text.hpp"
 #include "agent/json/work_over.hpp"
 
 namespace karmad {
@@ -80,10 +79,6 @@ std::optional<std::string_view> JsonMembers::take_key() {
   if (!key || !take(json_, ':')) return std::nullopt;
   state_ = Later;
   return key;
-}
-
-std::string_view last_member(std::string_view value, std::string_view wanted) {
-  return last_member(value, wanted, json_says);
 }
 
 std::string_view last_member(std::string_view value, std::string_view wanted,

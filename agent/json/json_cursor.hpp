@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/json/equals_literal.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -170,9 +171,8 @@ class PassedMembers {
 
 /// The value of the last of these members with the name `wanted`, escapes resolved; empty: there is
 /// none. `same`: compares a raw name with `wanted` in another way.
-std::string_view last_member(std::string_view value, std::string_view wanted);
 std::string_view last_member(std::string_view value, std::string_view wanted,
-                             bool (*same)(std::string_view, std::string_view));
+                             bool (*same)(std::string_view, std::string_view) = json_says);
 
 /// The same as JsonMembers for the elements of an array.
 class JsonElements {
