@@ -70,28 +70,12 @@ struct SearchRequest {
   ByteRange operator[](Property property) const {
     return properties[static_cast<std::size_t>(property)];
   }
-  /// The request without the white space around it.
-  std::string_view object_in(std::string_view body) const {
-    const auto begin = body.find('{');
-    return body.substr(begin, closing_brace + 1 - begin);
-  }
-  /// The place that names the table; `other` is the second place, if there are two.
-  ByteRange table_span() const {
-    const auto [first, second] = named();
-    return first.found() ? first : second;
-  }
-  ByteRange other_table_span() const {
-    const auto [first, second] = named();
-    return first.found() ? second : ByteRange();
-  }
-
- private:
-  /// Both, ordered by position; a missing one comes first.
-  std::pair<ByteRange, ByteRange> named() const {
-    const auto table_value = (*this)[Property::table];
-    const auto index_value = (*this)[Property::index];
-    return table_value.begin < index_value.begin ? std::pair(table_value, index_value)
-                                                 : std::pair(index_value, table_value);
+  /// The places that name the table, in their order; a missing one comes last.
+  std::pair<ByteRange, ByteRange> table_places() const {
+    std::pair places((*this)[Property::table], (*this)[Property::index]);
+    auto& [first, second] = places;
+    if (!first.found() || (second.found() && second.begin < first.begin)) std::swap(first, second);
+    return places;
   }
 };
 

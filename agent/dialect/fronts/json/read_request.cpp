@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "agent/json/equals_literal.hpp"
@@ -408,27 +409,6 @@ unsigned nesting_of(std::string_view text) {
   return deepest;
 }
 
-/// Reads a search into `parsed`; returns why it is refused, or an empty text.
-std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed& parsed) {
-  auto& request = parsed.what.emplace<SearchRequest>();
-  if (!read_plain_request(body, max_depth, request)) {
-    request = {};
-    if (auto wrong = read(body, max_depth, request); !wrong.empty()) return wrong;
-  }
-  const auto place = request.table_span();
-  if (!place.found()) return "\"table\" is missing";
-  if (request.table.empty()) return "\"table\" is empty";
-  if (const auto join = request[Property::join]; join.found() && !is_off(join.in(body)))
-    return fmt::format(
-        "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
-        join.begin);
-  parsed.table = request.table;
-  parsed.table_place = place;
-  parsed.other_place = request.other_table_span();
-  parsed.options = request.options;
-  return {};
-}
-
 /// Whether servers, which show such a name as it is, make a malformed answer of it.
 bool breaks_answers(std::string_view raw) {
   if (!raw.contains('\\')) return false;
@@ -451,7 +431,7 @@ std::optional<std::string_view> breaking_name(const PassedMembers::Member& aggre
 
 /// Why a server does not answer, or not with JSON; empty: it does.
 std::string mistake_in_aggregations(std::string_view aggregations) {
-  PassedMembers members(is_object(aggregations) ? aggregations : "{}");
+  PassedMembers members(aggregations);
   while (const auto member = members.next()) {
     if (is_object(member->value) && !PassedMembers(member->value).next())  // this ends a server
       return fmt::format("aggregation \"{}\" has no kind", json_unescaped(member->name));
@@ -464,17 +444,31 @@ std::string mistake_in_aggregations(std::string_view aggregations) {
   return {};
 }
 
+/// Reads a search into `parsed`; returns why it is refused, or an empty text.
+std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed& parsed) {
+  auto& request = parsed.what.emplace<SearchRequest>();
+  if (!read_plain_request(body, max_depth, request)) {
+    request = {};
+    if (auto wrong = read(body, max_depth, request); !wrong.empty()) return wrong;
+  }
+  std::tie(parsed.table_place, parsed.other_place) = request.table_places();
+  if (!parsed.table_place.found()) return "\"table\" is missing";
+  if (request.table.empty()) return "\"table\" is empty";
+  if (const auto join = request[Property::join]; join.found() && !is_off(join.in(body)))
+    return fmt::format(
+        "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
+        join.begin);
+  parsed.table = request.table;
+  parsed.options = request.options;
+  return mistake_in_aggregations(request[Property::aggs].in(body));
+}
+
 }  // namespace
 
 std::expected<Parsed, ClientError> read_search(std::string_view body, unsigned max_depth) {
   std::expected<Parsed, ClientError> parsed;  // the only one, constructed in place
-  if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty()) {
+  if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty())
     parsed = refused(std::move(wrong));
-  } else if (const auto aggs = std::get<SearchRequest>(parsed->what)[Property::aggs];
-             aggs.found()) {
-    if (wrong = mistake_in_aggregations(aggs.in(body)); !wrong.empty())
-      parsed = refused(std::move(wrong));
-  }
   return parsed;
 }
 

@@ -77,7 +77,8 @@ std::string by_vector(std::string_view knn, std::string_view vector, const Vecto
 
 /// Where the top-level `query` of the request stands; not found: there is none.
 ByteRange query_in(std::string_view body, const SearchRequest& request) {
-  const auto query = last_member(request.object_in(body), "query");
+  const auto to_brace = body.substr(0, request.closing_brace + 1);
+  const auto query = last_member(to_brace.substr(to_brace.find('{')), "query");
   if (query.empty()) return {};
   const auto at = static_cast<std::size_t>(query.data() - body.data());
   return {at, at + query.size()};
