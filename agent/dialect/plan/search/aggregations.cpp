@@ -36,6 +36,7 @@ struct Kind {
   std::string_view name;
   Merging merging;
   Fold fold = Fold::keep;
+  Measure::Is measure{};  ///< Merging::values: shards are asked for `terms`
 };
 
 constexpr Kind kKinds[] = {
@@ -49,23 +50,16 @@ constexpr Kind kKinds[] = {
     {"histogram", Merging::histogram},
     {"date_histogram", Merging::histogram},
     {"composite", Merging::composite},
+    {"cardinality", Merging::values, Fold::keep, Measure::Is::distinct},
+    {"percentiles", Merging::values, Fold::keep, Measure::Is::percentiles},
+    {"percentile_ranks", Merging::values, Fold::keep, Measure::Is::ranks},
+    {"median_absolute_deviation", Merging::values, Fold::keep, Measure::Is::deviation},
 };
 
 /// Which filters of the search apply to an aggregation: shards are told, merging is the same.
 constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters",
                                              "zeroes"};
 
-/// A kind that is computed from all values of a field: shards are asked for `terms`.
-struct MeasureKind {
-  std::string_view name;
-  Measure::Is is;
-};
-constexpr MeasureKind kMeasures[] = {
-    {"cardinality", Measure::Is::distinct},
-    {"percentiles", Measure::Is::percentiles},
-    {"percentile_ranks", Measure::Is::ranks},
-    {"median_absolute_deviation", Measure::Is::deviation},
-};
 /// Most values of a shard of which a measure is computed: about 4 MB of reply, as for
 /// COUNT(DISTINCT …) of SQL.
 constexpr std::size_t kMostValues = 100'000;
@@ -352,21 +346,18 @@ class Planner {
         return no(aggregation,
                   "significant_terms cannot be merged: the table has several shards, and the "
                   "results of shards do not determine it; ask for \"terms\"");
-      const auto* const measure = std::ranges::find(kMeasures, word, &MeasureKind::name);
-      const bool measures = measure != std::end(kMeasures) && inner == nullptr;
       const auto* const kind = std::ranges::find(kKinds, word, &Kind::name);
-      if (inner != nullptr || (kind == std::end(kKinds) && !measures))
+      if (inner != nullptr || kind == std::end(kKinds))
         return no(aggregation, fmt::format("{} is not known", word));
       if (!member.value.IsObject())
         return no(aggregation, fmt::format("{} must be an object", word));
       inner = &member.value;
-      if (measures) {
-        if (auto refusal = plan_measure(aggregation, measure->is, *inner)) return refusal;
-        member.name.SetString("terms");
-        continue;
-      }
       aggregation.merging = kind->merging;
       aggregation.fold = kind->fold;
+      aggregation.measure.is = kind->measure;
+      if (kind->merging != Merging::values) continue;
+      if (auto refusal = plan_measure(aggregation, *inner)) return refusal;
+      member.name.SetString("terms");
     }
     if (inner == nullptr) return no(fmt::format("aggregation \"{}\" has no kind", name));
     if (aggregation.merging == Merging::metric || aggregation.merging == Merging::values)
@@ -377,11 +368,9 @@ class Planner {
 
   /// Asks for all values of the field instead. Their order does not matter, and what the client
   /// says of a digest neither: the measure is exact.
-  Refusal plan_measure(Aggregation& aggregation, Measure::Is is, Value& inner) {
+  Refusal plan_measure(Aggregation& aggregation, Value& inner) {
     const auto* const field = member_of(&inner, "field");
     if (field == nullptr || !field->IsString()) return no(aggregation, "it has no field");
-    aggregation.merging = Merging::values;
-    aggregation.measure.is = is;
     aggregation.asked = kMostValues;
     aggregation.sources.push_back({.kind = key_kind(text_of(field))});
     if (auto refusal = read_numbers(aggregation, inner)) return refusal;
@@ -488,10 +477,9 @@ class Planner {
 /// Whether servers answer that kind, and not with empty buckets as any word that they do not know.
 bool is_known_to_servers(std::string_view kind) {
   constexpr std::string_view kOthers[] = {"mad", "significant_terms"};
-  return std::ranges::find(kKinds, kind, &Kind::name) != std::end(kKinds) ||
-         is_one_of(kind, kOthers) ||
+  return is_one_of(kind, kOthers) ||
          (kind != "cardinality" &&
-          std::ranges::find(kMeasures, kind, &MeasureKind::name) != std::end(kMeasures));
+          std::ranges::find(kKinds, kind, &Kind::name) != std::end(kKinds));
 }
 
 }  // namespace
