@@ -16,12 +16,8 @@ bool needs_backquotes(std::string_view table) {
   return table.find_first_of(kDigits) == 0 || table.find_first_not_of(kOfWords) != table.npos;
 }
 
-}  // namespace
-
-void append_table_names(std::string& out, std::span<const std::string> tables) {
-  append_table_names(out, tables, {});
-}
-
+/// Appends the names, separated by commas; those that need backquotes get them. Where the client
+/// wrote backquotes, in `replaced`, all names get them, as words may stand right beside them.
 void append_table_names(std::string& out, std::span<const std::string> tables,
                         std::string_view replaced) {
   const bool all = replaced.starts_with('`') || replaced.ends_with('`');
@@ -31,8 +27,6 @@ void append_table_names(std::string& out, std::span<const std::string> tables,
     out.append(quote).append(tables[i]).append(quote);
   }
 }
-
-namespace {
 
 /// Appends the names as one text in single quotes.
 void append_sql_text(std::string& out, std::span<const std::string> tables) {

@@ -11,14 +11,6 @@
 
 namespace karmad {
 
-/// Appends a mirror's table names, separated by commas; those that need backquotes get them.
-void append_table_names(std::string& out, std::span<const std::string> tables);
-
-/// The same in the place of `replaced`: where the client wrote backquotes, all names get them, as
-/// words may stand right beside them.
-void append_table_names(std::string& out, std::span<const std::string> tables,
-                        std::string_view replaced);
-
 /// How the names of a mirror's tables are written into a place of a text.
 enum class TableNames : std::uint8_t {
   none,        ///< no names belong there

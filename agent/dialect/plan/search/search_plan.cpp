@@ -146,24 +146,17 @@ bool same_order(const std::vector<ScrollKey>& before, const std::vector<SortKey>
   });
 }
 
-bool is_true(std::string_view value) {
-  return value == "true" || value == "1";
-}
-bool is_false(std::string_view value) {
-  return value == "false" || value == "0" || value == "null" || value == "\"\"";
-}
-
 /// The page of a search that pages with tokens (`options.scroll`); nothing: it does not. Refuses
 /// (400) a token that cannot be continued here.
 std::expected<std::optional<HitScroll>, ClientError> plan_scroll(std::string_view body,
                                                                  const SearchRequest& request,
                                                                  const ScrollPlace& place) {
   const auto option = request.scroll_option.in(body);
-  if (!request.scroll_option.found() || is_false(option)) return std::nullopt;
+  if (!request.scroll_option.found() || is_off(option)) return std::nullopt;
   const auto sort = request[Property::sort].in(body);
   const auto expressions = request[Property::expressions].in(body);
   if (!is_string(option)) {
-    if (is_true(option)) return HitScroll{ScrollPages(place, sort), expressions};
+    if (option == "true" || option == "1") return HitScroll{ScrollPages(place, sort), expressions};
     return refused("options.scroll must be true, or the token of the page before");
   }
   auto pages = ScrollPages::behind(json_unescaped(without_quotes(option)), place);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
+#include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
@@ -54,11 +54,8 @@ std::array<std::string, 2> parts_of(const rapidjson::Value* place) {
 
 /// A coordinate in degrees, as exact as the server takes it; nothing if there is none.
 std::optional<float> degrees(std::string_view text) {
-  float number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  const bool is_one = read.ec == std::errc() && read.ptr == end && std::abs(number) <= 360;
-  return is_one ? std::optional(number) : std::nullopt;
+  const auto number = number_in<float>(text);
+  return number && std::abs(*number) <= 360 ? number : std::nullopt;
 }
 
 /// The key in the direction `"asc"` or `"desc"`; null: in its own.
