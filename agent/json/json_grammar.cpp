@@ -207,33 +207,18 @@ class Utf8 {
     const auto due = due_ | leads << 1 | of_three << 2 | of_four << 3;
     due_ = leads >> 63 | of_three >> 62 | of_four >> 61;
     auto wrong = (due ^ following) | never;
-    if (!may_follow(lead_, bytes[0])) wrong |= 1;
-    lead_ = (narrow & kLast) != 0 ? bytes[kBlock - 1] : 0;
+    const auto byte = [bytes](int at) { return static_cast<unsigned char>(bytes[at]); };
+    if (!may_follow(lead_, byte(0))) wrong |= 1;
+    lead_ = (narrow & kLast) != 0 ? byte(kBlock - 1) : 0;
     for (auto left = narrow & ~kLast; left != 0; left &= left - 1) {
       const auto place = std::countr_zero(left);
-      if (!may_follow(bytes[place], bytes[place + 1])) wrong |= Bits{1} << place;
+      if (!may_follow(byte(place), byte(place + 1))) wrong |= Bits{1} << place;
     }
     return wrong;
   }
 
-  static bool may_follow(char lead, char next) {
-    const auto second = static_cast<unsigned char>(next);
-    switch (static_cast<unsigned char>(lead)) {
-      case 0xE0:
-        return second >= 0xA0;
-      case 0xED:
-        return second <= 0x9F;
-      case 0xF0:
-        return second >= 0x90;
-      case 0xF4:
-        return second <= 0x8F;
-      default:
-        return true;
-    }
-  }
-
-  Bits due_ = 0;   ///< positions in the next block that must continue a sequence
-  char lead_ = 0;  ///< last byte of the block if it restricts the next byte, else 0
+  Bits due_ = 0;            ///< positions in the next block that must continue a sequence
+  unsigned char lead_ = 0;  ///< last byte of the block if it restricts the next byte, else 0
 };
 
 /// Skips the character after a backslash; for `u` also four hexadecimal digits.

@@ -29,11 +29,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   if (first < 0xC2 || first > 0xF4 || text.size() - at < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  if (first == 0xE0 && byte(1) < 0xA0) return 0;
-  if (first == 0xED && byte(1) > 0x9F) return 0;
-  if (first == 0xF0 && byte(1) < 0x90) return 0;
-  if (first == 0xF4 && byte(1) > 0x8F) return 0;
-  return length;
+  return may_follow(first, byte(1)) ? length : 0;
 }
 
 std::string clean_utf8(std::string_view text) {

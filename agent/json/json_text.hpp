@@ -17,6 +17,14 @@ std::string_view shortened_utf8(std::string_view text, std::size_t most = 64);
 /// points beyond U+10FFFF included).
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
+/// Whether a sequence of UTF-8 may begin with these bytes, of which the second continues it.
+constexpr bool may_follow(unsigned char first, unsigned char second) {
+  if (first == 0xE0) return second >= 0xA0;
+  if (first == 0xED) return second <= 0x9F;
+  if (first == 0xF0) return second >= 0x90;
+  return first != 0xF4 || second <= 0x8F;
+}
+
 /// Reads the inside of a JSON string byte by byte, escapes resolved to UTF-8, without a copy.
 class JsonText {
  public:
