@@ -275,10 +275,8 @@ TEST(ReadPreferenceDocument, ListsRequestsOfTheDialectHttpInTheirClass) {  // SS
     }
     listed[name] = row.routed;
   }
-  for (const auto& each : kSchemaReads)
-    EXPECT_TRUE(
-        listed["should use the primary"].contains(fmt::format("{} …/{}", each.methods, each.tail)))
-        << each.tail;
+  for (const auto tail : kSchemaReads)
+    EXPECT_TRUE(listed["should use the primary"].contains(fmt::format("GET …/{}", tail))) << tail;
   for (const auto path : kUpdatePaths)
     EXPECT_TRUE(listed["must use the primary"].contains(fmt::format("POST {}", path))) << path;
 }

@@ -31,15 +31,21 @@ bool names(std::string_view methods, std::string_view method) {
                              [method](auto each) { return std::ranges::equal(each, method); });
 }
 
-bool fits_any(std::span<const PathTail> tails, std::string_view method, std::string_view path) {
-  if (method == "HEAD") method = "GET";
-  if (path.ends_with('/')) path.remove_suffix(1);
-  return std::ranges::any_of(tails, [&](const PathTail& each) {
-    return ends_in(path, each.tail) && names(each.methods, method);
-  });
+std::string_view without_last_slash(std::string_view path) {
+  return path.substr(0, path.size() - (path.ends_with('/') ? 1 : 0));
 }
 
-constexpr PathTail kFollowUps[] = {
+bool lists_schema(const ClientRequest& request) {
+  const auto path = without_last_slash(request.path);
+  return (request.method == "GET" || request.method == "HEAD") &&
+         std::ranges::any_of(kSchemaReads, [path](auto tail) { return ends_in(path, tail); });
+}
+
+/// Requests of an engine, known by their method and the end of their path.
+constexpr struct {
+  std::string_view methods;  ///< `GET POST`; GET stands for HEAD too
+  std::string_view tail;     ///< as those of kSchemaReads
+} kFollowUps[] = {
     {"GET POST DELETE", "_search/scroll"},
     {"GET POST DELETE", "_search/scroll/*"},
     {"DELETE", "_search/scroll/_all"},
@@ -111,8 +117,7 @@ class OpaqueHttp final : public Dialect {
     parsed.follow_up = is_follow_up(request.method, request.path);
     parsed.read = parsed.follow_up || reads(request);
     parsed.unclassified = !parsed.read && request.method == "POST" && !is_known_update(request);
-    parsed.should_use_primary =
-        !parsed.follow_up && fits_any(kSchemaReads, request.method, request.path);
+    parsed.should_use_primary = !parsed.follow_up && lists_schema(request);
     return parsed;
   }
 
@@ -156,7 +161,11 @@ class OpaqueHttp final : public Dialect {
 }  // namespace
 
 bool is_follow_up(std::string_view method, std::string_view path) {
-  return fits_any(kFollowUps, method, path);
+  if (method == "HEAD") method = "GET";
+  path = without_last_slash(path);
+  return std::ranges::any_of(kFollowUps, [&](const auto& each) {
+    return ends_in(path, each.tail) && names(each.methods, method);
+  });
 }
 
 constexpr DialectKind kHttp{

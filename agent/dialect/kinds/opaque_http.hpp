@@ -15,28 +15,15 @@ extern const DialectKind kHttp;
 /// anything). A follow-up is neither retried nor sent to another mirror.
 std::unique_ptr<Dialect> make_opaque_http(TableRoute route);
 
-/// Requests of an engine, known by their method and the end of their path.
-struct PathTail {
-  std::string_view methods;  ///< `GET POST`; GET stands for HEAD too
-  /// The last segments of the path; `*` matches one that does not start with an underscore.
-  std::string_view tail;
-};
-
 /// Requests that list or describe tables, indexes, collections or their fields (SS-104): those of
-/// Elasticsearch and OpenSearch, of Solr, of Groonga.
-inline constexpr std::array kSchemaReads{
-    PathTail{"GET", "_mapping"},          PathTail{"GET", "_mapping/*"},
-    PathTail{"GET", "_mapping/field/*"},  PathTail{"GET", "_settings"},
-    PathTail{"GET", "_settings/*"},       PathTail{"GET", "_alias"},
-    PathTail{"GET", "_alias/*"},          PathTail{"GET", "_cat/indices"},
-    PathTail{"GET", "_cat/indices/*"},    PathTail{"GET", "_cat/aliases"},
-    PathTail{"GET", "_data_stream"},      PathTail{"GET", "_data_stream/*"},
-    PathTail{"GET", "_index_template"},   PathTail{"GET", "_index_template/*"},
-    PathTail{"GET", "_resolve/index/*"},  PathTail{"GET", "schema"},
-    PathTail{"GET", "schema/*"},          PathTail{"GET", "schema/fields/*"},
-    PathTail{"GET", "admin/collections"}, PathTail{"GET", "admin/cores"},
-    PathTail{"GET", "table_list"},        PathTail{"GET", "column_list"},
-};
+/// Elasticsearch and OpenSearch, of Solr, of Groonga. The last segments of the paths of GET; `*`
+/// matches one that does not start with an underscore.
+inline constexpr std::array<std::string_view, 22> kSchemaReads{
+    "_mapping",     "_mapping/*",     "_mapping/field/*", "_settings",         "_settings/*",
+    "_alias",       "_alias/*",       "_cat/indices",     "_cat/indices/*",    "_cat/aliases",
+    "_data_stream", "_data_stream/*", "_index_template",  "_index_template/*", "_resolve/index/*",
+    "schema",       "schema/*",       "schema/fields/*",  "admin/collections", "admin/cores",
+    "table_list",   "column_list"};
 
 /// Whether a request continues, queries or ends something that an earlier request opened on one
 /// mirror: a scroll, a point in time, an asynchronous search, a task, a SQL cursor. Decided by the
