@@ -192,12 +192,6 @@ bool looks_like_json(std::string_view body) {
   return body.back() == end;
 }
 
-Judgement blamed(const AgentReply& reply, std::string_view error) {
-  if (!error.empty()) return judge_error(error, reply.request);
-  return judgement(Outcome::agent_error,
-                   fmt::format("status {} without an error text", reply.status));
-}
-
 }  // namespace
 
 Judgement judge_error(std::string_view error, const ClientRequest* request) {
@@ -239,7 +233,9 @@ Judgement judge_reply(const AgentReply& reply) {
     return judgement(blame_of(error, reply.request) == Blame::agent ? Outcome::agent_error
                                                                     : Outcome::client_mistake,
                      error.empty() ? with_status() : error);
-  if ((reply.status == 500 || reply.status == 501) && json) return blamed(reply, error);
+  if ((reply.status == 500 || reply.status == 501) && json)
+    return error.empty() ? judgement(Outcome::agent_error, with_status() + " without an error text")
+                         : judge_error(error, reply.request);
   if (reply.status >= 500) return judgement(Outcome::agent_error, with_status());
   return judgement(Outcome::wrong_reply, fmt::format("unexpected status {}", reply.status));
 }
@@ -310,14 +306,13 @@ bool is_update_conflict(std::string_view error) {
 
 Judgement judge_update(const AgentReply& reply) {
   const bool done = reply.status == 200 || reply.status == 201;  // created
-  auto judged = judge_reply(
-      {done ? 200 : reply.status, reply.content_type, reply.body, reply.whole, reply.request});
+  auto as_done = reply;
+  if (done) as_done.status = 200;
+  auto judged = judge_reply(as_done);
   if (judged.outcome != Outcome::answered && judged.outcome != Outcome::agent_error) return judged;
   const auto said = said_in(reply.body);
-  if (judged.outcome == Outcome::agent_error) return judge_failure(reply, said, std::move(judged));
-  if (done && !said.errors && !said.error.empty())
-    return judge_failure({200, reply.content_type, reply.body, reply.whole, reply.request}, said,
-                         std::move(judged));
+  if (judged.outcome == Outcome::agent_error || (done && !said.errors && !said.error.empty()))
+    return judge_failure(as_done, said, std::move(judged));
   if (said.warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }

@@ -12,11 +12,6 @@ std::unexpected<std::string> bad(const char* what) {
   return std::unexpected(std::string(what));
 }
 
-std::string_view without_space_behind(std::string_view text) {
-  const auto last = text.find_last_not_of(kJsonSpace);
-  return last == text.npos ? std::string_view{} : text.substr(0, last + 1);
-}
-
 /// The member `hits`: totals, then the array. False: nothing is to be read behind it.
 std::expected<bool, std::string> read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head) {
   bool has_total = false;
@@ -58,7 +53,7 @@ std::string_view reason_in(std::string_view warning) {
 }
 
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail) {
-  body = without_space_behind(body);
+  body = body.substr(0, body.find_last_not_of(kJsonSpace) + 1);
   if (body.size() < 2 || body.back() != '}') return bad("it does not end as a JSON object");
   ReplyHead head;
   JsonCursor json(body);
