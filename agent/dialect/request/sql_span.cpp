@@ -10,12 +10,10 @@ namespace karmad {
 
 namespace {
 
-bool opens_bracket(const SqlToken& token) {
-  return token.is_sign('(', '[', '{');
-}
-
-bool closes_bracket(const SqlToken& token) {
-  return token.is_sign(')', ']', '}');
+/// What the token adds to the depth of brackets: 1, -1 or 0.
+int nesting(const SqlToken& token) {
+  if (token.is_sign('(', '[', '{')) return 1;
+  return token.is_sign(')', ']', '}') ? -1 : 0;
 }
 
 /// Names with which old versions of the server began.
@@ -56,8 +54,7 @@ std::vector<SqlSpan> split_list(SqlSpan tokens) {
   std::size_t begin = 0;
   int depth = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (opens_bracket(tokens[i])) ++depth;
-    if (closes_bracket(tokens[i])) --depth;
+    depth += nesting(tokens[i]);
     if (depth != 0 || !tokens[i].is_sign(',')) continue;
     parts.push_back(tokens.subspan(begin, i - begin));
     begin = i + 1;
@@ -74,8 +71,9 @@ std::size_t offset_of(SqlSpan part, SqlSpan list) {
 std::size_t after_bracket(SqlSpan tokens, std::size_t open) {
   int depth = 0;
   for (auto i = open; i < tokens.size(); ++i) {
-    if (opens_bracket(tokens[i])) ++depth;
-    if (closes_bracket(tokens[i]) && --depth == 0) return i + 1;
+    const int change = nesting(tokens[i]);
+    depth += change;
+    if (change < 0 && depth == 0) return i + 1;
   }
   return tokens.size();
 }
@@ -119,15 +117,14 @@ const SqlToken* misplaced_operand(SqlSpan expression) {
   int depth = 0;
   bool behind_operand = false;
   for (const auto& token : expression) {
-    if (opens_bracket(token)) ++depth;
-    if (closes_bracket(token)) --depth;
+    const int change = nesting(token);
+    depth += change;
     if (depth != 0) continue;
     const bool is_part = token.kind == SqlToken::Kind::word && token.text.starts_with('.');
     const bool is_operand =
         token.kind != SqlToken::Kind::sign && !is_part && !is_operator_word(token);
     if (is_operand && behind_operand) return &token;
-    behind_operand =
-        closes_bracket(token) || ((is_operand || is_part) && !token.text.ends_with('.'));
+    behind_operand = change < 0 || ((is_operand || is_part) && !token.text.ends_with('.'));
   }
   return nullptr;
 }
