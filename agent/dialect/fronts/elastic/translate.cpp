@@ -375,12 +375,6 @@ std::optional<ClientError> read_url_change(std::string_view parameters, bool& cr
   return std::nullopt;
 }
 
-/// The changed values of a partial replacement: those in `doc`, or without it the whole body.
-std::string_view patched_document(std::string_view object) {
-  const auto document = last_member(object, "doc");
-  return is_object(document) ? document : object;
-}
-
 /// Makes `{"table":…,"id":…,"doc":…}`. An empty id is left out.
 Translated translate_update(const ClientRequest& request, std::string_view action,
                             std::string_view id) {
@@ -398,12 +392,14 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
   if (!object) return refused("the body must be a JSON object with the document");
   if (!PassedMembers(*object).next()) return refused("the document in the body is empty");
   const bool patch = action == "_update";
-  if (patch && is_object(last_member(*object, "doc")))
+  // Without `doc` the whole body of a patch has the changed values.
+  const auto changed = patch ? last_member(*object, "doc") : std::string_view();
+  if (is_object(changed))
     if (const auto name = member_in_use(*object, kBesideDoc); !name.empty())
       return refused(
           fmt::format("\"{}\" is not supported: an update only sets the values in \"doc\"", name));
   const auto values = body.size() + 1;
-  body.append(R"(,"doc":)").append(patch ? patched_document(*object) : *object).append("}");
+  body.append(R"(,"doc":)").append(is_object(changed) ? changed : *object).append("}");
   const bool replaces = action == "_doc" && !id.empty() && !creates;
   return TranslatedRequest{.path = patch      ? "/update"
                                    : replaces ? "/replace"
