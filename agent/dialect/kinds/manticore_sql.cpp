@@ -145,32 +145,6 @@ bool begins_like_hits(std::string_view body) {
   return first == "took" || first == "hits";
 }
 
-class ManticoreSql final : public Dialect {
- public:
-  explicit ManticoreSql(const DialectSettings& settings)
-      : Dialect(write_error), settings_(settings) {}
-
-  /// Reads the statement, unless the request has it read (ClientRequest::statement).
-  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
-  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
-                                        ShardLayout layout) const override;
-  /// Puts the statement with the table renamed in the client's place: body, form or URL; at /cli
-  /// and /cli_json always in the body.
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
-                     std::span<const std::string> tables, std::string& buffer) const override;
-  Judgement judge(const AgentReply& reply, bool merged) const override {
-    return judge_sets(reply, merged);
-  }
-
- private:
-  std::expected<Plan, ClientError> plan_of_select(const ClientRequest& request,
-                                                  const Parsed& parsed,
-                                                  const ShardLayout& layout) const;
-
-  DialectSettings settings_;
-};
-
 /// The position of the first line that is only a brace: where the second of several sets begins.
 std::size_t first_brace_line(std::string_view body) {
   for (auto feed = body.find('\n'); feed != body.npos; feed = body.find('\n', feed + 1))
@@ -182,119 +156,135 @@ const StatementText& statement_of(const Parsed& parsed) {
   return *std::get<ReadStatement>(parsed.what);
 }
 
-}  // namespace
+class ManticoreSql final : public Dialect {
+ public:
+  explicit ManticoreSql(const DialectSettings& settings)
+      : Dialect(write_error), settings_(settings) {}
 
-std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
-  auto statement = statement_in(request);
-  if (!statement) return std::unexpected(std::move(statement.error()));
-  if (!statement->is_of_mirrors()) {
-    auto why = read_statement(statement->text, statement->kind);
-    return std::unexpected(
-        why ? ClientError{400,
-                          "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
-                          "are passed to the agents"}
-            : std::move(why.error()));
-  }
-  if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
-  auto parsed = parsed_of(*statement->read, request);
-  if (request.in_session) parsed.planned = true;
-  parsed.should_use_primary = statement->kind == StatementKind::show;
-  parsed.answer = PassedAnswer::error_of_statement;
-  parsed.what = std::make_shared<const StatementText>(*std::move(statement));
-  return parsed;
-}
-
-std::expected<Plan, ClientError> ManticoreSql::plan(const ClientRequest& request,
-                                                    const Parsed& parsed,
-                                                    ShardLayout layout) const {
-  const auto& statement = statement_of(parsed);
-  if (const auto* const show = std::get_if<ShowStatement>(statement.read.get()))
-    return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
-  if (const auto* const change = std::get_if<ChangeStatement>(statement.read.get()))
-    return plan_change(as_written(statement, parsed.table), *change, statement.form,
-                       std::move(layout));
-  if (const auto* const call = std::get_if<CallStatement>(statement.read.get()))
-    return plan_call(statement.text, *call, std::move(layout), statement.form);
-  return plan_of_select(request, parsed, layout);
-}
-
-/// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
-/// asked for the form that the client wants.
-std::expected<Plan, ClientError> ManticoreSql::plan_of_select(const ClientRequest& request,
-                                                              const Parsed& parsed,
-                                                              const ShardLayout& layout) const {
-  using Kept = OneShardSets::Kept;
-  const auto& statement = statement_of(parsed);
-  const auto form = statement.form;
-  if (!request.inspected_by.empty()) {
-    constexpr std::string_view kBefore = "SET profiling=1; ";
-    auto plan = plan_for_one_shard({}, parsed, layout.shards, {.form = form, .kept = Kept::last});
-    plan.request.body =
-        plan.keep(fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by));
-    for (auto& edit : std::get<TextEdits>(plan.edits)) {
-      edit.begin += kBefore.size();
-      edit.end += kBefore.size();
+  /// Reads the statement, unless the request has it read (ClientRequest::statement).
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    auto statement = statement_in(request);
+    if (!statement) return std::unexpected(std::move(statement.error()));
+    if (!statement->is_of_mirrors()) {
+      auto why = read_statement(statement->text, statement->kind);
+      return std::unexpected(
+          why ? ClientError{400,
+                            "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
+                            "are passed to the agents"}
+              : std::move(why.error()));
     }
-    return plan;
-  }
-  if (parsed.table.empty()) {
-    const bool hits = form == RowForm::hits;
-    auto plan = plan_for_one_shard(statement.text, parsed, layout.shards,
-                                   {.form = form, .kept = hits ? Kept::whole_answer : Kept::all});
-    if (hits) plan.request.path = "/sql";
-    return plan;
-  }
-  const auto& select = std::get<SqlSelect>(*statement.read);
-  const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
-  auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
-  if (!plan)
-    plan.error().reason =
-        refusal_for_client(std::move(plan.error().reason), as_written(statement, parsed.table));
-  if (plan || layout.shards > 1 || scrolls_here(select)) return plan;
-  return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
-}
-
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed,
-                                 std::span<const std::string> tables, std::string& buffer) const {
-  using In = StatementPlace::In;
-  buffer.clear();
-  AgentRequest written{request.method, request.path, request.content_type, request.body};
-  const auto& statement = statement_of(parsed).text;
-  const auto& place = statement_of(parsed).place;
-  const auto& around = place.in == In::url_query ? request.query : request.body;
-  // The server knows forms at /sql only. Elsewhere, and if the request was changed since the
-  // statement was found, it gets the bare statement.
-  if (request.path != "/sql" || !holds(around, place.encoded)) {
-    buffer = renamed(statement, parsed, tables);
-    const bool raw = request.path == "/sql" && statement_of(parsed).form == RowForm::raw;
-    return {"POST", raw ? "/sql?mode=raw" : request.path, "text/plain", buffer};
+    if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
+    auto parsed = parsed_of(*statement->read, request);
+    if (request.in_session) parsed.planned = true;
+    parsed.should_use_primary = statement->kind == StatementKind::show;
+    parsed.answer = PassedAnswer::error_of_statement;
+    parsed.what = std::make_shared<const StatementText>(*std::move(statement));
+    return parsed;
   }
 
-  std::string text;  // in the encoding of its place in the request
-  if (place.in == In::body)
-    text = renamed(statement, parsed, tables);
-  else if (tables.size() == 1 && tables.front() == parsed.table &&
-           statement == url_decoded(place.encoded))
-    text = place.encoded;
-  else
-    append_url_encoded(text, renamed(statement, parsed, tables));
+  /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
+  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
+                                        ShardLayout layout) const override {
+    const auto& statement = statement_of(parsed);
+    if (const auto* const show = std::get_if<ShowStatement>(statement.read.get()))
+      return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
+    if (const auto* const change = std::get_if<ChangeStatement>(statement.read.get()))
+      return plan_change(as_written(statement, parsed.table), *change, statement.form,
+                         std::move(layout));
+    if (const auto* const call = std::get_if<CallStatement>(statement.read.get()))
+      return plan_call(statement.text, *call, std::move(layout), statement.form);
+    return plan_of_select(request, parsed, layout);
+  }
 
-  Replaced replaced[] = {{place.encoded, text}};
-  if (!request.query.empty()) buffer.append(request.path).append("?");
-  if (place.in == In::url_query)
-    append_replaced(buffer, request.query, replaced);
-  else
-    buffer.append(request.query);
-  const auto target_size = buffer.size();
-  if (place.in == In::body)
-    buffer.append(text);
-  else if (place.in == In::body_query)
-    append_replaced(buffer, request.body, replaced);
-  const std::string_view all(buffer);
-  if (target_size != 0) written.target = all.substr(0, target_size);
-  if (place.in != In::url_query) written.body = all.substr(target_size);
-  return written;
-}
+  /// Puts the statement with the table renamed in the client's place: body, form or URL; at /cli
+  /// and /cli_json always in the body.
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed,
+                     std::span<const std::string> tables, std::string& buffer) const override {
+    using In = StatementPlace::In;
+    buffer.clear();
+    AgentRequest written{request.method, request.path, request.content_type, request.body};
+    const auto& statement = statement_of(parsed).text;
+    const auto& place = statement_of(parsed).place;
+    const auto& around = place.in == In::url_query ? request.query : request.body;
+    // The server knows forms at /sql only. Elsewhere, and if the request was changed since the
+    // statement was found, it gets the bare statement.
+    if (request.path != "/sql" || !holds(around, place.encoded)) {
+      buffer = renamed(statement, parsed, tables);
+      const bool raw = request.path == "/sql" && statement_of(parsed).form == RowForm::raw;
+      return {"POST", raw ? "/sql?mode=raw" : request.path, "text/plain", buffer};
+    }
+
+    std::string text;  // in the encoding of its place in the request
+    if (place.in == In::body)
+      text = renamed(statement, parsed, tables);
+    else if (tables.size() == 1 && tables.front() == parsed.table &&
+             statement == url_decoded(place.encoded))
+      text = place.encoded;
+    else
+      append_url_encoded(text, renamed(statement, parsed, tables));
+
+    Replaced replaced[] = {{place.encoded, text}};
+    if (!request.query.empty()) buffer.append(request.path).append("?");
+    if (place.in == In::url_query)
+      append_replaced(buffer, request.query, replaced);
+    else
+      buffer.append(request.query);
+    const auto target_size = buffer.size();
+    if (place.in == In::body)
+      buffer.append(text);
+    else if (place.in == In::body_query)
+      append_replaced(buffer, request.body, replaced);
+    const std::string_view all(buffer);
+    if (target_size != 0) written.target = all.substr(0, target_size);
+    if (place.in != In::url_query) written.body = all.substr(target_size);
+    return written;
+  }
+
+  Judgement judge(const AgentReply& reply, bool merged) const override {
+    return judge_sets(reply, merged);
+  }
+
+ private:
+  /// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
+  /// asked for the form that the client wants.
+  std::expected<Plan, ClientError> plan_of_select(const ClientRequest& request,
+                                                  const Parsed& parsed,
+                                                  const ShardLayout& layout) const {
+    using Kept = OneShardSets::Kept;
+    const auto& statement = statement_of(parsed);
+    const auto form = statement.form;
+    if (!request.inspected_by.empty()) {
+      constexpr std::string_view kBefore = "SET profiling=1; ";
+      auto plan = plan_for_one_shard({}, parsed, layout.shards, {.form = form, .kept = Kept::last});
+      plan.request.body =
+          plan.keep(fmt::format("{}{}; {}", kBefore, statement.text, request.inspected_by));
+      for (auto& edit : std::get<TextEdits>(plan.edits)) {
+        edit.begin += kBefore.size();
+        edit.end += kBefore.size();
+      }
+      return plan;
+    }
+    if (parsed.table.empty()) {
+      const bool hits = form == RowForm::hits;
+      auto plan = plan_for_one_shard(statement.text, parsed, layout.shards,
+                                     {.form = form, .kept = hits ? Kept::whole_answer : Kept::all});
+      if (hits) plan.request.path = "/sql";
+      return plan;
+    }
+    const auto& select = std::get<SqlSelect>(*statement.read);
+    const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
+    auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
+    if (!plan)
+      plan.error().reason =
+          refusal_for_client(std::move(plan.error().reason), as_written(statement, parsed.table));
+    if (plan || layout.shards > 1 || scrolls_here(select)) return plan;
+    return plan_for_one_shard(statement.text, parsed, layout.shards, {.form = form});
+  }
+
+  DialectSettings settings_;
+};
+
+}  // namespace
 
 Judgement judge_sets(const AgentReply& reply, bool merged) {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
