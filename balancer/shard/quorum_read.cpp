@@ -43,6 +43,7 @@ void QuorumRead::add_wait(action::Wait& wait) const {
 
 /// True: this was the last step.
 bool QuorumRead::take_step(const QuorumPlan::Step& step) {
+  keeps_newest_ = step_.what == Do::barrier;
   step_ = step;
   if (step.what == Do::answer) chains_.take_over(reader(*winner_));
   if (step.what == Do::fail) fail();
@@ -57,7 +58,7 @@ bool QuorumRead::take_step(const QuorumPlan::Step& step) {
 
 void QuorumRead::enter() {
   pauses_ = false;
-  if (step_.what == Do::read) clear();
+  if (step_.what == Do::read) begin_round();
   if (step_.what == Do::settle) asked_ = start_settling();
   if (step_.what == Do::primary) asked_ = start_primary();
   if (step_.what != Do::barrier) return;
@@ -248,7 +249,7 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
     winner_ = slots.front();
     return {.what = Do::answer};
   }
-  if (round_.empty() || chains_.first().end.refused) return {.what = Do::fail};
+  if (round_.size() == kept_ || chains_.first().end.refused) return {.what = Do::fail};
   const auto verdict = judge(answers, needed_, std::span(generations_).first(mirrors()), fresh_);
   using Kind = QuorumVerdict::Kind;
   unknown_ = verdict.kind == Kind::unknown;
@@ -314,6 +315,19 @@ bool QuorumRead::is_newest() const {
 void QuorumRead::clear() {
   round_.clear();
   winner_.reset();
+  kept_ = 0;
+}
+
+/// After a barrier the answers of the last round that are new enough count in this one, too: only
+/// mirrors that were behind are asked again.
+void QuorumRead::begin_round() {
+  auto kept = keeps_newest_ ? std::move(round_) : std::vector<std::size_t>();
+  std::erase_if(kept, [&](std::size_t slot) {
+    return !counts(reader(slot)) || reader(slot).generation < fresh_;
+  });
+  clear();
+  round_ = std::move(kept);
+  kept_ = round_.size();
 }
 
 void QuorumRead::fail() {

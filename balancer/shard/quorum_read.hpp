@@ -56,6 +56,7 @@ class QuorumRead {
   bool no_mirror_serves() const;
   bool is_newest() const;
   void clear();
+  void begin_round();
   void fail();
   Refusal not_met() const;
 
@@ -66,13 +67,15 @@ class QuorumRead {
   AttemptChains& chains_;
   const std::size_t needed_;
   QuorumPlan plan_;
-  QuorumPlan::Step step_;  ///< in progress
-  bool pauses_ = false;    ///< before it
-  TimePoint until_{};      ///< end of a pause or of a barrier step
+  QuorumPlan::Step step_;      ///< in progress
+  bool pauses_ = false;        ///< before it
+  bool keeps_newest_ = false;  ///< the step before was a barrier
+  TimePoint until_{};          ///< end of a pause or of a barrier step
   unsigned barrier_step_ = 0;
   bool barrier_over_ = false;
   std::size_t begun_ = 0;                                    ///< number of chains started
   std::vector<std::size_t> round_;                           ///< slots asked in this round
+  std::size_t kept_ = 0;                                     ///< of these, from the round before
   std::optional<std::size_t> winner_;                        ///< its slot
   std::array<Generation, Candidates::kMost> generations_{};  ///< of this query's answers
   Generation fresh_;            ///< the newest one of the first answers, if they did not agree
