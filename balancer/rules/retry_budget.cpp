@@ -78,8 +78,7 @@ void RetryBudget::take_over(const RetryBudget& before) {
   saved_ = std::min(owed < 0 ? owed : saved, most_saved());
   for (std::size_t i = 0; i < hedges_.size(); ++i)
     hedges_[i] = before.hedges_[i].load(memory_order_relaxed);
-  given_ = before.given();
-  refused_ = before.refused();
+  counted_ = before.counted_;
 }
 
 std::int64_t RetryBudget::saved_or_owed() const {
@@ -115,7 +114,7 @@ std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(Kind after) {
   add_up_ended();
   auto& account = hedges_[static_cast<std::size_t>(after)];
   if (!take_whole(account, kAttempt)) {
-    refused_.fetch_add(1, memory_order_relaxed);
+    counted_->refused.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
   auto permit = take(For::other);
@@ -139,17 +138,17 @@ std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what, bool borrows
   add_up_ended();
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
-    refused_.fetch_add(1, memory_order_relaxed);
+    counted_->refused.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
   if (what != For::proven && !spend(borrows)) {
     extras_.fetch_sub(1, memory_order_relaxed);
-    refused_.fetch_add(1, memory_order_relaxed);
+    counted_->refused.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
   if (what == For::proven) unpaid_.fetch_add(1, memory_order_relaxed);
   if (what == For::untried) untried_.fetch_add(1);
-  given_.fetch_add(1, memory_order_relaxed);
+  counted_->given.fetch_add(1, memory_order_relaxed);
   return RetryPermit(*this, what);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -92,6 +93,10 @@ class RetryBudget {
     SingleWriter<std::uint32_t> live;
     SingleWriter<std::uint64_t> ended;
   };
+  struct Counted {
+    std::atomic<std::uint64_t> given{0};
+    std::atomic<std::uint64_t> refused{0};
+  };
 
  public:
   explicit RetryBudget(const RetryBudgetRules& rules = {}, unsigned workers = 1)
@@ -101,7 +106,8 @@ class RetryBudget {
   RetryBudget(const RetryBudget&) = delete;
   RetryBudget& operator=(const RetryBudget&) = delete;
 
-  /// Takes over savings or debt, and what was counted, under new rules. Call before it is used.
+  /// Takes over savings or debt under new rules, and goes on with its counters: requests that still
+  /// use `before` count in both. Call before it is used.
   void take_over(const RetryBudget& before);
 
   /// Counts one live request of a worker while it lives; on the worker's thread.
@@ -177,8 +183,8 @@ class RetryBudget {
   std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
   std::uint32_t most_extras() const;
   std::uint32_t saved() const;  ///< whole attempts; 0 also with a debt
-  std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
-  std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t given() const { return counted_->given.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const { return counted_->refused.load(std::memory_order_relaxed); }
   RetryBudgetStatus status() const { return {live(), extras(), saved(), given(), refused()}; }
 
  private:
@@ -205,8 +211,7 @@ class RetryBudget {
   std::atomic<std::uint64_t> losses_{0};   // of these, the ones that failed
   std::atomic<std::int64_t> saved_;
   std::array<std::atomic<std::int64_t>, 4> hedges_;  // by HedgeSetting::Kind
-  std::atomic<std::uint64_t> given_{0};
-  std::atomic<std::uint64_t> refused_{0};
+  std::shared_ptr<Counted> counted_ = std::make_shared<Counted>();
 };
 
 }  // namespace karmad

@@ -175,6 +175,13 @@ TEST(RetryBudget, CountsOnUnderNewRules) {
   EXPECT_EQ(after.given(), 2U);
   EXPECT_EQ(after.refused(), 1U);
   EXPECT_EQ(after.extras(), 0U);
+  // A request that began before the reload.
+  const auto third = before.take(RetryBudget::For::other);
+  const auto fourth = before.take(RetryBudget::For::other);
+  EXPECT_FALSE(before.take(RetryBudget::For::other));
+  EXPECT_EQ(after.given(), 4U);
+  EXPECT_EQ(after.refused(), 2U);
+  EXPECT_EQ(after.extras(), 0U);
 }
 
 TEST(RetryBudget, ARetryOntoAWorkingMirrorIsFreeUnlessItFails) {
