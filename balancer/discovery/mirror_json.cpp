@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/address.hpp>
+#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "config/settings/address.hpp"
 #include "config/settings/words.hpp"
 #include "config/text/closest.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/set_picture.hpp"
 #include "strategies/tags.hpp"
 
@@ -164,12 +166,15 @@ std::expected<void, std::string> check_entries(const FoundEntries& entries) {
   if (entries.empty()) return std::unexpected("there is no mirror");
   if (entries.size() > kMostEntries)
     return std::unexpected(fmt::format("there are more than {} mirrors", kMostEntries));
-  std::set<std::tuple<std::string, unsigned, Address, std::string>> seen;
+  // The tables of each mirror; an entry without a table is for all.
+  std::map<std::tuple<unsigned, Address, std::string>, std::set<std::string>> seen;
   for (const auto& [table, shard, mirror] : entries) {
     const auto& host = mirror.address.host;
     if (const auto kind = kind_without_server(host); !kind.empty())
       return std::unexpected(fmt::format("no agent has the {} address {}", kind, host));
-    if (!seen.emplace(table.value_or(""), shard, mirror.address, mirror.remote.value_or("")).second)
+    auto& tables = seen[{shard, mirror.address, mirror.remote.value_or("")}];
+    const bool of_some_table = !table && !tables.empty();
+    if (of_some_table || tables.contains("") || !tables.insert(lower(table.value_or(""))).second)
       return std::unexpected(
           fmt::format("{} is given twice in shard {}", text(mirror.address), shard));
   }

@@ -37,6 +37,12 @@ MirrorSettings mirror_settings(const TableSettings& table, const ShardSettings& 
   return mirror;
 }
 
+bool has_mirror(const std::vector<MirrorSettings>& all, const MirrorSettings& mirror) {
+  return std::ranges::any_of(all, [&](const auto& other) {
+    return other.address == mirror.address && other.tables == mirror.tables;
+  });
+}
+
 void replace_mirrors(TableSettings& table, const Picture& picture) {
   const std::size_t shards = picture.empty() ? 1 : picture.rbegin()->first;
   for (std::size_t i = 0; i < std::max(table.shards.size(), shards); ++i) {
@@ -45,7 +51,9 @@ void replace_mirrors(TableSettings& table, const Picture& picture) {
     auto& line = table.shards[i];
     std::vector<MirrorSettings> mirrors;
     if (const auto found = picture.find(static_cast<unsigned>(i) + 1); found != picture.end())
-      for (const auto& each : found->second) mirrors.push_back(mirror_settings(table, line, each));
+      for (const auto& each : found->second)
+        if (auto next = mirror_settings(table, line, each); !has_mirror(mirrors, next))
+          mirrors.push_back(std::move(next));
     if (!mirrors.empty()) line.mirrors = std::move(mirrors);
     if (!line.mirrors.empty()) continue;
     const Address placeholder{
@@ -82,13 +90,9 @@ void expand(ShardSettings& line, const NameAnswers& names, const std::string& ta
             std::vector<std::string>& cuts) {
   std::vector<MirrorSettings> all;
   for (const auto& mirror : line.mirrors)
-    for (auto& next : expanded(mirror, names)) {
-      const bool known = std::ranges::any_of(all, [&](const auto& other) {
-        return other.address == next.address && other.tables == next.tables;
-      });
+    for (auto& next : expanded(mirror, names))
       // What the file says twice is the file's affair; only twins that were found are dropped.
-      if (!known || next.address == mirror.address) all.push_back(std::move(next));
-    }
+      if (next.address == mirror.address || !has_mirror(all, next)) all.push_back(std::move(next));
   if (all.size() > kMostMirrors) {
     std::ranges::stable_sort(all, [](const MirrorSettings& a, const MirrorSettings& b) {
       const auto is_stand_by = [](const auto& mirror) { return mirror.weight.value == 0; };

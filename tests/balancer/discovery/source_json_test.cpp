@@ -66,6 +66,14 @@ TEST(MirrorJson, SaysWhatIsWrongAndWhere) {
        "remote, role, tags, weight, state"},
       {R"([{"address":"a:1","address":"b:1"}])", "mirror 1: 'address': it is given twice"},
       {R"([{"address":"a:1"},{"address":"a:1"}])", "a:1 is given twice in shard 1"},
+      {R"([{"address":"a:1","table":"t","shard":3},{"address":"a:1","weight":2,"shard":3}])",
+       "a:1 is given twice in shard 3"},
+      {R"([{"address":"a:1"},{"address":"a:2"},{"address":"a:1","table":"t"}])",
+       "a:1 is given twice in shard 1"},
+      {R"([{"address":"a:1","table":"Goods"},{"address":"a:1","table":"goods"}])",
+       "a:1 is given twice in shard 1"},
+      {R"([{"address":"a:1","table":"t"},{"address":"a:1","table":"s"}])", "none"},
+      {R"([{"address":"a:1","remote":"t1"},{"address":"a:1","remote":"t2"}])", "none"},
   };
   for (const auto& c : cases) {
     if (c.error != nullptr)

@@ -56,6 +56,17 @@ TEST(WithPictures, ReplacesTheMirrorsOfEachShard) {
                        "10.0.0.2:9308:t_1[weight=1]"}));
 }
 
+TEST(WithPictures, HasAMirrorOnceWhoseRemoteIsNamedByOneEntryOnly) {
+  const auto file = found_file("discovery = file /m\n agent = z:1:x");
+  auto named = found_at("b");
+  named.remote = "x";
+  named.weight = 5;
+  auto other = found_at("b");
+  other.remote = "y";
+  const auto settings = with_pictures(file, {{"t", {{1, {found_at("b"), other, named}}}}});
+  EXPECT_EQ(line_texts(settings), LineTexts{"b:9308:x[weight=1]|b:9308:y[weight=1]"});
+}
+
 TEST(WithPictures, KeepsTheMirrorsOfTheFileWithoutAPicture) {
   const auto file = found_file("discovery = file /m\n agent = a:1:x");
   EXPECT_EQ(line_texts(with_pictures(file, {})), LineTexts{"a:1:x"});
