@@ -412,6 +412,9 @@ std::expected<std::vector<Result>, Problems> compare(const Scenario& scenario,
   std::vector<Result> results;
   for (const auto& strategy : strategies) {
     if (strategy == kOracleName) continue;
+    if (std::ranges::count(strategies, strategy) > 1)
+      return std::unexpected(
+          Problems{{{}, fmt::format("strategy {} is given twice", in_quotes(strategy))}});
     auto result = run(scenario, strategy, seed);
     if (!result) return std::unexpected(std::move(result.error()));
     results.push_back(*std::move(result));

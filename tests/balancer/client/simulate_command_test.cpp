@@ -160,6 +160,8 @@ TEST(SimulateCommand, MistakesHaveOneClearErrorEach) {
       {{"--scenario", "slow1"}, "there is no scenario 'slow1'; did you mean 'slow10'?"},
       {{"--scenario", "/no/such.scn"}, "/no/such.scn"},
       {{"--scenario", "die", "--strategy", "leastop"}, "unknown strategy 'leastop'; did you mean"},
+      {{"--scenario", "die", "--strategy", "ars,random,ars"}, "strategy 'ars' is given twice"},
+      {{"--scenario", "die", "--strategy", "ars", "--strategy", "ars"}, "'ars' is given twice"},
       {{"--scenario", "die", "--rate", "nan"}, "give a number from"},
       {{"--scenario", "die", "--rate", "-1"}, "give a number from"},
       {{"--scenario", "die", "--seed", "-1"}, "--seed: give a number from 0 to"},
