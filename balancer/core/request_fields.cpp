@@ -158,6 +158,8 @@ std::optional<FieldMistake> read_request_fields(const Head& fields, std::string_
                                                 std::string& rest, RequestFields& into) {
   const auto mistake = [](std::string reason) { return FieldMistake{{}, std::move(reason)}; };
   if (auto wrong = read_hops(fields, into.hops)) return wrong;
+  if (const auto time = fields.find(kTimeoutMs); !time.empty() && !number_in<std::uint64_t>(time))
+    return mistake(fmt::format("{} is a number of milliseconds, not '{}'", kTimeoutMs, time));
   if (const auto wanted = fields.find(kPartialResults); !wanted.empty()) {
     into.partial_results = kWords<PartialResults>.find(wanted);
     if (!into.partial_results)

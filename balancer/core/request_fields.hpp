@@ -71,7 +71,8 @@ struct FieldMistake {
 std::optional<FieldMistake> read_request_fields(const Head& fields, std::string_view& parameters,
                                                 std::string& rest, RequestFields& into);
 
-/// The time for a request: X-Timeout-Ms may shorten `longest`; invalid values are ignored.
+/// The time for a request: X-Timeout-Ms may shorten `longest`; invalid values do not, but are
+/// mistakes in read_request_fields().
 Micros time_allowed(const Head& fields, Micros longest);
 
 /// Whether the request has low priority (AC-007).

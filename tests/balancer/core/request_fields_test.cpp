@@ -92,6 +92,9 @@ TEST(RequestFields, SayWhatIsWrongWithThem) {
     std::string_view fields, parameters, why;
   } cases[] = {
       {"X-Hedge: never\r\n", "", "X-Hedge: "},
+      {"X-Timeout-Ms: 2s\r\n", "", "X-Timeout-Ms is a number of milliseconds, not '2s'"},
+      {"X-Timeout-Ms: -1\r\n", "", "X-Timeout-Ms is a number of milliseconds, not '-1'"},
+      {"X-Timeout-Ms: 1.5\r\n", "", "X-Timeout-Ms is a number of milliseconds, not '1.5'"},
       {"X-Min-Generation: -1\r\n", "",
        "X-Min-Generation is a number, or a list of SHARD=NUMBER, not '-1'"},
       {"X-Consistency: some\r\n", "", "X-Consistency is either any or quorum, not 'some'"},
