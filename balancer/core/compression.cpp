@@ -61,6 +61,14 @@ Coding wanted_coding(std::string_view accepted, Compress allowed) {
   return of_gzip > 0 ? Coding::gzip : Coding::identity;
 }
 
+Coding wanted_coding(const Head& fields, Compress allowed) {
+  if (!fields.repeats(kAcceptEncoding)) return wanted_coding(fields.find(kAcceptEncoding), allowed);
+  std::string all;
+  for (const auto& field : fields.all())
+    if (wire::same_word(field.name, kAcceptEncoding)) all.append(field.value).push_back(',');
+  return wanted_coding(all, allowed);
+}
+
 bool is_compressible(std::string_view content_type) {
   const auto type = lower(wire::trimmed(content_type.substr(0, content_type.find(';'))));
   return type.starts_with("text/") || type.find("json") != type.npos || type.ends_with("xml") ||

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/transport/http/http_head.hpp"
 #include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
@@ -23,6 +24,8 @@ std::string_view text(Coding coding);
 /// The coding that a client wants most of those that `allowed` has, zstd before gzip. `accepted`:
 /// its Accept-Encoding (RFC 9110 section 12.5.3); what is not valid in it is not accepted.
 Coding wanted_coding(std::string_view accepted, Compress allowed);
+/// The same, from all its fields of that name: they are one list (RFC 9110 section 5.3).
+Coding wanted_coding(const Head& fields, Compress allowed);
 
 /// Whether bodies of that media type become smaller: texts, JSON and XML.
 bool is_compressible(std::string_view content_type);

@@ -320,8 +320,7 @@ Task<Answer> answer_events(Query& query) {
 }
 
 Task<Answer> answer_dashboard(Query& query) {
-  const bool packed =
-      wanted_coding(query.request.fields.find(kAcceptEncoding), Compress::gzip) == Coding::gzip;
+  const bool packed = wanted_coding(query.request.fields, Compress::gzip) == Coding::gzip;
   Answer answer;
   answer.content_type = "text/html; charset=UTF-8";
   answer.body = packed ? std::string_view(&karmad_dashboard_packed, &karmad_dashboard_packed_end)

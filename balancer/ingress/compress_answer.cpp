@@ -84,8 +84,7 @@ Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
   if (!is_suitable(query, answer, worker.loop.response_head, settings.compress_min_size.value))
     co_return;
   answer.varies = true;
-  const auto coding =
-      wanted_coding(query.request.fields.find(kAcceptEncoding), settings.compress.value);
+  const auto coding = wanted_coding(query.request.fields, settings.compress.value);
   if (coding == Coding::identity || answer.status == 304) co_return;
   if (is_head(query)) {
     answer.coding = coding;

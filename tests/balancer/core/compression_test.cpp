@@ -1,5 +1,6 @@
 #include "balancer/core/compression.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -49,6 +50,22 @@ TEST(WantedCoding, IsTheOneWithTheHighestWeightAndZstdBeforeGzip) {
   };
   for (const auto& each : cases)
     EXPECT_EQ(wanted_coding(each.accepted, each.allowed), each.wanted) << each.accepted;
+}
+
+TEST(WantedCoding, IsOfAllFieldsOfThatName) {
+  const auto of = [](std::string_view lines) {
+    const auto text = fmt::format("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", lines);
+    RequestHead head;
+    EXPECT_TRUE(parse_request_head(text, {}, head)) << lines;
+    return wanted_coding(head, Compress::zstd);
+  };
+  EXPECT_EQ(of(""), Coding::identity);
+  EXPECT_EQ(of("Accept-Encoding: gzip\r\n"), Coding::gzip);
+  EXPECT_EQ(of("Accept-Encoding: br\r\naccept-encoding: gzip\r\n"), Coding::gzip);
+  EXPECT_EQ(of("Accept-Encoding:\r\nVia: 1.1 a\r\nAccept-Encoding: gzip;q=0.5\r\n"
+               "Accept-Encoding: deflate, zstd;q=0.7\r\n"),
+            Coding::zstd);
+  EXPECT_EQ(of("Accept-Encoding: gzip;q=0.5\r\nAccept-Encoding: identity\r\n"), Coding::identity);
 }
 
 TEST(CompressibleTypes, AreTexts) {
