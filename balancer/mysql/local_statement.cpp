@@ -22,7 +22,8 @@ bool is_about_connection(std::string_view text) {
     if (token.is_word("from")) return false;
     const bool calls = token.is_sign('(') && before.kind == TokenKind::word;
     is = is || token.text.starts_with('@') || token.is_word("union") ||
-         token.is_word("current_user") || (calls && schema_fact(lower(before.text), {}));
+         token.is_word("current_user") || names_charset(before, token) ||
+         (calls && schema_fact(lower(before.text), {}));
     before = token;
   }
   return is;

@@ -245,7 +245,7 @@ class SelectTranslator {
       return put_same();
     }
     if (now.text.front() == '@') {
-      const bool is_quoted = next.kind == Kind::name && next.at == now.end();  // @@session.`x`
+      const bool is_quoted = now.is_variable_with(next);
       return variable(lower(now.text) + (is_quoted ? lower(next.inner()) : ""), is_quoted ? 2 : 1);
     }
     if (now.is_word("union")) return union_of();

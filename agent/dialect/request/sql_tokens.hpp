@@ -47,6 +47,11 @@ struct SqlToken {
     return kind == Kind::quoted || kind == Kind::name ? text.substr(1, text.size() - 2) : text;
   }
   std::size_t end() const { return at + text.size(); }
+  /// Whether `next` is the rest of the name of a variable: @@session.`x`, @'x y'.
+  bool is_variable_with(const SqlToken& next) const {
+    return kind == Kind::word && text.front() == '@' && next.at == end() &&
+           (next.kind == Kind::name || (next.kind == Kind::quoted && text == "@"));
+  }
   /// Why no statement may contain the token: it is unfinished or ambiguous. Names the offset.
   std::optional<std::string> trouble() const;
 };

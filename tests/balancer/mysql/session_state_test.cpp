@@ -153,6 +153,8 @@ TEST(Variables, HaveTheValuesThatWereSet) {
       {"SET @@SESSION.`sql_select_limit` = 6", "@@sql_select_limit", "6"},
       {"SET @@`SQL_MODE`='X'", "@@sql_mode", "X"},
       {"SET @`a b` = @@local.`wait_timeout`", "@a b", "300"},
+      {"SET @'C d' = 7, @x = 8", "@c d", "7"},
+      {"SET @\"e=f\" := @@wait_timeout", "@e=f", "300"},
       {"SET @x = CONCAT(@@`wait_timeout`, '/', @@Session.`autocommit`)", "@x", "300/1"},
       {"SET sql_select_limit = default", "@@sql_select_limit", "18446744073709551615"},
       {"SET max_allowed_packet = 5, version = 6", "@@max_allowed_packet", "1000"},

@@ -63,9 +63,7 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
   if (!first.names_table()) return std::unexpected("SET names no variable");
   SessionSetting setting{.name = lower(first.inner()), .value = {}};
   tokens.step();
-  if (const auto next = tokens.now(); first.text.front() == '@' &&
-                                      next.kind == SqlToken::Kind::name &&
-                                      next.at == first.end()) {  // @@session.`x`
+  if (const auto next = tokens.now(); first.is_variable_with(next)) {
     setting.name += lower(next.inner());
     tokens.step();
   }
