@@ -436,14 +436,15 @@ std::string TlsServer::refused_files() const {
   return refused_files_;
 }
 
-std::chrono::system_clock::time_point TlsServer::expires() const {
+TlsServer::Expiry TlsServer::expires() const {
   const std::scoped_lock lock(mutex_);
-  auto first = std::chrono::system_clock::time_point::max();
-  for (const auto& context : contexts_->all) {
-    std::tm at{};
-    const auto* end = ::X509_get0_notAfter(::SSL_CTX_get0_certificate(context.get()));
-    if (::ASN1_TIME_to_tm(end, &at) != 1) continue;
-    first = std::min(first, std::chrono::system_clock::from_time_t(::timegm(&at)));
+  Expiry first;
+  for (std::size_t i = 0; i < contexts_->all.size(); ++i) {
+    std::tm tm{};
+    const auto* end = ::X509_get0_notAfter(::SSL_CTX_get0_certificate(contexts_->all[i].get()));
+    if (::ASN1_TIME_to_tm(end, &tm) != 1) continue;
+    const auto at = std::chrono::system_clock::from_time_t(::timegm(&tm));
+    if (at < first.at) first = {.at = at, .file = rules_.pairs[i].certificate};
   }
   return first;
 }

@@ -140,8 +140,12 @@ class TlsServer {
   std::expected<Reread, std::string> reread();
   /// Why the files as they are now are not in use; empty: they are.
   std::string refused_files() const;
-  /// When the first of the certificates expires.
-  std::chrono::system_clock::time_point expires() const;
+  struct Expiry {
+    std::chrono::system_clock::time_point at = std::chrono::system_clock::time_point::max();
+    std::string_view file;
+  };
+  /// Of the certificate that expires first.
+  Expiry expires() const;
 
  private:
   struct Contexts;

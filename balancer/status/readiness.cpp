@@ -21,10 +21,12 @@ std::string certificate_warning(const TlsServer& certificates,
                                 std::chrono::system_clock::time_point now) {
   if (const auto why = certificates.refused_files(); !why.empty())
     return "tls_certificate: the former certificates stay in use: " + why;
-  const auto left = std::chrono::floor<std::chrono::days>(certificates.expires() - now).count();
+  const auto [at, file] = certificates.expires();
+  const auto left = std::chrono::floor<std::chrono::days>(at - now).count();
   if (left >= 14) return {};
-  return left < 0 ? "a certificate of tls_certificate has expired: clients refuse it"
-                  : fmt::format("a certificate of tls_certificate expires in {} days", left);
+  return left < 0 ? fmt::format("tls_certificate {} has expired: clients refuse it", file)
+                  : fmt::format("tls_certificate {} expires in {} day{}", file, left,
+                                left == 1 ? "" : "s");
 }
 
 namespace {

@@ -422,7 +422,7 @@ Snapshot collect(Worker& worker) {
   process.started_at = worker.monitoring.started_at;
   if (const auto& tls = worker.topology_now()->client_tls)
     process.certificate_time =
-        std::chrono::duration_cast<Micros>(tls->expires() - std::chrono::system_clock::now());
+        std::chrono::duration_cast<Micros>(tls->expires().at - std::chrono::system_clock::now());
   if (worker.monitoring.sources != nullptr) process.sources = worker.monitoring.sources->all();
   process.workers = static_cast<unsigned>(worker.all.size());
   process.connections = worker.total(Count::connections);
