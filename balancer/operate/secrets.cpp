@@ -109,9 +109,13 @@ template <class Into, class Parse>
 void read_by(const Place& at, std::string_view key, const std::string& path, std::size_t most,
              Parse parse, Into& into, Problems& problems, Problems& notices) {
   const auto file = read_secret_file(path, most);
-  if (!file) return problems.push_back({at, fmt::format("{} {}: {}", key, path, file.error())});
+  // Several tables may inherit the same setting.
+  const auto add = [](Problems& to, Problem what) {
+    if (std::ranges::find(to, what) == to.end()) to.push_back(std::move(what));
+  };
+  if (!file) return add(problems, {at, fmt::format("{} {}: {}", key, path, file.error())});
   if (file->is_public)
-    notices.push_back(
+    add(notices,
         {at, fmt::format("{} {}: every user of this host may read it; chmod o-r", key, path),
          Problem::Severity::warning});
   std::string_view text = file->content;
@@ -120,8 +124,8 @@ void read_by(const Place& at, std::string_view key, const std::string& path, std
   if (read)
     into = *std::move(read);
   else
-    problems.push_back({{path, read.error().line, read.error().column},
-                        fmt::format("{}: {}", key, read.error().message)});
+    add(problems, {{path, read.error().line, read.error().column},
+                   fmt::format("{}: {}", key, read.error().message)});
 }
 
 }  // namespace

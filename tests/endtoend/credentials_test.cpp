@@ -275,10 +275,12 @@ TEST(Secrets, AreShownNowhere) {
 TEST(Secrets, ThatCannotBeReadAreProblemsWithTheirPlace) {
   const TempDir dir;
   const auto file = dir.file("credentials", "basic\ts3cret-word\n");
-  const auto config = dir.file(
-      "karmad.conf", fmt::format("searchd {{\n listen = 127.0.0.1:0\n}}\ntable t {{\n type = "
-                                 "distributed\n credentials = {}\n agent = 127.0.0.1:1:t\n}}\n",
-                                 file));
+  const auto config =
+      dir.file("karmad.conf",
+               fmt::format("searchd {{\n listen = 127.0.0.1:0\n}}\ntable t {{\n type = "
+                           "distributed\n credentials = {}\n agent = 127.0.0.1:1:t\n}}\n"
+                           "table s : t {{\n type = distributed\n agent = 127.0.0.1:2:t\n}}\n",
+                           file));
   for (const auto& arguments : {std::vector<std::string>{"--config", config},
                                 std::vector<std::string>{"--config", config, "--check"}}) {
     Process process("karmad", arguments);
@@ -286,6 +288,7 @@ TEST(Secrets, ThatCannotBeReadAreProblemsWithTheirPlace) {
     EXPECT_TRUE(
         process.output().contains(file + ":1:7: credentials: expected USER:PASSWORD after basic"))
         << process.output();
+    EXPECT_TRUE(process.output().contains("1 problem in")) << process.output();
     EXPECT_FALSE(process.output().contains(kOwnSecret)) << process.output();
   }
 }
