@@ -105,7 +105,8 @@ class Expander {
     const auto end = text_.find_first_of("}\n", next_);
     if (end == std::string_view::npos || text_[end] == '\n') {
       problem("'${' without its '}' on the same line");
-      return skip(2);
+      out_.add('?', line_, column_, SourceText::Role::unknown);
+      return skip(std::min(text_.find_first_of("{\\#\n", next_ + 2), text_.size()) - next_);
     }
     const auto inside = text_.substr(next_ + 2, end - next_ - 2);
     const auto split = inside.find(":-");

@@ -58,6 +58,7 @@ TEST(Expand, ReportsVariablesThatCannotBeSubstituted) {
             Lines{"c:1:4: the environment variable NONE is not set; ${NONE:-default} gives it a "
                   "default"});
   EXPECT_EQ(expanded("${A\n}").problems, Lines{"c:1:1: '${' without its '}' on the same line"});
+  EXPECT_EQ(expanded("a = ${A:-p95 # b\n{").source.text(), "a = ?\n{") << "is not read otherwise";
   EXPECT_EQ(expanded("${1x}").problems,
             Lines{"c:1:1: '1x' is not the name of an environment variable"});
   EXPECT_EQ(expanded("${A}", {{"A", "x\ny"}}).problems,
