@@ -179,8 +179,11 @@ std::string configured_weight(const Settings& settings, const MirrorName& name) 
 
 std::string configured_strategy(const TableSettings& table) {
   std::set<std::string> texts;
-  for (const auto& shard : table.shards)
-    texts.insert(shard.ha_strategy ? shard.ha_strategy->value : "default");
+  const auto add = [&](const auto& strategy) {
+    texts.insert(strategy ? strategy->value : "default");
+  };
+  if (table.discovery) add(table.ha_strategy);  // that of shards that its source adds and removes
+  for (const auto& shard : table.shards) add(shard.ha_strategy);
   return distinct(texts);
 }
 

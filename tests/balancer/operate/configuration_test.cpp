@@ -100,6 +100,23 @@ TEST(ConfigurationEvents, FoundMirrorsReplaceThoseOfTheFileAndKeepCalls) {
   EXPECT_EQ(next.configuration.on_mirrors(weighted).mirrors, "properties of mirrors have changed");
 }
 
+TEST(ConfigurationEvents, AStrategyOfACallStaysWhenASourceAddsAShard) {
+  const std::string body = std::string(kFound) + " [ha_strategy=roundrobin]";
+  AdminCall by_hand{.verb = AdminVerb::strategy};
+  by_hand.table = "t";
+  by_hand.strategy = "ars";
+  auto now = configuration(body).on_call(by_hand)->configuration;
+  auto more = found({"10.0.0.1"});
+  more.pictures["t"][3] = more.pictures["t"][1];
+  const auto next = now.on_mirrors(more);
+  EXPECT_EQ(next.ended, Lines{});
+  for (const auto& shard : next.configuration.settings().tables.at(0).shards)
+    EXPECT_EQ(shard.ha_strategy->value, "ars");
+  const auto changed = next.configuration.on_file(
+      settings_of(file_text("", body + "\n ha_strategy = nodeads")), more);
+  EXPECT_EQ(changed.ended.size(), 1U);
+}
+
 TEST(ConfigurationEvents, RestoredCallsAreOfMirrorsThatAreFoundLater) {
   // The source says other weights and states than the lines of the file that it replaces.
   auto weighted = found({"10.0.0.9", "10.0.0.1"});
