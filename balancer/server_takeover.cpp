@@ -18,6 +18,7 @@
 #include "balancer/core/listening_socket.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/handover/learned.hpp"
+#include "balancer/operate/secrets.hpp"
 #include "balancer/server.hpp"
 #include "balancer/systemd.hpp"
 #include "config/effective.hpp"
@@ -147,10 +148,12 @@ void Server::take_over_changes(const std::string& text) {
 
 /// A reload of the former process may have come after this process had read the files.
 void Server::reload_if_files_changed() {
-  const auto now =
-      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
-  const auto read = effective_settings(configuration_.file());
-  if (!now.settings || !difference(read, effective_settings(*now.settings)).empty()) reload();
+  auto now = load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
+  if (!now.settings) return reload();
+  read_secrets(*now.settings);  // reload() says what is wrong with them
+  const auto& file = configuration_.file();
+  const bool same = difference(effective_settings(file), effective_settings(*now.settings)).empty();
+  if (!same || !have_same_secrets(file, *now.settings)) reload();
 }
 
 void Server::restore_from_former() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "agent/transport/http/url_encoding.hpp"
@@ -231,6 +232,15 @@ Problems read_secrets(Settings& settings, std::span<const Listen> in_use) {
   for (const auto& listen : in_use)
     if (listen.auth) read_clients(listen.at, "listen, in use until a restart:", *listen.auth);
   return problems;
+}
+
+bool have_same_secrets(const Settings& one, const Settings& other) {
+  const auto of_process = [](const InstanceSettings& searchd) {
+    return std::tie(searchd.admin_token, searchd.scroll_key, searchd.known_clients);
+  };
+  return of_process(one.searchd) == of_process(other.searchd) &&
+         std::ranges::equal(one.tables, other.tables, {}, &TableSettings::authorization,
+                            &TableSettings::authorization);
 }
 
 }  // namespace karmad

@@ -34,5 +34,7 @@ std::expected<std::vector<KnownClient>, SecretMistake> parse_tokens(std::string_
 /// warns in their notices of those that every user of the host may read. `in_use`: listeners that a
 /// reload keeps; their files are read too.
 Problems read_secrets(Settings& settings, std::span<const Listen> in_use = {});
+/// Whether the same was read for both.
+bool have_same_secrets(const Settings& one, const Settings& other);
 
 }  // namespace karmad

@@ -333,6 +333,8 @@ struct KnownClient {
 struct KnownClients {
   ClientAuth by;
   std::vector<KnownClient> all;
+
+  bool operator==(const KnownClients&) const = default;
 };
 
 /// Which clients may ask.

@@ -494,6 +494,37 @@ TEST(Takeover, LosesNoReloadOfAnIncludedFileWhileTheSuccessorOpens) {
   })) << next.output();
 }
 
+TEST(Takeover, LosesNoReloadOfASecretWhileTheSuccessorOpens) {
+  std::atomic<bool> renewed{false};
+  const FakeMirror mirror([&](const std::string& request) {
+    if (request.contains("Authorization: Bearer renewed-token")) renewed = true;
+    return nothing_found();
+  });
+  NameServer names;
+  names.set("slow.test", {"127.0.0.1"});
+  const TempDir dir;
+  const auto secret = dir.file("secret", "bearer former-token\n");
+  Service service(takeover_table(mirror.address(), "credentials = " + secret) +
+                  "table slow {\n type = distributed\n agent = slow.test:1\n}\n");
+  const auto config = service.config(looking_up(names));
+  auto running = Service::start(config);
+  const auto port = serving_port(running);
+  ASSERT_NE(port, 0) << running.output();
+  names.mood(NameServer::Mood::silent);
+  auto next = Service::successor(config);
+  ASSERT_TRUE(running.wait_for("asks for the listening sockets"));
+  dir.file("secret", "bearer renewed-token\n");
+  running.signal(SIGHUP);
+  ASSERT_TRUE(running.wait_for("reload: done"));
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  renewed = false;
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+    return renewed.load();
+  })) << next.output();
+}
+
 TEST(Takeover, LeavesAProcessWhateverMomentTheFormerOneIsKilledAt) {
   const FakeMirror mirror([](const std::string&) { return nothing_found(); });
   NameServer names;
