@@ -189,9 +189,10 @@ class Server final : private AdminApi {
   std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended
   std::optional<Learned> learned_;          ///< by that process
   InheritedSockets inherited_;
-  std::vector<std::string> unused_;       ///< addresses of sockets that have no listen line
-  std::vector<int> listening_;            ///< the descriptors of all acceptors
-  std::set<int> stored_;                  ///< those of them that systemd holds, too
+  bool restarts_ = false;            ///< with sockets that systemd has held for a former process
+  std::vector<std::string> unused_;  ///< addresses of sockets that have no listen line
+  std::vector<int> listening_;       ///< the descriptors of all acceptors
+  std::set<int> stored_;             ///< those of them that systemd holds, too
   std::atomic<bool> handed_over_{false};  ///< the sockets belong to another process
   Successor successor_;
   std::vector<pid_t> started_successors_;  ///< by USR2, and not known to have ended

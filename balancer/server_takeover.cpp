@@ -45,9 +45,12 @@ std::optional<StartFailure> Server::inherit() {
   if (auto failure = ask_running_process()) return failure;
   auto passed = descriptors_of_systemd();
   if (!passed) return StartFailure{kSystemError, passed.error()};
-  for (const auto& [fd, name] : *passed)
+  for (const auto& [fd, name] : *passed) {
+    const auto bound = bound_address(fd);
+    restarts_ = restarts_ || (bound && name == stored_name(text(*bound)));
     if (const auto added = inherited_.add(Descriptor(fd)); !added)
       spdlog::warn("descriptor {} ({}) of systemd is not used: {}", fd, name, added.error());
+  }
   if (inherited_.empty()) return std::nullopt;
   unused_ = inherited_.match(settings().searchd.listen);
   for (const auto& address : unused_)
@@ -169,7 +172,7 @@ void Server::begin_serving() {
   const auto former = former_ ? former_->former_pid() : 0;
   listening_ = fleet_.listening();
   if (former_ && !finish_takeover()) return;
-  if (former_) adapt_socket_access();
+  if (former_ || restarts_) adapt_socket_access();
   if (std::exchange(former_, std::nullopt)) reload_if_files_changed();
   save_state();
   store_sockets();
@@ -247,8 +250,7 @@ void Server::adapt_socket_access() const {
     // Those of others may be systemd's, with its own mode.
     if (path.empty() || (!is_set && !listen.admin)) continue;
     if (!set_access(path.c_str(), socket_access(searchd, listen.admin)))
-      spdlog::error("takeover: the mode and owner of {} stay as they were: {}", path,
-                    std::strerror(errno));
+      spdlog::error("the mode and owner of {} stay as they were: {}", path, std::strerror(errno));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -325,6 +326,45 @@ TEST(SocketStore, RefusesNoConnectionDuringARestart) {
   EXPECT_LE(clients.lost, 16) << "those in progress at the kill, of " << clients.answered;
   running->signal(SIGTERM);
   EXPECT_EQ(running->wait(), 0) << running->output();
+  for (const int fd : held) ::close(fd);
+}
+
+TEST(SocketStore, GivesSocketsTheModeOfTheNextConfiguration) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  const TempDir dir;
+  const auto socket = dir.path() + "/unix.sock";
+  const NotifySocket systemd(dir.path() + "/notify");
+  std::vector<int> held;
+  std::string names;
+  const struct {
+    const char* mode;
+    mode_t shown;
+    const char* names;  ///< null: as they were stored
+  } starts[] = {{"0664", 0664, ""}, {"0600", 0600, nullptr}, {"0640", 0600, "unit"}};
+  for (const auto& start : starts) {
+    const auto config = dir.file(
+        "k.conf", service_config(mirror, fmt::format("listen = {}\n listen_socket_mode = {}\n "
+                                                     "workers = 1\n shutdown_linger = 1ms",
+                                                     socket, start.mode)));
+    const auto passed = held.empty() ? std::string() : fmt::format("3<&{}", held[0]);
+    auto running = started_with(
+        fmt::format("FDSTORE=9 NOTIFY_SOCKET={} LISTEN_PID=$$ LISTEN_FDS={} LISTEN_FDNAMES={}",
+                    systemd.name(), held.size(), start.names != nullptr ? start.names : names),
+        config, passed);
+    ASSERT_TRUE(running.wait_for("listening on " + socket)) << running.output();
+    std::vector<int> again;
+    const auto stored = systemd.next_with_descriptors(held.empty() ? held : again);
+    for (const int fd : again) ::close(fd);
+    struct stat facts {};
+    EXPECT_EQ(::stat(socket.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, start.shown) << start.mode;
+    const auto name = stored.find("FDNAME=");
+    ASSERT_NE(name, stored.npos) << stored;
+    names = stored.substr(name + 7, stored.find('\n', name) - name - 7);
+    running.signal(SIGTERM);
+    EXPECT_EQ(running.wait(), 0) << running.output();
+    while (!systemd.next(std::chrono::milliseconds(50)).empty()) continue;
+  }
   for (const int fd : held) ::close(fd);
 }
 
