@@ -317,6 +317,20 @@ TEST_F(ARequest, EndsWithTheShortestPauseThatAMirrorWants) {
   }
 }
 
+// CO-082, BP-063
+TEST_F(ARequest, EndsWithTheErrorOfItsLastAttempt) {
+  retry.max_attempts = 3;
+  for (const std::size_t refuses : {0U, 1U, 2U}) {
+    mirrors_are(3);
+    start();
+    for (std::size_t i = 0; i < 3; ++i)
+      ends(i == refuses ? hint(Kind::overload, 429) : report(Outcome::agent_error, 500));
+    EXPECT_EQ(request->result().status, refuses == 2 ? 429U : 500U) << refuses;
+    EXPECT_EQ(request->result().hint.overload, refuses == 2) << refuses;
+    request.reset();
+  }
+}
+
 TEST_F(ARequest, IsToldNoPauseOfAMirrorThatDoesNotSuit) {
   roles_are(3);
   need.preference.mode = Mode::secondary;
