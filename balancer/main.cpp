@@ -16,6 +16,7 @@
 #include "balancer/trace/process_log.hpp"
 #include "config/effective.hpp"
 #include "config/load.hpp"
+#include "config/text/source_text.hpp"
 
 /// Settings of jemalloc: memory of a burst is released within about a second; ordinary requests
 /// never reach that. MALLOC_CONF in the environment overrides them.
@@ -39,8 +40,7 @@ constexpr int kConfig = 78;  // EX_CONFIG
 
 int report(const Problems& problems) {
   for (const auto& problem : problems) std::cerr << text(problem) << '\n';
-  std::cerr << problems.size() << (problems.size() == 1 ? " problem" : " problems")
-            << " in the configuration\n";
+  std::cerr << counted_noun(problems.size(), "problem") << " in the configuration\n";
   return kConfig;
 }
 

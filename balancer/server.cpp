@@ -23,6 +23,7 @@
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 #include "config/settings/words.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -261,9 +262,10 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   shared_.monitoring.reloads.started(shared_.monitoring.started_at);
   if (auto failure = open_access_log()) return failure;
   const auto seed = std::random_device{}();
-  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers, seed);
+  const auto threads = counted_noun(workers, "worker");
+  spdlog::info("karmad {}, {}, seed {}", KARMAD_VERSION, threads, seed);
   add_event(OperatorEvent::Kind::started,
-            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, workers));
+            fmt::format("karmad {} has started with {}", KARMAD_VERSION, threads));
   shared_.process.document_ids.set_process(
       SeededRandom(seed).below(std::size_t{1} << DocumentIds::kProcessBits));
   fleet_.create(topology_, seed);
@@ -583,7 +585,8 @@ Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
   const auto& changed = next.configuration.settings();
   auto result = admin_reloaded(
       difference(effective_settings(settings()), effective_settings(changed)), next.fixed);
-  const auto message = fmt::format("reload: done, {} tables", changed.tables.size());
+  const auto message =
+      fmt::format("reload: done, {}", counted_noun(changed.tables.size(), "table"));
   auto tell = [this, reply, result = std::move(result)] {
     main_.post([this, reply, result] {
       tell_service_ready();

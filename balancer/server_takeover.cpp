@@ -23,6 +23,7 @@
 #include "balancer/systemd.hpp"
 #include "config/effective.hpp"
 #include "config/load.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -162,8 +163,8 @@ void Server::reload_if_files_changed() {
 void Server::restore_from_former() {
   if (!learned_) return;
   const auto mirrors = restore_learned(*learned_, *topology_, fleet_.admission(), Loop::now());
-  spdlog::info("takeover: {} mirrors continue with what process {} has learned", mirrors,
-               former_->former_pid());
+  spdlog::info("takeover: continues with what process {} has learned of {}", former_->former_pid(),
+               counted_noun(mirrors, "mirror"));
   learned_.reset();
 }
 
@@ -364,9 +365,10 @@ void Server::tell_service_ready(bool as_successor) const {
   if (!service_.active()) return;
   auto addresses = settings().searchd.listen |
                    std::views::transform([](const Listen& one) { return text(one.address); });
-  ServiceReady ready{.status = fmt::format("serving {} tables at {}", topology_->tables.size(),
-                                           fmt::join(addresses, ", ")),
-                     .main_pid = std::nullopt};
+  ServiceReady ready{
+      .status = fmt::format("serving {} at {}", counted_noun(topology_->tables.size(), "table"),
+                            fmt::join(addresses, ", ")),
+      .main_pid = std::nullopt};
   if (as_successor) ready.main_pid = ::getpid();
   tell_service(text(ready));
 }

@@ -215,10 +215,9 @@ Answer loop_refusal(Query& query) {
   query.worker.counters.add(Count::bad_requests);
   query.worker.counters.add(Count::loops_refused);
   const auto reason = fmt::format(
-      "the request has passed {} karmads, more than the {} of max_hops: most likely an agent of "
-      "one "
-      "of them is a karmad before it",
-      query.request.hops, query.topology->settings.max_hops.value);
+      "the request has passed {}, more than max_hops = {}: most likely an agent of one of them is "
+      "a karmad before it",
+      counted_noun(query.request.hops, "karmad"), query.topology->settings.max_hops.value);
   return answer_with({.status = 508, .type = kLoopDetected, .reason = reason});
 }
 

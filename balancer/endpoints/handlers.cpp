@@ -138,7 +138,8 @@ Answer events_answer(Query& query) {
   const auto most = query.topology->settings.max_event_streams.value;
   if (monitoring.event_streams.load(std::memory_order_relaxed) >= most)
     return refusal(
-        503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
+        503, fmt::format("as many clients read the event stream as max_event_streams = {} allows",
+                         most));
   Answer answer;
   answer.content_type = "text/event-stream";
   answer.source = std::make_unique<EventStream>(query.worker, *monitoring.events, seen);

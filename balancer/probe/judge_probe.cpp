@@ -353,7 +353,7 @@ std::string probe_text(std::span<const ProbeTarget> targets, std::span<const Age
   }
   const auto wrong = std::ranges::count_if(
       reports, [](const AgentReport& report) { return !report.problems.empty(); });
-  out += wrong == 0 ? fmt::format("probe: {} agents, no problems\n", reports.size())
+  out += wrong == 0 ? fmt::format("probe: {}, no problems\n", counted_noun(reports.size(), "agent"))
                     : fmt::format("probe: {} of {} agents have problems\n", wrong, reports.size());
   return out;
 }

@@ -132,16 +132,14 @@ Refusal configuration_changed() {
 }
 
 Refusal too_many_waiting(unsigned most) {
-  return overload_refusal(
-      fmt::format("{} queries already wait for a suitable mirror "
-                  "(max_waiting_selections)",
-                  most));
+  return overload_refusal(fmt::format(
+      "as many queries wait for a suitable mirror as max_waiting_selections = {} allows", most));
 }
 
 Refusal all_mirrors_full(std::uint64_t most) {
   return overload_refusal(
-      fmt::format("all mirrors are full (max_in_flight) and {} queries wait already "
-                  "(max_in_flight_queue)",
+      fmt::format("all mirrors are full (max_in_flight), and as many queries wait as "
+                  "max_in_flight_queue = {} allows",
                   most));
 }
 

@@ -10,6 +10,7 @@
 #include "balancer/selection/selection.hpp"
 #include "balancer/trace/trace_json.hpp"
 #include "balancer/watch/event_log.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/narrow.hpp"
 #include "strategies/read_preference_text.hpp"
 #include "strategies/tags.hpp"
@@ -49,7 +50,8 @@ std::string refused_by_strategy(const ExplainedChoice& choice, const MirrorView&
   if (name == "noerrors")
     return fmt::format("strategy {}: {:.1f} % critical and {:.1f} % other errors", name,
                        mirror.rates.critical * 100, mirror.rates.errors * 100);
-  return fmt::format("strategy {}: {} errors in a row", name, mirror.errors_in_a_row);
+  return fmt::format("strategy {}: {} in a row", name,
+                     counted_noun(mirror.errors_in_a_row, "error"));
 }
 
 std::string out_of_window(const ExplainedChoice& choice, std::size_t mirror) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 namespace {
 
@@ -82,9 +84,9 @@ std::string why_failing(const MirrorSigns& signs) {
   const auto& failures = signs.failures;
   const auto& recent = signs.work.recent;
   if (is_silent(signs.work) && signs.errors_in_a_row <= 1 && !signs.unreachable)
-    return with_share(
-        fmt::format("no reply for a second, {} attempts are in flight", signs.work.in_flight),
-        signs.share);
+    return with_share(fmt::format("no reply for a second, {} in flight",
+                                  counted_noun(signs.work.in_flight, "attempt")),
+                      signs.share);
   const auto with_error = [&](std::string_view what) {
     return with_share(fmt::format("{}: {}", what, error), signs.share);
   };
@@ -164,8 +166,8 @@ Diagnosis diagnose(const MirrorSigns& signs) {
   if (!signs.unsuitable.empty()) return {unsuitable, signs.unsuitable};
   if (signs.work.slowness) return {slow, why_slow(signs), false};
   if (signs.full)
-    return {full, fmt::format("has {} attempts in flight, the most that are allowed",
-                              signs.work.in_flight)};
+    return {full, fmt::format("has {} in flight, the most that are allowed",
+                              counted_noun(signs.work.in_flight, "attempt"))};
   if (signs.started < 1)
     return {starting, fmt::format("slow start, has {:.0f} % of its weight", signs.started * 100)};
   return {ready, {}};

@@ -1,5 +1,7 @@
 #include "config/text/source_text.hpp"
 
+#include <fmt/format.h>
+
 namespace karmad {
 
 void SourceText::add(char c, unsigned line, unsigned column, Role role) {
@@ -73,6 +75,10 @@ SourceText trimmed(const SourceText& source) {
 std::string_view trimmed(std::string_view text, std::string_view blanks) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::string counted_noun(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string lower(std::string_view text) {

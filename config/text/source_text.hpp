@@ -72,6 +72,8 @@ constexpr char lower(char c) {
 SourceText trimmed(const SourceText& source);
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n\v\f");
 std::string lower(std::string_view text);
+/// `1 table`, `2 tables`.
+std::string counted_noun(std::size_t count, std::string_view noun);
 
 /// Takes what precedes the next `end` off `rest`, and that byte.
 constexpr std::string_view take_until(std::string_view& rest, char end) {

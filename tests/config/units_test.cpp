@@ -2,8 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 namespace {
+
+TEST(CountedNoun, IsSingularForOne) {
+  EXPECT_EQ(counted_noun(0, "table"), "0 tables");
+  EXPECT_EQ(counted_noun(1, "mirror"), "1 mirror");
+  EXPECT_EQ(counted_noun(21, "worker"), "21 workers");
+}
 
 TEST(ParseTime, ReadsEverySuffixInAnyCaseAndBareNumbersInTheKeysUnit) {  // HA-009, HA-012
   struct {

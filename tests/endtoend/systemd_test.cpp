@@ -114,7 +114,7 @@ TEST(NotifyService, TellsReadyReloadingAndStopping) {
     const auto config = dir.file("k.conf", text);
     auto process = started_with("NOTIFY_SOCKET=" + name, config);
     const auto ready = systemd.wait_for("READY=1");
-    EXPECT_TRUE(ready.contains("STATUS=serving 1 tables at 127.0.0.1:")) << ready;
+    EXPECT_TRUE(ready.contains("STATUS=serving 1 table at 127.0.0.1:")) << ready;
     EXPECT_FALSE(ready.contains("MAINPID"));
     process.signal(SIGHUP);
     const auto reloading = systemd.next();

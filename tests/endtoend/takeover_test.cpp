@@ -230,7 +230,7 @@ TEST(Takeover, TakesAlongWhatWasLearnedOfTheMirrors) {
   EXPECT_GT(errors_before, 0);
   auto next = Service::successor(service.config());
   ASSERT_EQ(serving_port(next), port) << next.output();
-  EXPECT_TRUE(next.output().contains("3 mirrors continue")) << next.output();
+  EXPECT_TRUE(next.output().contains("has learned of 3 mirrors")) << next.output();
   EXPECT_EQ(running.wait(), 0) << "until then it may accept connections, too";
   EXPECT_EQ(number_of(port, errors), errors_before);
   EXPECT_EQ(number_of(port, "/tables/0/shards/0/mirrors/0/since_start/attempts"), 0);

@@ -208,8 +208,7 @@ TEST(MirrorCondition, IsFailingAfterASecondWithoutReplyWhileItsPeersAreQuick) {
   signs.work.in_flight = 12;
   signs.work.last_second = {.attempts = 12};
   EXPECT_EQ(diagnose(signs).condition, failing);
-  EXPECT_TRUE(
-      diagnose(signs).reason.starts_with("no reply for a second, 12 attempts are in flight"))
+  EXPECT_TRUE(diagnose(signs).reason.starts_with("no reply for a second, 12 attempts in flight"))
       << diagnose(signs).reason;
   signs.work.last_second.queries = 1;
   EXPECT_EQ(diagnose(signs).condition, ready);
