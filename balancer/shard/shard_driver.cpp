@@ -126,7 +126,7 @@ Task<void> ShardDriver::run_attempt(Slot& slot) {
 /// The attempt releases its resources before the request continues.
 void ShardDriver::end_attempt(Slot& slot) {
   auto report = slot.attempt->judge(slot.rest);
-  if (slot.explained) explain_end(slot, report);
+  explain_end(slot, report);
   slot.attempt.reset();
   const bool answered = is_answered(report.outcome);
   slot.unrecorded = answered && place_.shard_query.plan != nullptr;
@@ -189,6 +189,12 @@ void ShardDriver::reject(std::string why) {
   record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
   slot.unrecorded = false;
   record_and_release(slot);
+  if (auto& told = place_.query.record; told.wants_trace)
+    told.trace.rejected(place_.shard_number, slot.mirror->agent->name, why);
+  if (auto* const choice = explained_choice(slot)) {
+    choice->attempt->outcome = Outcome::wrong_reply;
+    choice->attempt->error = why;
+  }
   finished_ = false;
   handle(event::Rejected{why}, Loop::now());
 }
@@ -366,12 +372,18 @@ void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
   attempt.started = std::chrono::duration_cast<Micros>(now_ - place_.query.record.began);
 }
 
-void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) const {
-  auto* const explained = explanation(place_.query);
-  if (explained == nullptr || *slot.explained >= explained->choices.size()) return;
+ExplainedChoice* ShardDriver::explained_choice(const Slot& slot) const {
+  auto* const explained = slot.explained ? explanation(place_.query) : nullptr;
+  if (explained == nullptr || *slot.explained >= explained->choices.size()) return nullptr;
   auto& choice = explained->choices[*slot.explained];
-  if (choice.shard != &place_.shard || !choice.attempt) return;  // planned again since then
-  auto& attempt = *choice.attempt;
+  if (choice.shard != &place_.shard || !choice.attempt) return nullptr;  // planned again since then
+  return &choice;
+}
+
+void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) const {
+  auto* const choice = explained_choice(slot);
+  if (choice == nullptr) return;
+  auto& attempt = *choice->attempt;
   const auto& result = *slot.result;
   attempt.connecting = result.connect;
   if (result.first_byte)

@@ -236,6 +236,8 @@ class ShardDriver final : private SetMirrors {
   void explain_refusal(std::string_view why);
   void tell_refused_retry(const SelectionCriteria& excluded, std::string_view why);
   void explain_attempt(Slot& slot, const action::Send& send);
+  /// The choice that the attempt followed, with its attempt; null if the explanation has none.
+  ExplainedChoice* explained_choice(const Slot& slot) const;
   void explain_end(const Slot& slot, const AttemptReport& report) const;
   bool is_over() const { return place_.query.stopped || cancelled_; }
   Slot& slot(std::size_t number) { return number == 0 ? first_ : other_slot(number); }

@@ -1,6 +1,7 @@
 #include "balancer/trace/trace.hpp"
 
 #include <cassert>
+#include <ranges>
 
 namespace karmad {
 
@@ -17,6 +18,17 @@ OpenAttempt Trace::begin(const AttemptStart& start) {
     attempt.started = since_began(start.at);
   }
   return {*this, place};
+}
+
+void Trace::rejected(std::uint32_t shard, std::string_view mirror, std::string_view why) {
+  --succeeded_;
+  ++failed_;
+  for (auto& attempt : std::views::reverse(attempts_)) {
+    if (attempt.start.shard != shard || attempt.start.mirror != mirror) continue;
+    attempt.outcome = Outcome::wrong_reply;
+    attempt.error = why;
+    return;
+  }
 }
 
 void Trace::count(Outcome outcome) {

@@ -100,6 +100,8 @@ class Trace {
   bool partial = false;         ///< the answer lacks a shard
 
   OpenAttempt begin(const AttemptStart& start);
+  /// The answer of the last attempt of `shard` at `mirror` turned out to be useless in the merge.
+  void rejected(std::uint32_t shard, std::string_view mirror, std::string_view why);
   void refused(RefusedRetry retry) {
     if (refused_.size() < kKept) refused_.push_back(std::move(retry));
   }

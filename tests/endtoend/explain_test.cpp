@@ -135,6 +135,30 @@ TEST(Explain, ShowsTheRuleThatRemovedAMirrorAndTheRetry) {
   EXPECT_EQ(at(told, choice(1, "/attempt/outcome")), "answered");
 }
 
+TEST(Explain, SaysThatAnAnswerWasRejectedByTheMerge) {
+  constexpr std::string_view broken =
+      R"({"took":0,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[{"_id":7,]}})";
+  FakeSet first(2, json(broken));
+  FakeSet second(1);
+  const auto table = fmt::format(
+      "table t {{\n type = distributed\n partial_results = allow\n"
+      " agent = {}|{}:s\n agent = {}:s\n}}\n",
+      first[0].address(), first[1].address(), second[0].address());
+  const Master master(taking_turns(), table);
+  const auto answer = master.search(kExplainedSearch, fmt::format("{}{}", kExplained, kTraced));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  const auto& told = answer.fields.at("x-karmad-explain");
+  const auto& trace = answer.fields.at("x-karmad-trace");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(at(told, choice(i, "/attempt/outcome")), "wrong reply") << told;
+    EXPECT_EQ(at(told, choice(i, "/attempt/error")), "a hit is malformed");
+  }
+  EXPECT_EQ(at(told, "/shards/1/choices/0/attempt/outcome"), "answered");
+  for (const auto& [attempt, outcome] :
+       {std::pair{0, "wrong reply"}, {1, "answered"}, {2, "wrong reply"}})
+    EXPECT_EQ(at(trace, fmt::format("/attempts/{}/outcome", attempt)), outcome) << trace;
+}
+
 TEST(Explain, ShowsAMirrorWithErrorsInARow) {
   FakeSet set(2);
   set[0].react(always(refused(500, "")));

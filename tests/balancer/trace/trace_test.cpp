@@ -64,6 +64,18 @@ TEST_F(ATrace, HasOneEndForEveryBeginning) {  // BP-030
   EXPECT_EQ(trace.failed(), 3U);
 }
 
+TEST_F(ATrace, HasAWrongReplyWhereTheMergeRejectedTheAnswer) {  // BP-030
+  for (const auto* const mirror : {"a:1", "b:2", "a:1", "b:2"})
+    begin(mirror, 0us).end(kTraceBegan + 1us, Outcome::answered);
+  trace.rejected(1, "a:1", "a hit is malformed");
+  EXPECT_EQ(trace.succeeded(), 3U);
+  EXPECT_EQ(trace.failed(), 1U);
+  EXPECT_EQ(trace.attempts()[2].outcome, Outcome::wrong_reply);
+  EXPECT_EQ(trace.attempts()[2].error, "a hit is malformed");
+  for (const std::size_t other : {0U, 1U, 3U})
+    EXPECT_EQ(trace.attempts()[other].outcome, Outcome::answered);
+}
+
 TEST_F(ATrace, TakesADroppedAttemptForCancelled) {  // BP-030
   { const auto dropped = begin("a:1", 0us); }
   EXPECT_EQ(trace.started(), 1U);
