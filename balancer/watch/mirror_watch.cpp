@@ -199,7 +199,8 @@ struct MirrorWatch::SetSample {
   std::vector<std::optional<TypicalTime>> times;
   std::vector<std::uint64_t> attempts;  ///< attempts_of()
   std::uint64_t all_attempts = 0;
-  SetCount before;   ///< their conditions before the sample
+  SetCount before;  ///< their conditions before the sample
+  SetCount after;
   Candidates usual;  ///< those that work; the others are no measure
   const Need* need = nullptr;
   Candidates may_serve;  ///< in any level of the preference
@@ -320,18 +321,30 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
     const auto signs = signs_of(mirror, i, sample, now);
     auto& track = mirror.track;
     const auto before = track.current().condition;
-    if (!track.observe(diagnose(signs), now)) continue;
+    const bool changes = track.observe(diagnose(signs), now);
+    sample.after.add(track.current().condition);
+    if (!changes) continue;
     mirror.since = wall;
     troubles_ += is_trouble(track.current().condition) ? 1 : 0;
     troubles_ -= is_trouble(before) ? 1 : 0;
     changed.insert(i);
   }
+  for (auto* const mirror : mirrors) mirror->unserved = sample.after.can_serve == 0;
   for (const auto i : changed) report(mirrors, i, sample, now, wall);
 }
 
-/// What a change means for the process, beside what it means for its shard.
+/// What a change means for the process, beside what it means for its shard. All is well where the
+/// verdict of the status says so: a shard whose mirrors were all taken out has no trouble.
 std::string MirrorWatch::state_of_process() const {
-  if (troubles_ == 0) return "; all well";
+  if (troubles_ == 0) {
+    const auto unserved = [](const auto& entry) { return entry.second.unserved; };
+    const auto fails = [](const auto& entry) {
+      return !entry.second.track.current().reason.empty();
+    };
+    const bool well =
+        std::ranges::none_of(mirrors_, unserved) && std::ranges::none_of(tables_, fails);
+    return well ? "; all well" : "";
+  }
   if (troubles_ == 1) return {};
   return fmt::format("; {} mirrors are in trouble in all", troubles_);
 }
@@ -343,9 +356,7 @@ void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, cons
   const auto from = track.before();
   const auto to = track.current().condition;
   if (is_quiet(from, to)) return;
-  SetCount count;
-  for (const auto* of : mirrors) count.add(of->track.current().condition);
-  const auto severity = severity_of(to, sample.before, count);
+  const auto severity = severity_of(to, sample.before, sample.after);
   const auto& agent = *place.set[mirror].agent;
   const MirrorReport report{.condition = to, .since = wall, .reason = track.current().reason};
   const OperatorEvent event{
@@ -359,9 +370,9 @@ void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, cons
       .reason = report.reason,
       .last_error = agent.last_error(),
       .last_error_at = agent.last_error_at(),
-      .message =
-          fmt::format("table {}, shard {}: {}: {} (was {}{})", place.table.name, place.shard,
-                      text(count), diagnosis(agent.name, report), name(from), state_of_process())};
+      .message = fmt::format("table {}, shard {}: {}: {} (was {}{})", place.table.name, place.shard,
+                             text(sample.after), diagnosis(agent.name, report), name(from),
+                             state_of_process())};
   news_.tell(event, now, wall);
 }
 

@@ -99,6 +99,7 @@ class MirrorWatch {
     WorkWindow window;
     FailureSpell failures;
     WallTime since{};
+    bool unserved = false;    ///< no mirror of its set can be asked
     std::uint64_t round = 0;  ///< when it was last in the topology
   };
   struct WatchedTable {

@@ -16,11 +16,13 @@ using enum MirrorCondition;
 /// A set of mirrors whose queries the test counts, watched on a clock of the test.
 class WatchedSet {
  public:
-  explicit WatchedSet(std::size_t mirrors) {
+  /// `further`: agent lines of other shards.
+  explicit WatchedSet(std::size_t mirrors, const std::string& further = {}) {
     std::string line;
     for (std::size_t i = 1; i <= mirrors; ++i)
       line += fmt::format("{}127.0.0.{}:1", i == 1 ? "" : "|", i);
-    topology_ = built_.build("table t {\n type = distributed\n agent = " + line + ":x\n}\n");
+    topology_ =
+        built_.build("table t {\n type = distributed\n agent = " + line + ":x\n" + further + "}\n");
     for (std::size_t i = 0; i < mirrors; ++i) agent(i).counters.answered = true;
   }
 
@@ -59,9 +61,15 @@ class WatchedSet {
     if (!why.empty()) agent(mirror).last_error(why);
   }
 
+  void serve_last_shard(ServiceState state) {
+    const MirrorService service{.state = state};
+    topology_->tables.front()->shards.back()->mirrors->serve({&service, 1}, now_);
+  }
+
   MirrorReport report(std::size_t mirror) const { return watch_.reports(set())[mirror]; }
   /// What was told, without times.
   const std::vector<std::string>& told() const { return news_.told; }
+  const std::string& last_message() const { return news_.last_message; }
 
  private:
   const MirrorSet& set() const { return *topology_->tables.front()->shards.front()->mirrors; }
@@ -72,8 +80,10 @@ class WatchedSet {
   struct News final : OperatorNews {
     void tell(const OperatorEvent& event, TimePoint, WallTime) override {
       told.push_back(fmt::format("{} {}", event.mirror, event.state));
+      last_message = event.message;
     }
     std::vector<std::string> told;
+    std::string last_message;
   } news_;
   MirrorWatch watch_{news_};
   TimePoint now_{1h};
@@ -140,6 +150,23 @@ TEST(MirrorWatch, ComparesTheAttemptsOfAllMirrorsOverTheSameTime) {
   EXPECT_TRUE(set.report(1).reason.starts_with(
       "avoided by random (3 % of the attempts, an equal share is 50 %): its last"))
       << set.report(1).reason;
+}
+
+TEST(MirrorWatch, AllIsWellOnlyWithoutAShardThatCannotBeAsked) {
+  for (const auto& [state, end] : {std::pair{ServiceState::ready, "(was dead; all well)"},
+                                   {ServiceState::drain, "(was dead)"},
+                                   {ServiceState::maint, "(was dead)"}}) {
+    WatchedSet set(2, " agent = 127.0.0.9:1:x\n");
+    set.serve_last_shard(state);
+    set.pass(3, {{50, 2ms}, {50, 2ms}});
+    set.fail(1, "refused", 9);
+    set.pass(2, {{50, 2ms}, {0, 0ms}});
+    ASSERT_EQ(set.report(1).condition, dead);
+    set.fail(1, "", 0);
+    set.pass(70, {{50, 2ms}, {50, 2ms}});
+    ASSERT_EQ(set.report(1).condition, ready);
+    EXPECT_TRUE(set.last_message().ends_with(end)) << set.last_message();
+  }
 }
 
 TEST(MirrorWatch, AnEventHasTheDiagnosisThatTheStatusPagesShow) {
