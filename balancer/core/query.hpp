@@ -173,7 +173,7 @@ struct QueryRequest : ClientRequest, RequestFields {
   /// Those of a request to an endpoint of statements, once they were looked for; else null.
   std::shared_ptr<const FoundStatements> statements;
   Parsed parsed;                 ///< valid once its dialect has parsed it
-  const Table* table = nullptr;  ///< set when the query is sent to a table
+  const Table* table = nullptr;  ///< the query was sent to it, and its answer is not counted yet
   /// Owns the tables of lists that the query has named, until its end.
   std::vector<std::shared_ptr<const Table>> combined_tables;
 };
@@ -203,7 +203,7 @@ struct QueryRecord {
   const RequestId request_id;  ///< for clients, agents and logs; may be empty
   const TraceContext trace_context;
   TimePoint began;
-  std::optional<TimePoint> part_began;  ///< of the search that is answered, of several in one
+  std::optional<TimePoint> part_began;  ///< of the query that is answered, of several in one
   std::size_t bytes_in = 0;             ///< head and body
   Trace trace;
   bool wants_trace = false;                    ///< the client or the access log consumes it
@@ -245,6 +245,13 @@ struct Query {
   void forget_new_plan() {
     former = nullptr;
     selection_left.reset();
+  }
+  /// Counts the answer for the table that gave it. Each of several requests in one has its own.
+  void count_answer(int status, TimePoint now) {
+    if (const auto* const table = std::exchange(request.table, nullptr))
+      table->tally->responded(worker.loop.index, status,
+                              std::chrono::duration_cast<Micros>(
+                                  now - record.part_began.value_or(record.began)));
   }
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;

@@ -263,6 +263,7 @@ Task<Answer> answer_parts(Query& query, const ServedPath& served, Scatter scatte
     query.forget_new_plan();
     auto answer = co_await answer_query(query, served, scatter);
     if (query.client.left || query.resources.memory_denied()) co_return answer;
+    query.count_answer(answer.status, Loop::now());
     answers.push_back({.status = answer.status});
     bodies.emplace_back(answer.content());
     size += bodies.back().size();

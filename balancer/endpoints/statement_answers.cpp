@@ -107,10 +107,12 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
   Answer whole;
   for (const auto& statement : list->statements) {
     set_statement(query, statement);
+    query.record.part_began = Loop::now();
     query.forget_new_plan();
     auto answer = co_await answer_one(query, served, scatter);
     if (query.client.left || query.resources.memory_denied() || answer.status != 200)
       co_return answer;
+    query.count_answer(answer.status, Loop::now());
     if (!append_answer(whole.body, answer.content(), form)) co_return answer;
     whole.content_type = answer.content_type;
     whole.memory.charge(query.resources.memory, whole.body.capacity());

@@ -63,12 +63,6 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
        .reason = logged_reason(query, answer)});
 }
 
-void count_response(const Query& query, const Answer& answer, TimePoint now) {
-  query.request.table->tally->responded(
-      query.worker.loop.index, status_of(query, answer),
-      std::chrono::duration_cast<Micros>(now - query.record.began));
-}
-
 std::string explanation_header(const Query& query, TimePoint now) {
   const auto* const record = explanation(query);
   if (record == nullptr) return {};
@@ -93,9 +87,10 @@ void open_trace(Query& query) {
 }
 
 void close_trace(Query& query, Answer& answer) {
-  if (!query.record.wants_trace && query.request.table == nullptr) return;
+  if (!query.record.wants_trace && query.request.table == nullptr && explanation(query) == nullptr)
+    return;
   const auto now = Loop::now();
-  if (query.request.table != nullptr) count_response(query, answer, now);
+  query.count_answer(status_of(query, answer), now);
   end_explanation(query, status_of(query, answer), now);
   if (query.record.wants_explanation) answer.explanation = explanation_header(query, now);
   if (!query.record.wants_trace) return;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/support/cluster.hpp"
 
 namespace karmad::test {
@@ -274,6 +276,26 @@ TEST(SingleStatements, OfTheEngineAboutTablesAndIdsAreAnswered) {
   EXPECT_EQ(at.ask("CALL UUID_SHORT(3); DROP TABLE two").status, 400);
   EXPECT_EQ(at.ask("CALL UUID_LONG(3)").status, 400);
   at.expect_healthy();
+}
+
+TEST(SingleStatements, EachOfSeveralInOneRequestIsCountedForItsTable) {
+  const OneAndTwo at;
+  const auto several = post(at.master.port(), "/_msearch",
+                            "{\"index\":\"one\"}\n{\"sort\":[\"nosuch\"]}\n"
+                            "{\"index\":\"two\"}\n{}\n{\"index\":\"one\"}\n{}\n"
+                            "{\"index\":\"nosuch\"}\n{}\n");
+  EXPECT_EQ(several.status, 200) << several.body;
+  EXPECT_EQ(at.ask("SELECT id FROM two; SELECT id FROM one; SELECT nosuch FROM two").status, 500);
+  EXPECT_EQ(at.ask("SELECT id FROM one; SELECT id FROM nosuch").status, 404);
+  const auto& counted = get(at.master.port(), "/metrics").body;
+  for (const auto& [table, code, count] :
+       {std::tuple{"one", 200, 3}, {"one", 400, 1}, {"two", 200, 2}, {"two", 500, 1}}) {
+    const auto metric = fmt::format(
+        "karmad_table_responses_total{{table=\"{}\",dialect=\"manticore\",code=\"{}\"}} {}\n",
+        table, code, count);
+    EXPECT_TRUE(counted.contains(metric)) << metric;
+  }
+  EXPECT_FALSE(counted.contains("code=\"404\"")) << "the unknown table is none of these";
 }
 
 // The engine tells every mistake in a search by 400 there.
