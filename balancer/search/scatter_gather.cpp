@@ -44,24 +44,25 @@ class ScatterGather {
   /// All steps before a mirror is asked; an answer if the query ends there.
   std::optional<Answer> prepare() {
     query_.plan_again = false;
-    if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.request.table = &shard_query_.table;
     query_.record.trace.table = shard_query_.table.name;
     begin_explanation(query_, shard_query_.table, selection_.need());
-    if (crashed_mirrors()) {
-      query_.worker.counters.add(Count::crashing_requests);
-      return unmerged_.failed(502,
-                              "two mirrors closed their connection on this request in the last 5 "
-                              "minutes and then refused connections; it is not sent again");
-    }
-    const auto& shards = shard_query_.table.shards;
     if (needs_plan()) {
       auto plan = plan_result_ ? *std::move(plan_result_) : plan_query();
       if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
       explain_plan();
-      if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
+    }
+    if (!query_.former) {
+      query_.worker.counters.add(Count::queries);
+      if (shard_query_.table.shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
+    }
+    if (crashed_mirrors()) {
+      query_.worker.counters.add(Count::crashing_requests);
+      return unmerged_.failed(502,
+                              "two mirrors closed their connection on this request in the last 5 "
+                              "minutes and then refused connections; it is not sent again");
     }
     if (!query_.former && !shard_query_.parsed.follow_up)
       send_to_blackholes(query_, shard_query_.table, shard_query_.dialect, shard_query_.parsed);

@@ -287,6 +287,7 @@ TEST(QueryMistakes, ThatKarmadFindsItselfAreNoDefectsOfIt) {
   for (const auto statement : {kWrongDirection, kTooFar})
     EXPECT_EQ(post(master.port(), "/cli_json", statement).status, 500) << statement;
   EXPECT_EQ(master.count("bad_requests"), 2);
+  EXPECT_EQ(master.count("queries"), 0);
   EXPECT_EQ(master.count("internal_errors"), 0);
   EXPECT_FALSE(master.process().output().contains("downwards")) << master.process().output();
 }
