@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace karmad::simulate {
@@ -32,19 +31,6 @@ std::size_t further_arrivals(double weight, RandomSource& random) {
 }
 
 }  // namespace
-
-const RecordedMirror& RecordedSet::mirror(std::string_view address) const {
-  const auto found = std::ranges::find(addresses, address);
-  if (found == addresses.end()) return pooled;
-  const auto& known = mirrors[static_cast<std::size_t>(found - addresses.begin())];
-  return known.empty() ? pooled : known;
-}
-
-const RecordedSet* AccessTrace::set(std::uint32_t table, std::uint32_t shard) const {
-  const auto key = [](const RecordedSet& of) { return std::tuple(of.table, of.shard); };
-  const auto found = std::ranges::lower_bound(sets, std::tuple(table, shard), {}, key);
-  return found != sets.end() && key(*found) == std::tuple(table, shard) ? &*found : nullptr;
-}
 
 std::vector<std::string> notes_on(const AccessTraceCounts& counts) {
   std::vector<std::string> notes;

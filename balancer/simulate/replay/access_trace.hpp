@@ -15,7 +15,7 @@
 
 namespace karmad::simulate {
 
-/// Most attempts that are read. The memory for them is about 1.1 GB.
+/// Most attempts that are read. The memory for them is about 0.9 GB.
 inline constexpr std::size_t kMostRecordedAttempts = 8'000'000;
 /// Most tables, mirror sets of all tables, and mirrors of one set that are read. A set has at most
 /// 64 members, but a log may have more of several configurations.
@@ -48,10 +48,6 @@ struct RecordedSet {
   std::uint32_t shard = 1;             ///< of the table, from 1
   std::vector<std::string> addresses;  ///< of `mirrors`, as the log names them: `host:port`
   std::vector<RecordedMirror> mirrors;
-  RecordedMirror pooled;  ///< the attempts of all of them; not empty
-
-  /// The mirror of that address; `pooled` if it was never asked.
-  const RecordedMirror& mirror(std::string_view address) const;
 };
 
 struct AccessTraceCounts {
@@ -76,9 +72,6 @@ struct AccessTrace {
   std::vector<RecordedSet> sets;          ///< sorted by table and shard
   std::vector<RecordedRequest> requests;  ///< in the order of the arrivals
   AccessTraceCounts counts;
-
-  /// Null: no attempt at that shard was recorded.
-  const RecordedSet* set(std::uint32_t table, std::uint32_t shard) const;
 };
 
 /// Sentences about what was skipped or is uncertain, for the user.

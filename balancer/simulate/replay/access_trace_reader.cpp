@@ -20,13 +20,64 @@ namespace karmad::simulate {
 
 namespace {
 
+/// Lines are written when their requests end, by several workers, within 20 ms. An end that is
+/// earlier than another by more than this shows another clock, or another file.
+constexpr Micros kLateLine = std::chrono::seconds(1);
+
+/// The position of the name in `names`, to which it is added; empty: `most` others are there.
+std::optional<std::size_t> place_of_name(std::vector<std::string>& names, std::string_view name,
+                                         std::size_t most) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (names.size() == most) return std::nullopt;
+  names.emplace_back(name);
+  return names.size() - 1;
+}
+
+std::vector<std::string> unescaped_names(const std::vector<std::string>& names) {
+  std::vector<std::string> texts;
+  texts.reserve(names.size());
+  for (const auto& name : names) texts.push_back(json_unescaped(name));
+  return texts;
+}
+
 /// Collects the lines of an access log, in any order, and makes their trace.
 class AccessLineCollector {
  public:
   /// False: kMostRecordedAttempts is reached; further lines are not accepted.
-  bool add(std::string_view text);
+  bool add(std::string_view text) {
+    if (!parse_access_line(text, line_)) {
+      ++counts_.other_lines;
+      return true;
+    }
+    watch_clock();
+    if (is_update(line_.operation)) {
+      ++counts_.updates;
+      return true;
+    }
+    counts_.unusable_attempts += line_.unusable;
+    add_request();
+    counts_.cut = attempts_.size() >= kMostRecordedAttempts;
+    return !counts_.cut;
+  }
   /// The trace of all lines. `counts.lines` and `counts.long_lines` are left to the caller.
-  AccessTrace finish();
+  AccessTrace finish() {
+    sort_requests();
+    AccessTrace trace;
+    for (const auto& request : requests_) {
+      trace.arrivals.push_back({.at = request.time - requests_.front().time,
+                                .table = request.table,
+                                .shards = request.shards,
+                                .weight = request.weight});
+      add_recorded_requests(request, trace.requests);
+      if (request.weight > 1) ++counts_.sampled;
+      counts_.attempts += request.attempts;
+    }
+    trace.tables = unescaped_names(tables_);
+    trace.sets = recorded_sets();
+    trace.counts = counts_;
+    return trace;
+  }
 
  private:
   struct Request {
@@ -53,18 +104,144 @@ class AccessLineCollector {
   };
 
   // Positions; empty: there are too many.
-  std::optional<std::uint32_t> table_of(std::string_view name);
-  std::optional<std::uint16_t> set_of(std::uint32_t table, std::uint32_t shard);
+  std::optional<std::uint32_t> table_of(std::string_view name) {
+    return place_of_name(tables_, name, kMostRecordedTables);
+  }
+  std::optional<std::uint16_t> set_of(std::uint32_t table, std::uint32_t shard) {
+    const auto key = std::uint64_t{table} << 32 | shard;
+    if (const auto found = set_places_.find(key); found != set_places_.end()) return found->second;
+    if (sets_.size() == kMostRecordedSets) return std::nullopt;
+    const auto place = static_cast<std::uint16_t>(sets_.size());
+    sets_.push_back({.table = table, .shard = shard, .mirrors = {}});
+    set_places_.emplace(key, place);
+    return place;
+  }
 
-  void watch_clock();
-  void add_request();
-  bool add_attempt(std::uint32_t table, const AccessLineAttempt& attempt);
-  std::uint32_t count_shards(std::uint64_t first_attempt) const;
-  void add_recorded_requests(const Request& request, std::vector<RecordedRequest>& to) const;
-  void sort_requests();
+  void watch_clock() {
+    const auto end = line_.time + line_.total;
+    if (end + kLateLine < latest_end_) {
+      ++counts_.backward_steps;
+      latest_end_ = end;
+    }
+    latest_end_ = std::max(latest_end_, end);
+  }
+  void add_request() {
+    const auto first = attempts_.size();
+    const auto table =
+        line_.table.empty() || line_.attempts.empty() ? std::nullopt : table_of(line_.table);
+    if (table)
+      for (const auto& attempt : line_.attempts)
+        if (!add_attempt(*table, attempt)) ++counts_.attempts_over_limit;
+    if (attempts_.size() == first) {
+      ++counts_.without_attempts;
+      return;
+    }
+    requests_.push_back({.time = line_.time,
+                         .id = line_.id,
+                         .first_attempt = first,
+                         .weight = 1 / line_.sample,
+                         .attempts = static_cast<std::uint32_t>(attempts_.size() - first),
+                         .table = *table,
+                         .shards = count_shards(first)});
+  }
+  bool add_attempt(std::uint32_t table, const AccessLineAttempt& attempt) {
+    const auto set = set_of(table, attempt.shard);
+    if (!set) return false;
+    const auto mirror = place_of_name(sets_[*set].mirrors, attempt.mirror, kMostRecordedMirrors);
+    if (!mirror) return false;
+    attempts_.push_back({.start_us = static_cast<std::uint32_t>(attempt.start.count()),
+                         .took_us = static_cast<std::uint32_t>(attempt.took.count()),
+                         .set = *set,
+                         .mirror = static_cast<std::uint16_t>(*mirror),
+                         .status = static_cast<std::uint16_t>(attempt.status),
+                         .outcome = attempt.outcome});
+    return true;
+  }
+  /// Different shards among the attempts from `first_attempt` on.
+  std::uint32_t count_shards(std::uint64_t first_attempt) const {
+    std::uint32_t count = 0;
+    const auto begin = attempts_.begin() + static_cast<std::ptrdiff_t>(first_attempt);
+    for (auto attempt = begin; attempt != attempts_.end(); ++attempt)
+      if (std::ranges::find(begin, attempt, attempt->set, &Attempt::set) == attempt) ++count;
+    return count;
+  }
+  /// One for each of its shards.
+  void add_recorded_requests(const Request& request, std::vector<RecordedRequest>& to) const {
+    const auto attempts = std::span(attempts_).subspan(request.first_attempt, request.attempts);
+    const auto arrived = request.time - requests_.front().time;
+    for (auto first = attempts.begin(); first != attempts.end(); ++first) {
+      if (std::ranges::find(attempts.begin(), first, first->set, &Attempt::set) != first) continue;
+      auto start = first->start_us;
+      std::uint64_t end = 0;
+      bool answered = false;
+      for (auto attempt = first; attempt != attempts.end(); ++attempt) {
+        if (attempt->set != first->set) continue;
+        start = std::min(start, attempt->start_us);
+        const bool answers = is_answered(attempt->outcome);
+        if (answered && !answers) continue;
+        const auto ended = std::uint64_t{attempt->start_us} + attempt->took_us;
+        end = answers && !answered ? ended : std::max(end, ended);
+        answered = answers;
+      }
+      to.push_back({.start = arrived + Micros(start),
+                    .took_us = static_cast<std::uint32_t>(end - start),
+                    .weight = static_cast<float>(request.weight),
+                    .answered = answered});
+    }
+  }
+  /// Sorts by time and removes repeated lines: a process numbers its requests, so two of the same
+  /// microsecond and number are one.
+  void sort_requests() {
+    const auto key = [](const Request& request) { return std::tuple(request.time, request.id); };
+    std::ranges::stable_sort(requests_, {}, key);
+    const auto repeated = std::ranges::unique(requests_, {}, key);
+    counts_.duplicates = repeated.size();
+    requests_.erase(repeated.begin(), repeated.end());
+  }
   RecordedSet recorded(std::uint16_t set, const std::vector<std::uint32_t>& requests_of_attempts,
-                       const std::vector<std::uint32_t>& attempts) const;
-  std::vector<RecordedSet> recorded_sets() const;
+                       const std::vector<std::uint32_t>& attempts) const {
+    struct Weighted {
+      std::vector<RecordedAttempt> attempts;
+      std::vector<double> weights;
+    };
+    const auto& from = sets_[set];
+    std::vector<Weighted> mirrors(from.mirrors.size());
+    for (const auto place : attempts) {
+      const auto& attempt = attempts_[place];
+      const auto& request = requests_[requests_of_attempts[place]];
+      auto& to = mirrors[attempt.mirror];
+      to.attempts.push_back(
+          {.start = request.time - requests_.front().time + Micros(attempt.start_us),
+           .took_us = attempt.took_us,
+           .status = attempt.status,
+           .outcome = attempt.outcome});
+      to.weights.push_back(request.weight);
+    }
+    RecordedSet result{.table = from.table, .shard = from.shard};
+    result.addresses = unescaped_names(from.mirrors);
+    for (auto& mirror : mirrors)
+      result.mirrors.emplace_back(std::move(mirror.attempts), std::move(mirror.weights));
+    return result;
+  }
+  /// Memory for one set at a time, besides the result.
+  std::vector<RecordedSet> recorded_sets() const {
+    std::vector<std::uint32_t> requests_of_attempts(attempts_.size());
+    std::vector<std::vector<std::uint32_t>> attempts_of_sets(sets_.size());
+    for (std::uint32_t place = 0; place < requests_.size(); ++place) {
+      const auto& request = requests_[place];
+      for (auto i = request.first_attempt; i < request.first_attempt + request.attempts; ++i) {
+        requests_of_attempts[i] = place;
+        attempts_of_sets[attempts_[i].set].push_back(static_cast<std::uint32_t>(i));
+      }
+    }
+    std::vector<RecordedSet> sets;
+    for (std::size_t set = 0; set < sets_.size(); ++set)
+      if (!attempts_of_sets[set].empty())  // a set may be left with repeated lines only
+        sets.push_back(recorded(static_cast<std::uint16_t>(set), requests_of_attempts,
+                                std::exchange(attempts_of_sets[set], {})));
+    std::ranges::sort(sets, {}, [](const auto& of) { return std::tuple(of.table, of.shard); });
+    return sets;
+  }
 
   AccessLine line_;
   AccessTraceCounts counts_;
@@ -75,214 +252,6 @@ class AccessLineCollector {
   std::unordered_map<std::uint64_t, std::uint16_t> set_places_;
   std::vector<Set> sets_;
 };
-
-/// Lines are written when their requests end, by several workers, within 20 ms. An end that is
-/// earlier than another by more than this shows another clock, or another file.
-constexpr Micros kLateLine = std::chrono::seconds(1);
-
-/// The position of the name in `names`, to which it is added; empty: `most` others are there.
-std::optional<std::size_t> place_of_name(std::vector<std::string>& names, std::string_view name,
-                                         std::size_t most) {
-  const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  if (names.size() == most) return std::nullopt;
-  names.emplace_back(name);
-  return names.size() - 1;
-}
-
-std::vector<std::string> unescaped_names(const std::vector<std::string>& names) {
-  std::vector<std::string> texts;
-  texts.reserve(names.size());
-  for (const auto& name : names) texts.push_back(json_unescaped(name));
-  return texts;
-}
-
-bool AccessLineCollector::add(std::string_view text) {
-  if (!parse_access_line(text, line_)) {
-    ++counts_.other_lines;
-    return true;
-  }
-  watch_clock();
-  if (is_update(line_.operation)) {
-    ++counts_.updates;
-    return true;
-  }
-  counts_.unusable_attempts += line_.unusable;
-  add_request();
-  counts_.cut = attempts_.size() >= kMostRecordedAttempts;
-  return !counts_.cut;
-}
-
-void AccessLineCollector::watch_clock() {
-  const auto end = line_.time + line_.total;
-  if (end + kLateLine < latest_end_) {
-    ++counts_.backward_steps;
-    latest_end_ = end;
-  }
-  latest_end_ = std::max(latest_end_, end);
-}
-
-void AccessLineCollector::add_request() {
-  const auto first = attempts_.size();
-  const auto table =
-      line_.table.empty() || line_.attempts.empty() ? std::nullopt : table_of(line_.table);
-  if (table)
-    for (const auto& attempt : line_.attempts)
-      if (!add_attempt(*table, attempt)) ++counts_.attempts_over_limit;
-  if (attempts_.size() == first) {
-    ++counts_.without_attempts;
-    return;
-  }
-  requests_.push_back({.time = line_.time,
-                       .id = line_.id,
-                       .first_attempt = first,
-                       .weight = 1 / line_.sample,
-                       .attempts = static_cast<std::uint32_t>(attempts_.size() - first),
-                       .table = *table,
-                       .shards = count_shards(first)});
-}
-
-std::optional<std::uint32_t> AccessLineCollector::table_of(std::string_view name) {
-  return place_of_name(tables_, name, kMostRecordedTables);
-}
-
-std::optional<std::uint16_t> AccessLineCollector::set_of(std::uint32_t table, std::uint32_t shard) {
-  const auto key = std::uint64_t{table} << 32 | shard;
-  if (const auto found = set_places_.find(key); found != set_places_.end()) return found->second;
-  if (sets_.size() == kMostRecordedSets) return std::nullopt;
-  const auto place = static_cast<std::uint16_t>(sets_.size());
-  sets_.push_back({.table = table, .shard = shard, .mirrors = {}});
-  set_places_.emplace(key, place);
-  return place;
-}
-
-bool AccessLineCollector::add_attempt(std::uint32_t table, const AccessLineAttempt& attempt) {
-  const auto set = set_of(table, attempt.shard);
-  if (!set) return false;
-  const auto mirror = place_of_name(sets_[*set].mirrors, attempt.mirror, kMostRecordedMirrors);
-  if (!mirror) return false;
-  attempts_.push_back({.start_us = static_cast<std::uint32_t>(attempt.start.count()),
-                       .took_us = static_cast<std::uint32_t>(attempt.took.count()),
-                       .set = *set,
-                       .mirror = static_cast<std::uint16_t>(*mirror),
-                       .status = static_cast<std::uint16_t>(attempt.status),
-                       .outcome = attempt.outcome});
-  return true;
-}
-
-/// Different shards among the attempts from `first_attempt` on.
-std::uint32_t AccessLineCollector::count_shards(std::uint64_t first_attempt) const {
-  std::uint32_t count = 0;
-  const auto begin = attempts_.begin() + static_cast<std::ptrdiff_t>(first_attempt);
-  for (auto attempt = begin; attempt != attempts_.end(); ++attempt)
-    if (std::ranges::find(begin, attempt, attempt->set, &Attempt::set) == attempt) ++count;
-  return count;
-}
-
-/// Sorts by time and removes repeated lines: a process numbers its requests, so two of the same
-/// microsecond and number are one.
-void AccessLineCollector::sort_requests() {
-  const auto key = [](const Request& request) { return std::tuple(request.time, request.id); };
-  std::ranges::stable_sort(requests_, {}, key);
-  const auto repeated = std::ranges::unique(requests_, {}, key);
-  counts_.duplicates = repeated.size();
-  requests_.erase(repeated.begin(), repeated.end());
-}
-
-RecordedSet AccessLineCollector::recorded(std::uint16_t set,
-                                          const std::vector<std::uint32_t>& requests_of_attempts,
-                                          const std::vector<std::uint32_t>& attempts) const {
-  struct Weighted {
-    std::vector<RecordedAttempt> attempts;
-    std::vector<double> weights;
-    RecordedMirror mirror() { return RecordedMirror(std::move(attempts), std::move(weights)); }
-  };
-  const auto& from = sets_[set];
-  std::vector<Weighted> mirrors(from.mirrors.size());
-  Weighted pooled;
-  for (const auto place : attempts) {
-    const auto& attempt = attempts_[place];
-    const auto& request = requests_[requests_of_attempts[place]];
-    const RecordedAttempt one{
-        .start = request.time - requests_.front().time + Micros(attempt.start_us),
-        .took_us = attempt.took_us,
-        .status = attempt.status,
-        .outcome = attempt.outcome};
-    for (auto* to : {&mirrors[attempt.mirror], &pooled}) {
-      to->attempts.push_back(one);
-      to->weights.push_back(request.weight);
-    }
-  }
-  RecordedSet result{.table = from.table, .shard = from.shard};
-  result.addresses = unescaped_names(from.mirrors);
-  for (auto& mirror : mirrors) result.mirrors.push_back(mirror.mirror());
-  result.pooled = pooled.mirror();
-  return result;
-}
-
-/// Memory for one set at a time, besides the result.
-std::vector<RecordedSet> AccessLineCollector::recorded_sets() const {
-  std::vector<std::uint32_t> requests_of_attempts(attempts_.size());
-  std::vector<std::vector<std::uint32_t>> attempts_of_sets(sets_.size());
-  for (std::uint32_t place = 0; place < requests_.size(); ++place) {
-    const auto& request = requests_[place];
-    for (auto i = request.first_attempt; i < request.first_attempt + request.attempts; ++i) {
-      requests_of_attempts[i] = place;
-      attempts_of_sets[attempts_[i].set].push_back(static_cast<std::uint32_t>(i));
-    }
-  }
-  std::vector<RecordedSet> sets;
-  for (std::size_t set = 0; set < sets_.size(); ++set)
-    if (!attempts_of_sets[set].empty())  // a set may be left with repeated lines only
-      sets.push_back(recorded(static_cast<std::uint16_t>(set), requests_of_attempts,
-                              std::exchange(attempts_of_sets[set], {})));
-  std::ranges::sort(sets, {}, [](const auto& of) { return std::tuple(of.table, of.shard); });
-  return sets;
-}
-
-/// One for each of its shards.
-void AccessLineCollector::add_recorded_requests(const Request& request,
-                                                std::vector<RecordedRequest>& to) const {
-  const auto attempts = std::span(attempts_).subspan(request.first_attempt, request.attempts);
-  const auto arrived = request.time - requests_.front().time;
-  for (auto first = attempts.begin(); first != attempts.end(); ++first) {
-    if (std::ranges::find(attempts.begin(), first, first->set, &Attempt::set) != first) continue;
-    auto start = first->start_us;
-    std::uint64_t end = 0;
-    bool answered = false;
-    for (auto attempt = first; attempt != attempts.end(); ++attempt) {
-      if (attempt->set != first->set) continue;
-      start = std::min(start, attempt->start_us);
-      const bool answers = is_answered(attempt->outcome);
-      if (answered && !answers) continue;
-      const auto ended = std::uint64_t{attempt->start_us} + attempt->took_us;
-      end = answers && !answered ? ended : std::max(end, ended);
-      answered = answers;
-    }
-    to.push_back({.start = arrived + Micros(start),
-                  .took_us = static_cast<std::uint32_t>(end - start),
-                  .weight = static_cast<float>(request.weight),
-                  .answered = answered});
-  }
-}
-
-AccessTrace AccessLineCollector::finish() {
-  sort_requests();
-  AccessTrace trace;
-  for (const auto& request : requests_) {
-    trace.arrivals.push_back({.at = request.time - requests_.front().time,
-                              .table = request.table,
-                              .shards = request.shards,
-                              .weight = request.weight});
-    add_recorded_requests(request, trace.requests);
-    if (request.weight > 1) ++counts_.sampled;
-    counts_.attempts += request.attempts;
-  }
-  trace.tables = unescaped_names(tables_);
-  trace.sets = recorded_sets();
-  trace.counts = counts_;
-  return trace;
-}
 
 std::string nothing_usable(const AccessTraceCounts& counts) {
   if (counts.lines == 0) return "the access log is empty";

@@ -57,10 +57,17 @@ AccessTrace read_good_log(const std::string& log) {
   return trace ? *std::move(trace) : AccessTrace();
 }
 
+/// Of the first recorded shard.
 const RecordedMirror& mirror_of(const AccessTrace& trace, std::string_view address) {
-  const auto* const set = trace.set(0, 1);
-  EXPECT_NE(set, nullptr);
-  return set->mirror(address);
+  const auto& set = trace.sets.at(0);
+  const auto found = std::ranges::find(set.addresses, address);
+  return set.mirrors.at(static_cast<std::size_t>(found - set.addresses.begin()));
+}
+
+std::vector<std::uint32_t> recorded_shards(const AccessTrace& trace) {
+  std::vector<std::uint32_t> shards;
+  for (const auto& set : trace.sets) shards.push_back(set.shard);
+  return shards;
 }
 
 TEST(AccessTrace, HasTheArrivalsAndTheAttemptsOfEachMirror) {
@@ -71,12 +78,12 @@ TEST(AccessTrace, HasTheArrivalsAndTheAttemptsOfEachMirror) {
   EXPECT_EQ(trace.arrivals, (std::vector<RecordedArrival>{{0us, 0, 1, 1}, {20ms, 0, 2, 1}}));
   ASSERT_EQ(trace.sets.size(), 2U);
   EXPECT_EQ(trace.sets[0].addresses, (std::vector<std::string>{"a:1", "b:2"}));
-  const auto attempts = trace.sets[0].mirror("a:1").attempts();
+  const auto attempts = mirror_of(trace, "a:1").attempts();
   EXPECT_EQ(std::vector(attempts.begin(), attempts.end()),
             (std::vector<RecordedAttempt>{{10us, 5000, 503, Outcome::agent_error},
                                           {20'010us, 5000, 0, Outcome::answered}}));
-  EXPECT_EQ(trace.set(0, 2)->pooled.attempts().size(), 1U);
-  EXPECT_EQ(trace.set(0, 3), nullptr);
+  EXPECT_EQ(recorded_shards(trace), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(trace.sets[1].mirrors[0].attempts().size(), 1U);
   EXPECT_EQ(trace.counts.attempts, 4U);
   EXPECT_TRUE(notes_on(trace.counts).empty());
 }
@@ -109,7 +116,7 @@ TEST(AccessTrace, UsesARepeatedLineOnce) {
 
 TEST(AccessTrace, HasNoSetOfWhichOnlyRepeatedLinesTell) {
   const auto trace = read_good_log(access_line(1, 0s, {{}}) + access_line(1, 0s, {{.shard = 7}}));
-  EXPECT_EQ(trace.set(0, 7), nullptr);
+  EXPECT_EQ(recorded_shards(trace), std::vector<std::uint32_t>{1});
 }
 
 TEST(AccessTrace, LeavesOutRequestsThatItCannotReplay) {
