@@ -60,21 +60,15 @@ std::optional<VersionMark> version_in(const Json* object) {
 /// The error in one object, without its nested objects.
 std::optional<UseError> said_by(const Json* object) {
   const auto* code = member_of(object, "code");
-  if (code != nullptr && code->IsNumber()) {  // a code decides, also an unknown one
-    const auto what = code->IsInt64() ? meant_by(code->GetInt64()) : std::nullopt;
-    if (!what) return std::nullopt;
-    return UseError{.what = *what,
-                    .version = version_in(object),
-                    .why = fmt::format("{} (code {})", words(*what), code->GetInt64()),
-                    .nothing_done = is_refusal(*what, code->GetInt64())};
-  }
-  const auto* type = member_of(object, "type");
-  const auto what = type != nullptr && type->IsString() ? meant_by(text_of(*type)) : std::nullopt;
+  const bool coded = code != nullptr && code->IsNumber();  // it decides, also an unknown one
+  const auto number = coded && code->IsInt64() ? code->GetInt64() : 0;
+  const auto what = coded ? meant_by(number) : meant_by(text_of(member_of(object, "type")));
   if (!what) return std::nullopt;
-  return UseError{.what = *what,
-                  .version = version_in(object),
-                  .why = std::string(words(*what)),
-                  .nothing_done = is_refusal(*what, 0)};
+  return UseError{
+      .what = *what,
+      .version = version_in(object),
+      .why = fmt::format("{}{}", words(*what), coded ? fmt::format(" (code {})", number) : ""),
+      .nothing_done = is_refusal(*what, number)};
 }
 
 /// Whether the answer lists or counts results of parts of an update.

@@ -42,10 +42,12 @@ std::vector<SchemaColumn> columns_of(const Paragraph& definition) {
   return columns;
 }
 
-/// Adds a row of these values; the other columns are NULL.
+/// Adds a row of these values, in the only catalog; the other columns are NULL.
 void add(SchemaTable& table,
          std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
-  auto& row = table.rows.emplace_back(table.columns.size());
+  auto& row = table.rows.emplace_back();
+  for (const auto& column : table.columns)
+    row.push_back(column.name.contains("CATALOG") ? SchemaValue::of_text("def") : SchemaValue());
   for (const auto& [name, value] : values) {
     const auto found = std::ranges::find(table.columns, name, &SchemaColumn::name);
     if (found == table.columns.end()) continue;
@@ -108,8 +110,7 @@ class TableMaker {
  private:
   void add_tables(SchemaTable& table) const {
     for (const auto& name : contents_.tables)
-      add(table, {{"TABLE_CATALOG", "def"},
-                  {"TABLE_SCHEMA", facts_.schema},
+      add(table, {{"TABLE_SCHEMA", facts_.schema},
                   {"TABLE_NAME", name},
                   {"TABLE_TYPE", "BASE TABLE"},
                   {"ENGINE", kEngine},
@@ -119,8 +120,7 @@ class TableMaker {
                   {"CREATE_OPTIONS", ""},
                   {"TABLE_COMMENT", ""}});
     for (const auto& view : definitions())
-      add(table, {{"TABLE_CATALOG", "def"},
-                  {"TABLE_SCHEMA", kSchema},
+      add(table, {{"TABLE_SCHEMA", kSchema},
                   {"TABLE_NAME", view.head},
                   {"TABLE_TYPE", "SYSTEM VIEW"},
                   {"TABLE_COMMENT", ""}});
@@ -135,8 +135,7 @@ class TableMaker {
       const bool is_engine_type = type.data != column.type && schema != kSchema;
       const bool has_text = !type.characters.empty();
       const bool as_engine = !facts_.is_mysql;
-      add(out, {{"TABLE_CATALOG", "def"},
-                {"TABLE_SCHEMA", schema},
+      add(out, {{"TABLE_SCHEMA", schema},
                 {"TABLE_NAME", table},
                 {"COLUMN_NAME", column.name},
                 {"ORDINAL_POSITION", fmt::to_string(++number)},
@@ -197,8 +196,7 @@ class TableMaker {
     }
     if (name == "SCHEMATA") {
       for (const auto schema : {kSchema, std::string_view(facts_.schema)})
-        add(table, {{"CATALOG_NAME", "def"},
-                    {"SCHEMA_NAME", schema},
+        add(table, {{"SCHEMA_NAME", schema},
                     {"DEFAULT_CHARACTER_SET_NAME", "utf8mb4"},
                     {"DEFAULT_COLLATION_NAME", kCollation},
                     {"DEFAULT_ENCRYPTION", "NO"}});
@@ -242,10 +240,8 @@ class TableMaker {
       }
     } else if (name == "STATISTICS" || name == "KEY_COLUMN_USAGE" || name == "TABLE_CONSTRAINTS") {
       for (const auto& each : contents_.tables)
-        add(table, {{"TABLE_CATALOG", "def"},
-                    {"TABLE_SCHEMA", facts_.schema},
+        add(table, {{"TABLE_SCHEMA", facts_.schema},
                     {"TABLE_NAME", each},
-                    {"CONSTRAINT_CATALOG", "def"},
                     {"CONSTRAINT_SCHEMA", facts_.schema},
                     {"CONSTRAINT_NAME", "PRIMARY"},
                     {"CONSTRAINT_TYPE", "PRIMARY KEY"},
@@ -266,10 +262,7 @@ class TableMaker {
       const auto grantee = fmt::format("'{}'@'{}'", facts_.user, facts_.host);
       for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
         if (privilege == "SELECT" || !facts_.read_only)
-          add(table, {{"GRANTEE", grantee},
-                      {"TABLE_CATALOG", "def"},
-                      {"PRIVILEGE_TYPE", privilege},
-                      {"IS_GRANTABLE", "NO"}});
+          add(table, {{"GRANTEE", grantee}, {"PRIVILEGE_TYPE", privilege}, {"IS_GRANTABLE", "NO"}});
     }
   }
 
