@@ -13,32 +13,28 @@ constexpr std::size_t kMostOrderKeys = 16;
 /// Bounds the work of looking names up in each other's lists.
 constexpr std::size_t kMostSelectItems = 1000;
 
-struct AggregateName {
-  std::string_view name;
-  Fold fold;
-};
-
-constexpr AggregateName kAggregateNames[] = {
+constexpr std::pair<std::string_view, Fold> kAggregates[] = {
     {"count", Fold::sum},   {"sum", Fold::sum},  {"min", Fold::smallest},
     {"max", Fold::largest}, {"avg", Fold::mean}, {"group_concat", Fold::concat},
 };
 
 /// The aggregate whose name stands at `i` before a bracket. MIN and MAX of several arguments are
 /// functions of one row.
-const AggregateName* aggregate_at(SqlSpan tokens, std::size_t i) {
-  if (i + 1 >= tokens.size() || !tokens[i + 1].is_sign('(')) return nullptr;
-  for (const auto& known : kAggregateNames) {
-    if (!tokens[i].is_word(known.name)) continue;
-    const bool of_row = known.fold == Fold::smallest || known.fold == Fold::largest;
+std::optional<Fold> aggregate_at(SqlSpan tokens, std::size_t i) {
+  if (i + 1 >= tokens.size() || !tokens[i + 1].is_sign('(')) return std::nullopt;
+  for (const auto& [name, fold] : kAggregates) {
+    if (!tokens[i].is_word(name)) continue;
     const auto end = after_bracket(tokens, i + 1);
-    if (of_row && split_list(tokens.subspan(i + 2, end - i - 3)).size() > 1) return nullptr;
-    return &known;
+    if (is_any_of(fold, Fold::smallest, Fold::largest) &&
+        split_list(tokens.subspan(i + 2, end - i - 3)).size() > 1)
+      return std::nullopt;
+    return fold;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const AggregateName& name) {
-  Aggregate aggregate{name.fold, tokens.subspan(2, tokens.size() - 3)};
+std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, Fold fold) {
+  Aggregate aggregate{fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
   const auto at = tokens.front().at;
   if (argument.empty()) return refused_at(at, "an aggregate has no argument");
@@ -51,7 +47,7 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
     } else if (canonical(argument) != "*") {
       return refused_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)");
     }
-  } else if (name.fold == Fold::concat) {
+  } else if (fold == Fold::concat) {
     for (const auto& token : argument)
       if (token.is_word("order", "separator"))
         return std::unexpected(unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
@@ -66,7 +62,7 @@ std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, const Aggre
 std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
-    if (aggregate_at(tokens, i) != nullptr || old || tokens[i].is_word("@distinct"))
+    if (aggregate_at(tokens, i) || old || tokens[i].is_word("@distinct"))
       return unmergeable_at(tokens[i].at, "an aggregate within an expression",
                             "select the aggregates as items of their own and compute with them");
     // Their results for parts of the data do not determine the result for all data.
@@ -76,6 +72,13 @@ std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
                             "ask for the aggregation of that name at /search, which is exact");
   }
   return std::nullopt;
+}
+
+/// As the client wrote it, but old names as today's server writes them.
+std::string current_text(const SelectItem& item) {
+  if (item.expression.size() == 1 && item.expression.front().text.starts_with('@'))
+    return item.canonical;
+  return std::string(text_of(item.expression));
 }
 
 /// Whether the last token is an alias without AS.
@@ -100,9 +103,8 @@ std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
     return item;
   }
   auto inner = tokens;
-  const auto* const name = is_call(tokens) ? aggregate_at(tokens, 0) : nullptr;
-  if (name != nullptr) {
-    auto aggregate = read_aggregate(tokens, *name);
+  if (const auto fold = is_call(tokens) ? aggregate_at(tokens, 0) : std::nullopt) {
+    auto aggregate = read_aggregate(tokens, *fold);
     if (!aggregate) return std::unexpected(std::move(aggregate.error()));
     inner = aggregate->argument;
     item.aggregate = *aggregate;
@@ -207,17 +209,6 @@ ShardColumns::ShardColumns(const std::vector<SelectItem>& items, HiddenNames& na
   const auto star = std::ranges::find_if(items, &SelectItem::is_star);
   if (star != items.end()) star_ = static_cast<std::size_t>(star - items.begin());
 }
-
-namespace {
-
-/// As the client wrote it, but old names as today's server writes them.
-std::string current_text(const SelectItem& item) {
-  if (item.expression.size() == 1 && item.expression.front().text.starts_with('@'))
-    return item.canonical;
-  return std::string(text_of(item.expression));
-}
-
-}  // namespace
 
 const SelectItem* ShardColumns::item(const SelectItem& wanted) const {
   for (const auto& item : items_)

@@ -7,24 +7,16 @@
 
 namespace karmad {
 
-namespace {
-
-/// A plain number; other values of the balancer's options are left to the server, which refuses
-/// them.
-std::optional<std::size_t> number_of_option(SqlSpan option) {
-  if (option.size() != 3 || !option[1].is_sign('=')) return std::nullopt;
-  return number_in<std::size_t>(option[2].text);
-}
-
-}  // namespace
-
 std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
     if (option.empty()) return refused_at(offset_of(option, tokens), "OPTION has an empty item");
     const auto name = canonical(option.front());
-    const auto number = number_of_option(option);
+    // Other values of the balancer's options are left to the server, which refuses them.
+    const auto number = option.size() == 3 && option[1].is_sign('=')
+                            ? number_in<std::size_t>(option[2].text)
+                            : std::nullopt;
     const auto at = option.front().at;
     if (name == "max_matches") {
       if (!number || *number == 0 || *number > kLargestRowCount)
