@@ -143,28 +143,17 @@ std::string joined_texts(std::span<const Measured> shards) {
 }  // namespace
 
 std::string folded(Fold fold, std::span<const Measured> values, Collation collation, SumOf sum_of) {
-  switch (fold) {
-    case Fold::sum:
-      return sum_over(values, sum_of);
-    case Fold::smallest:
-    case Fold::largest:
-      return extreme_of(values, fold == Fold::largest, collation);
-    case Fold::mean:
-      return mean_of(values);
-    case Fold::concat:
-      return joined_texts(values);
-    case Fold::keep:
-    case Fold::distinct:
-      break;
-  }
-  return {};
+  if (fold == Fold::sum) return sum_over(values, sum_of);
+  if (fold == Fold::mean) return mean_of(values);
+  if (fold == Fold::concat) return joined_texts(values);
+  if (fold != Fold::smallest && fold != Fold::largest) return {};
+  return extreme_of(values, fold == Fold::largest, collation);
 }
 
 std::optional<JsonNumber> number_of_having(std::string_view text) {
   const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
-  if (digits.find_first_of("0123456789.") != 0) return std::nullopt;  // inf and nan
-  if (!number_in<double>(text)) return std::nullopt;
-  return json_number(text);
+  const bool is_finite = digits.find_first_of("0123456789.") == 0;  // not inf and nan
+  return is_finite && number_in<double>(text) ? std::optional(json_number(text)) : std::nullopt;
 }
 
 Having::Having(const RowCondition& condition, Collation collation)

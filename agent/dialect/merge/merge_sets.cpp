@@ -46,16 +46,6 @@ std::string with_table_name(std::string_view set, std::string_view table) {
   return named;
 }
 
-/// The last element of an array; empty: it is malformed.
-std::string_view last_of(std::string_view array) {
-  std::string_view last;
-  const bool whole = visit_elements(array, [&](std::string_view value) {
-    last = value;
-    return true;
-  });
-  return whole ? last : std::string_view();
-}
-
 /// Draws an answer in the form RowForm::raw, any number of result sets, as the tables of `/cli`;
 /// warnings follow their table. False: it is malformed, and `out` is unchanged.
 bool append_text_of(std::string_view raw_sets, std::string& out) {
@@ -89,7 +79,11 @@ std::optional<BadReply> merge_replies(const OneShardSets& how, std::span<const S
   }
   auto sets = is_array(*answer) ? answer->substr(1, answer->size() - 2) : std::string_view();
   if (sets.empty()) return BadReply{0, "the answer is not a list of result sets"};
-  if (how.kept == Kept::last) sets = last_of(body);
+  if (how.kept == Kept::last) {
+    std::string_view last;
+    const auto keep = [&](std::string_view set) { return last = set, true; };
+    sets = visit_elements(body, keep) ? last : std::string_view();
+  }
   if (sets.empty()) return BadReply{0, "a result set is malformed"};
   std::string named;
   if (!how.table.empty()) {
