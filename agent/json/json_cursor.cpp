@@ -67,11 +67,6 @@ std::optional<PassedMembers::Member> PassedMembers::next() {
                 {value, static_cast<std::size_t>(after - value)}};
 }
 
-std::optional<std::string_view> JsonMembers::next() {
-  to_next();
-  return take_key();
-}
-
 std::optional<std::string_view> JsonMembers::take_key() {
   if (state_ != Key) return std::nullopt;
   state_ = Failed;

@@ -74,8 +74,7 @@ class JsonMembers {
  public:
   explicit JsonMembers(JsonCursor& json) : json_(json), state_(take(json, '{') ? First : Failed) {}
 
-  std::optional<std::string_view> next();
-  /// The same, faster if the key is one of `likely` (`"key":`, with quotes and colon).
+  /// Faster if the key is one of `likely` (`"key":`, with quotes and colon).
   template <std::size_t... Sizes>
   std::optional<std::string_view> next(const char (&... likely)[Sizes]) {
     std::string_view key;
