@@ -290,12 +290,11 @@ Judgement judge_sets(const AgentReply& reply, bool merged) {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
     return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
-  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
-      is_update_conflict(judged.message))
+  const bool failed = judged.outcome == Outcome::agent_error && reply.status == 500;
+  if (failed && is_update_conflict(judged.message))
     return judgement(Outcome::client_mistake, judged.message);
   // As for other updates: without an error text it does not tell what was done.
-  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
-      agent_error_text(reply.body).empty() && is_change_request(reply.request))
+  if (failed && agent_error_text(reply.body).empty() && is_change_request(reply.request))
     return judgement(Outcome::wrong_reply, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
   if (!merged && reply.request != nullptr && reply.request->rows_only &&
@@ -307,15 +306,15 @@ Judgement judge_sets(const AgentReply& reply, bool merged) {
   // Of two sets the merge reads the rows, and refuses what is malformed.
   const auto tail = merged ? find_tail(reply.body) : std::nullopt;
   if (tail && first_brace_line(reply.body) == tail->last_set) {
-    json.at = reply.body.data() + tail->after_rows;
-    visit_further_members(json, std::ref(failure));
-    if (tail->after_last_rows != 0) {
-      json.at = reply.body.data() + tail->after_last_rows;
+    const auto read_further = [&](std::size_t from) {
+      json.at = reply.body.data() + from;
       visit_further_members(json, std::ref(failure));
-    } else {
-      json.at = reply.body.data() + tail->last_set;
-      visit_members(json, std::ref(failure));
-    }
+    };
+    read_further(tail->after_rows);
+    if (tail->after_last_rows != 0)
+      read_further(tail->after_last_rows);
+    else
+      visit_members(reply.body.substr(tail->last_set), std::ref(failure));
   } else if (!json.done() && *json.at == '[') {
     JsonElements sets(json);
     while (sets.next()) {
