@@ -249,9 +249,9 @@ struct Query {
   /// Counts the answer for the table that gave it. Each of several requests in one has its own.
   void count_answer(int status, TimePoint now) {
     if (const auto* const table = std::exchange(request.table, nullptr))
-      table->tally->responded(worker.loop.index, status,
-                              std::chrono::duration_cast<Micros>(
-                                  now - record.part_began.value_or(record.began)));
+      table->tally->responded(
+          worker.loop.index, status,
+          std::chrono::duration_cast<Micros>(now - record.part_began.value_or(record.began)));
   }
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
