@@ -108,13 +108,15 @@ class Collector {
     for (std::size_t i = 0; i < set.size(); ++i) karma += weighted_karma(set[i]);
     for (std::size_t i = 0; i < set.size(); ++i) {
       const auto& mirror = set[i];
+      // One with a share of the searches is asked in the place of those that are preferred.
+      const auto* const need = shares[i] > 0 ? nullptr : selection.at(shard);
       status.mirrors.push_back({.agent = place_of(*mirror.agent),
                                 .tables = mirror.tables,
                                 .weight = karma > 0 ? weighted_karma(mirror) / karma : 0,
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
                                 .service = service(set, i),
-                                .standing = standing(selection.at(shard), view, i),
+                                .standing = standing(need, view, i),
                                 .signals = signals(mirror.signals),
                                 .attempts = mirror.tally.attempts(),
                                 .since_start = mirror.tally.totals(),

@@ -228,6 +228,19 @@ TEST_F(Roles, TheConfiguredRoleReplacesTheReportedOne) {
   EXPECT_EQ(master.spread(10), (std::vector{10, 0, 0}));
 }
 
+TEST_F(Roles, ThePrimaryIsNotUnsuitableWhileItIsAskedInThePlaceOfReplicas) {
+  for (const bool both : {false, true}) {
+    const auto line = fmt::format("{}|{}[state=drain]|{}:products[state={}]", a.address(),
+                                  b.address(), c.address(), both ? "maint" : "ready");
+    const RestingMaster master(
+        choosing(), table_of({line}, "ping_type = native\n read_preference = secondaryPreferred"));
+    ASSERT_TRUE(eventually([&] { return master.spread(1)[both ? 0 : 2] == 1; }));
+    EXPECT_EQ(master.word_of(0, "unsuitable"),
+              both ? "" : "is the primary, replicas are preferred");
+    EXPECT_EQ(master.status("mirror_t_1_1_unsuitable", "SHOW AGENT STATUS") == "none", both);
+  }
+}
+
 // Both forms of the status show the values that the selection used.
 TEST_F(Roles, TheStatusShowsWhatIsKnownOfEachMirror) {
   b.control("generation=7&lag=120");
