@@ -23,7 +23,8 @@ QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed,
   if (needed <= 1) return verdict(Kind::met, newest);
   const auto told = std::ranges::count_if(
       answers, [](const auto& answer) { return answer.generation.has_value(); });
-  if (static_cast<std::size_t>(told) < needed) return {.kind = Kind::unknown};
+  if (told == 0) return {.kind = Kind::unknown};
+  if (static_cast<std::size_t>(told) < needed) return {.kind = Kind::too_few};
   const auto least = fresh.value_or(*newest->generation);
   const auto agreed = [&](const QuorumAnswer& answer) {
     if (!answer.generation || *answer.generation < least) return false;

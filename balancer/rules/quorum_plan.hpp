@@ -26,7 +26,7 @@ struct QuorumVerdict {
     met,      ///< enough answers have the newest generation
     behind,   ///< too few have it: mirrors must catch up
     too_few,  ///< too few comparable answers
-    unknown,  ///< the same, because mirrors report no generation
+    unknown,  ///< the same, because no mirror reports a generation
   };
   Kind kind = Kind::too_few;
   std::size_t winner = 0;        ///< index of the answer: newest generation, success preferred
