@@ -206,17 +206,19 @@ class Judge {
 
   void judge(const TableSettings& table) {
     const auto* kind = find_dialect(known_, table.dialect.value);
-    if (kind != nullptr && kind->capabilities.one_shard && table.shards.size() > 1)
+    const bool one_shard = kind != nullptr && kind->capabilities.one_shard;
+    if (one_shard && table.shards.size() > 1)
       problem(table.shards[1].at,
               fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
                           kind->name, in_quotes(table.name), table.shards.size()));
-    if (kind != nullptr && kind->capabilities.one_shard && table.updates.value == Updates::all)
+    if (one_shard && table.updates.value == Updates::all)
       problem(table.updates.at,
               fmt::format("updates = all: the answers of several mirrors are not merged with "
                           "dialect = {}; use primary or any",
                           kind->name));
     if (kind != nullptr && !kind->capabilities.passes_fields && table.upgrades.value)
-      needs_dialect(passing(), "upgrades", table.upgrades.at, table);
+      needs_dialect(names_if([](const auto& each) { return each.capabilities.passes_fields; }),
+                    "upgrades", table.upgrades.at, table);
     const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
     if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
     if (has_route)
@@ -285,10 +287,9 @@ class Judge {
   }
 
   bool judge_path(std::string_view key, const std::string& path, const Place& at) {
-    const bool right = is_path(path);
-    if (!right)
-      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
-    return right;
+    if (is_path(path)) return true;
+    problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    return false;
   }
 
   void judge_whether_taken(const TableSettings& table) {
@@ -308,10 +309,6 @@ class Judge {
   /// Names of the dialects whose tables have a route.
   std::string routed() const {
     return names_if([](const DialectKind& kind) { return kind.is_routed(); });
-  }
-  /// Names of those that pass fields of requests on.
-  std::string passing() const {
-    return names_if([](const DialectKind& kind) { return kind.capabilities.passes_fields; });
   }
   template <class Wanted>
   std::string names_if(Wanted wanted) const {

@@ -52,9 +52,6 @@ struct SortPlan {
 
   /// The client's keys, or those for a search without `sort`, that shards are told.
   bool is_told() const { return implied < asked; }
-
-  /// Only the score, best first: the order of a request without `sort`.
-  bool is_default() const;
 };
 
 /// `text`: the bytes of the request's `sort`, empty if there is none (score, best first). Refuses

@@ -232,11 +232,6 @@ std::size_t add_implied(VectorOrder vectors, Keys& keys) {
 
 }  // namespace
 
-bool SortPlan::is_default() const {
-  return implied == 0 && asked == 1 && keys.front().by == SortKey::By::score &&
-         keys.front().descending;
-}
-
 void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
   const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
   if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
@@ -287,9 +282,11 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
     return plan;
   }
   plan.asked = keys.size();
+  // Only the score, best first: the order of a request without `sort`.
+  const bool is_default = implied == 0 && plan.asked == 1 &&
+                          keys.front().by == SortKey::By::score && keys.front().descending;
   keys.push_back(key_named("id"));
-  if (!plan.is_default() && plan.is_told() && keys.size() <= kMostServerKeys)
-    plan.asked = keys.size();
+  if (!is_default && plan.is_told() && keys.size() <= kMostServerKeys) plan.asked = keys.size();
   return plan;
 }
 
