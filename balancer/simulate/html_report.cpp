@@ -43,17 +43,18 @@ struct TableColumn {
   TableValue (*value)(const Result& result, bool has_changes);
 };
 
-TableValue count_value(std::uint64_t count) {
-  return {count_text(count), static_cast<double>(count)};
-}
-
 TableValue decimal_value(double number) {
   return {short_number(number), number};
 }
 
-TableValue latency_value(const Result& result, Micros latency) {
+template <Micros Latency::*Quantile>
+TableValue latency_of(const Result& result, bool) {
   if (result.answered == 0) return {"\u2013", std::nullopt};
-  return decimal_value(static_cast<double>(latency.count()) / 1000);
+  return decimal_value(static_cast<double>((result.latency.*Quantile).count()) / 1000);
+}
+template <std::uint64_t Result::*Count>
+TableValue count_of(const Result& result, bool) {
+  return {count_text(result.*Count), static_cast<double>(result.*Count)};
 }
 
 /// Two significant digits.
@@ -63,7 +64,7 @@ std::string percent_text_of(std::uint64_t part, std::uint64_t whole) {
 }
 
 TableValue errors_value(const Result& result, bool) {
-  auto value = count_value(result.errors);
+  auto value = count_of<&Result::errors>(result, false);
   if (result.errors > 0 && result.requests > 0)
     value.text += fmt::format(" ({})", percent_text_of(result.errors, result.requests));
   return value;
@@ -74,14 +75,6 @@ TableValue regret_value(const Result& result, bool) {
   return decimal_value(result.regret);
 }
 
-template <Micros Latency::*Quantile>
-TableValue latency_of(const Result& result, bool) {
-  return latency_value(result, result.latency.*Quantile);
-}
-template <std::uint64_t Result::*Count>
-TableValue count_of(const Result& result, bool) {
-  return count_value(result.*Count);
-}
 template <Micros Result::*Delay>
 TableValue delay_of(const Result& result, bool has_changes) {
   const auto delay = result.*Delay;
@@ -189,7 +182,7 @@ std::string overview_cell(const ScenarioReport& scenario, std::string_view strat
   const auto best = lowest_p99(scenario);
   const bool is_best =
       best && !is_reference(strategy) && found->latency.p99 == scenario.results[*best].latency.p99;
-  return table_cell(latency_value(*found, found->latency.p99), is_best && found->answered > 0);
+  return table_cell(latency_of<&Latency::p99>(*found, false), is_best && found->answered > 0);
 }
 
 /// The table of all strategies of a scenario; the best value of each column that has one is marked.

@@ -22,16 +22,10 @@ Outcome outcome_of(const MirrorError& error) {
 
 std::string_view text_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::query_timeout:
-      return "query timed out";
     case Outcome::connect_timeout:
       return "connecting timed out";
     case Outcome::closed_early:
       return "the connection was closed before the reply was complete";
-    case Outcome::wrong_reply:
-    case Outcome::agent_error:
-    case Outcome::client_mistake:
-      return name(outcome);
     case Outcome::connect_failed:
       return "Connection refused";
     case Outcome::broken:
@@ -41,7 +35,7 @@ std::string_view text_of(Outcome outcome) {
     case Outcome::unreachable:
       return "unreachable: its ping timed out";
     default:
-      return "cancelled";
+      return name(outcome);
   }
 }
 

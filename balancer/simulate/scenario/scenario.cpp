@@ -265,23 +265,19 @@ class ScenarioReader {
   }
   Place place(const Word& at) const { return {file_, line_, at.column}; }
 
+  template <class T>
+  void keep(Words words, T& to, std::optional<T> value, const std::string& expected) {
+    if (!value)
+      return problem(words.back(), fmt::format("expected {} after {}", expected, words[0].text));
+    to = *value;
+  }
   void number(Words words, double& to, double least, double most) {
-    const auto value = words.size() == 2 ? parse_number(words[1].text, least, most) : std::nullopt;
-    if (value) {
-      to = *value;
-    } else {
-      problem(words.back(),
-              fmt::format("expected a number from {} to {} after {}", least, most, words[0].text));
-    }
+    keep(words, to, words.size() == 2 ? parse_number(words[1].text, least, most) : std::nullopt,
+         fmt::format("a number from {} to {}", least, most));
   }
   void count(Words words, unsigned& to, unsigned most) {
-    const auto value = words.size() == 2 ? parse_count(words[1].text, most) : std::nullopt;
-    if (value) {
-      to = *value;
-    } else {
-      problem(words.back(),
-              fmt::format("expected a whole number from 1 to {} after {}", most, words[0].text));
-    }
+    keep(words, to, words.size() == 2 ? parse_count(words[1].text, most) : std::nullopt,
+         fmt::format("a whole number from 1 to {}", most));
   }
 
   void read_mirrors(Words words) { count(words, scenario_.mirrors, kMostMirrors); }
