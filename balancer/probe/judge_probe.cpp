@@ -49,18 +49,9 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
 using About = ProbeRequest::About;
 using rapidjson::Value;
 
-constexpr std::size_t kLongestText = 80;
 constexpr std::size_t kLongestError = 200;
 constexpr std::size_t kMostNamed = 10;  // tables or columns in one message
 constexpr std::size_t kMostRows = 10'000;
-
-/// A text of an agent for the report: short, without control characters.
-std::string shown(std::string_view text, std::size_t longest = kLongestText) {
-  std::string out;
-  for (const char c : text.substr(0, longest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > longest ? "…" : "");
-}
 
 /// The rows of a statement's first result set, two members of each as text.
 std::vector<std::pair<std::string, std::string>> rows_of(const Value& answer,
@@ -97,7 +88,7 @@ class ProbeJudge {
   void judge(const ProbeExchange& exchange) {
     const auto& [request, answer] = exchange;
     if (!answer.failure.empty())
-      return problem(fmt::format("it cannot be asked: {}", shown(answer.failure, kLongestError)));
+      return problem(fmt::format("it cannot be asked: {}", cleaned(answer.failure, kLongestError)));
     if (!report_.trip) report_.trip = answer.trip;
     judge_clock(answer);
     if (answer.status == 401 || answer.status == 403) {
@@ -123,7 +114,7 @@ class ProbeJudge {
       case About::schema:
         if (json && is_success(answer.status))
           for (auto& [name, type] : rows_of(*json, "Field", "Type"))
-            report_.columns.emplace(shown(lower(name)), shown(type));
+            report_.columns.emplace(cleaned(lower(name)), cleaned(type));
         return;
       case About::path:
         return judge_path(answer);
@@ -151,13 +142,13 @@ class ProbeJudge {
     const auto* version = json == nullptr ? nullptr : member(*json, "version");
     const auto number = version == nullptr ? std::string_view() : text_member(*version, "number");
     if (name.starts_with("karmad"))
-      report_.engine = shown(fmt::format("{} {}", name, number));
+      report_.engine = cleaned(fmt::format("{} {}", name, number));
     else if (engine_ == Engine::elasticsearch && target_.is_routed)
-      report_.engine = shown(fmt::format("Elasticsearch {}", number));
+      report_.engine = cleaned(fmt::format("Elasticsearch {}", number));
     else if (engine_ == Engine::opensearch)
-      report_.engine = shown(fmt::format("OpenSearch {}", number));
+      report_.engine = cleaned(fmt::format("OpenSearch {}", number));
     else if (!answer.server.empty())
-      report_.engine = shown(answer.server);
+      report_.engine = cleaned(answer.server);
     if (target_.is_routed && answer.status >= 500)
       problem(fmt::format("GET / is answered with status {}", answer.status));
   }
@@ -165,7 +156,7 @@ class ProbeJudge {
   /// Manticore's banner is that of Elasticsearch.
   void name_engine(std::string_view version) {
     if (!report_.engine.starts_with("karmad"))
-      report_.engine = shown(fmt::format("Manticore {}", version));
+      report_.engine = cleaned(fmt::format("Manticore {}", version));
   }
 
   void read_tables(const ProbeAnswer& answer, const Value* json) {
@@ -174,7 +165,7 @@ class ProbeJudge {
       return problem(error.empty() ? fmt::format("SHOW TABLES has no rows (status {}): it does not "
                                                  "seem to be a Manticore",
                                                  answer.status)
-                                   : fmt::format("SHOW TABLES: {}", shown(error)));
+                                   : fmt::format("SHOW TABLES: {}", cleaned(error)));
     }
     tables_ = rows_of(*json, "Table", "Type");
     if (tables_->empty()) tables_ = rows_of(*json, "Index", "Type");
@@ -202,9 +193,9 @@ class ProbeJudge {
     if (target_.ping == nullptr || pings_.empty() || refused_) return;
     const auto told = target_.ping->describe(pings_, target_.name(), target_.tables.front());
     if (!told)
-      problem(fmt::format("ping ({}): {}", target_.ping->name, shown(told.error())));
+      problem(fmt::format("ping ({}): {}", target_.ping->name, cleaned(told.error())));
     else if (!told->why.empty())
-      problem(fmt::format("ping ({}): {}", target_.ping->name, shown(told->why)));
+      problem(fmt::format("ping ({}): {}", target_.ping->name, cleaned(told->why)));
   }
 
   void judge_tables() {
@@ -213,7 +204,7 @@ class ProbeJudge {
       const auto is_it = [&](const auto& row) { return lower(row.first) == lower(table); };
       if (std::ranges::any_of(*tables_, is_it)) continue;
       std::vector<std::string> names;
-      for (const auto& [name, type] : *tables_) names.push_back(shown(name));
+      for (const auto& [name, type] : *tables_) names.push_back(cleaned(name));
       problem(fmt::format("it has no table {}{}{}", in_quotes(table),
                           names.empty() ? " and no other" : "; it has ",
                           some_of(names, kMostNamed)));

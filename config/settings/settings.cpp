@@ -15,11 +15,15 @@ std::string text(const Problem& problem) {
                               : fmt::format("{}: {}{}", text(problem.at), label, problem.message);
 }
 
-std::string in_quotes(std::string_view text, std::size_t longest) {
-  std::string out = "'";
+std::string cleaned(std::string_view text, std::size_t longest) {
+  std::string out;
   for (const char c : text.substr(0, longest))
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > longest ? "…'" : "'");
+  return out + (text.size() > longest ? "…" : "");
+}
+
+std::string in_quotes(std::string_view text, std::size_t longest) {
+  return "'" + cleaned(text, longest) + "'";
 }
 
 namespace {

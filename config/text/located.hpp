@@ -46,8 +46,10 @@ std::string text(const Place& at);
 /// message.
 std::string text(const Problem& problem);
 
-/// A part of the user's text in quotes for a message: at most `longest` bytes, with a `?` for every
+/// A part of a text that others wrote, for a message: at most `longest` bytes, with a `?` for every
 /// control character.
+std::string cleaned(std::string_view text, std::size_t longest = 80);
+/// The same in quotes.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
 }  // namespace karmad
