@@ -18,11 +18,18 @@ class RandomSource {
   virtual double uniform() = 0;
 };
 
+/// The finalizer of splitmix64: a fixed, public mixing of 64 bits.
+constexpr std::uint64_t splitmix64(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 /// xoshiro256++ (Blackman and Vigna, 2019): a seed gives the same sequence on every machine.
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(std::uint64_t seed) {
-    for (auto& word : state_) word = splitmix64(seed);
+    for (auto& word : state_) word = splitmix64(seed += 0x9e3779b97f4a7c15);
   }
 
   std::size_t below(std::size_t n) override {
@@ -40,14 +47,6 @@ class SeededRandom final : public RandomSource {
 
  private:
   __extension__ using Product = unsigned __int128;
-
-  static std::uint64_t splitmix64(std::uint64_t& state) {
-    state += 0x9e3779b97f4a7c15;
-    auto z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
 
   std::uint64_t next() {
     auto& s = state_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "strategies/estimates/latency_estimate.hpp"
+
 namespace karmad {
 namespace {
 
@@ -31,10 +33,7 @@ Micros duration_of_others(std::span<const OutlierSigns> signs, std::size_t self)
   std::size_t count = 0;
   for (std::size_t i = 0; i < signs.size(); ++i)
     if (i != self && signs[i].usable && signs[i].duration > 0us) known[count++] = signs[i].duration;
-  if (count == 0) return {};
-  const auto middle = known.begin() + static_cast<std::ptrdiff_t>((count - 1) / 2);
-  std::nth_element(known.begin(), middle, known.begin() + static_cast<std::ptrdiff_t>(count));
-  return *middle;
+  return lower_median(std::span(known).first(count));
 }
 
 }  // namespace

@@ -22,12 +22,6 @@ bool depends_on_id(const ShardLayout& layout) {
 
 }  // namespace
 
-std::uint64_t splitmix64(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 std::optional<DocumentId> DocumentId::of_number(std::string_view text) {
   if (text.starts_with('-')) {
     const auto negative = number_in<std::int64_t>(text);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "agent/dialect/request/client_request.hpp"
+#include "strategies/random_source.hpp"
 
 namespace karmad {
 
@@ -46,9 +47,6 @@ class DocumentIds {
   std::uint64_t process_ = 0;
   std::atomic<std::uint64_t> last_{0};
 };
-
-/// The finalizer of splitmix64: a fixed, public mixing of 64 bits.
-std::uint64_t splitmix64(std::uint64_t x);
 
 /// A document's id as its shard depends on it: `shard_by = id`. Other programs load data with the
 /// same rule (docs/decisions/032-updates-over-shards.md): it never changes.
