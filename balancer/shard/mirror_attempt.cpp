@@ -237,8 +237,7 @@ void MirrorAttempt::unreachable() {
 /// Moves the connection and the slot to the stream of the unread rest. If the attempt has no
 /// answer, closes the connection instead.
 void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
-  const bool answered = is_answered(result_.outcome);
-  if (!answered) return std::exchange(result_.rest.on, {})->close();
+  if (!is_answered(result_.outcome)) return std::exchange(result_.rest.on, {})->close();
   auto& breaker = place_.shard.protection->breaker;
   const ResponseStream::Source source{
       .loop = query_.worker.loop,
