@@ -37,7 +37,7 @@ void show_agent_status(benchmark::State& state) {
   const auto snapshot = snapshot_of(static_cast<std::size_t>(state.range(0)));
   std::string out;
   for (auto _ : state) {
-    const auto result = answer({.show = Show::agent_status, .name = {}, .like = {}}, snapshot);
+    const auto result = answer({.show = sql::Show::agent_status, .name = {}, .like = {}}, snapshot);
     if (!result) return state.SkipWithError("no answer");
     out.clear();
     append_sets(RowForm::raw, {&*result, 1}, out);

@@ -110,10 +110,12 @@ struct Answer;
 struct Query;
 struct SchemaFacts;
 struct SqlSession;
+namespace sql {
 struct StatementList;
+}
 
 /// The statements of a request, or why there are none.
-using StatementsRead = std::expected<std::shared_ptr<const StatementList>, ClientError>;
+using StatementsRead = std::expected<std::shared_ptr<const sql::StatementList>, ClientError>;
 /// The same with the request that they were found in: a handle may change that of the query.
 struct FoundStatements {
   std::string_view path;

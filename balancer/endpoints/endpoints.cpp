@@ -131,7 +131,7 @@ const OwnEndpoint* own_endpoint(const Query& query) {
 
 /// The highest class of the statements of a request; the lowest if there are none.
 template <class Class>
-Class highest_class(Query& query, Class (StatementText::*class_of)() const) {
+Class highest_class(Query& query, Class (sql::StatementText::*class_of)() const) {
   auto highest = Class{};
   if (const auto& read = statements_of(query))
     for (const auto& one : (*read)->statements) highest = std::max(highest, (one.*class_of)());
@@ -158,7 +158,7 @@ std::optional<Answer> refuse_preference(Query& query, const ServedPath& served) 
   const auto& endpoint = served.endpoint;
   const bool asks = endpoint.statements != Statements::none && !is_packed(query);
   return refuse_preference(query, query.request.preference && asks
-                                      ? highest_class(query, &StatementText::selection_class)
+                                      ? highest_class(query, &sql::StatementText::selection_class)
                                       : endpoint.selection_class());
 }
 
@@ -321,7 +321,7 @@ TicketClass ticket_class_of(Query& query) {
     const auto& endpoint = served->endpoint;
     // A compressed statement is not parsed yet: it counts as a search.
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
-    return asks ? highest_class(query, &StatementText::ticket_class) : endpoint.ticket_class;
+    return asks ? highest_class(query, &sql::StatementText::ticket_class) : endpoint.ticket_class;
   }
   if (own_endpoint(query) != nullptr) return TicketClass::exempt;
   const auto* table = query.topology->route(query.request.path);

@@ -65,7 +65,7 @@ Answer rows_answer(ResultSet set, StatusForm form);
 Task<Answer> answer_agents(Query& query);
 Task<Answer> answer_status(Query& query);
 Task<Answer> answer_metrics(Query& query);
-Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form);
+Task<Answer> statement_answer(Query& query, sql::StatusStatement statement, StatusForm form);
 
 /// The statements of the request, found once. Reads a long one on this thread: before it is
 /// admitted its class must be known.
@@ -83,7 +83,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
 
 /// Makes `statement`, whose text outlives the query's answer, the request of the query: one of
 /// several that are answered one after the other, with rows as the endpoint writes them.
-void set_statement(Query& query, StatementText statement);
+void set_statement(Query& query, sql::StatementText statement);
 
 /// Answers a SELECT, and keeps it for SHOW META if the connection of the query keeps one: of one
 /// that failed only the reason.
@@ -94,6 +94,6 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 /// that SELECT was passed to its only shard, it is asked again together with SHOW META. SHOW PLAN
 /// and SHOW PROFILE ask a mirror of the first shard to run the SELECT again.
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
-                            SessionStatement statement, StatusForm form);
+                            sql::SessionStatement statement, StatusForm form);
 
 }  // namespace karmad

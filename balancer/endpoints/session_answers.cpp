@@ -9,7 +9,7 @@
 namespace karmad {
 namespace {
 
-using Is = SessionStatement::Is;
+using Is = sql::SessionStatement::Is;
 
 /// SHOW WARNINGS: those of the SELECT in its SHOW META. Without columns if there are none, as the
 /// search server answers.
@@ -36,13 +36,13 @@ ResultSet rows_of_session(Is what, const SelectMeta* meta) {
 /// Sends the SELECT to the table that it names, as one statement of a list.
 Task<Answer> ask_again(Query& query, const ServedPath& served, Scatter scatter, std::string select,
                        std::string_view inspected_by = {}) {
-  set_statement(query, {query.keep(std::move(select)), StatementKind::select});
+  set_statement(query, {query.keep(std::move(select)), sql::StatementKind::select});
   query.request.inspected_by = inspected_by;
   return answer_query(query, served, scatter);
 }
 
 Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter,
-                         SessionStatement statement, StatusForm form) {
+                         sql::SessionStatement statement, StatusForm form) {
   SqlSession* const session =
       query.client.sql_session != nullptr ? query.client.sql_session->get() : nullptr;
   if (session != nullptr && !session->meta.known() && !session->select.empty()) {
@@ -69,16 +69,16 @@ SelectMeta meta_of_failure(std::string_view reason) {
 
 }  // namespace
 
-void set_statement(Query& query, StatementText statement) {
+void set_statement(Query& query, sql::StatementText statement) {
   query.request = ClientRequest{.method = "POST",
                                 .path = query.request.path,
                                 .query = query.request.path == "/sql" ? "mode=raw" : "",
                                 .content_type = "text/plain",
                                 .body = statement.text,
                                 .in_session = true};
-  statement.form = form_of(query.request);
-  statement.place = {StatementPlace::In::body, statement.text};
-  query.request.statement = std::make_shared<const StatementText>(std::move(statement));
+  statement.form = sql::form_of(query.request);
+  statement.place = {sql::StatementPlace::In::body, statement.text};
+  query.request.statement = std::make_shared<const sql::StatementText>(std::move(statement));
 }
 
 Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
@@ -103,12 +103,12 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 }
 
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
-                            SessionStatement statement, StatusForm form) {
+                            sql::SessionStatement statement, StatusForm form) {
   if (query.client.takes_rows) form = StatusForm::rows;
   switch (statement.is) {
     case Is::kill:
       return completed_task(
-          bad_request(query, 400, unknown_statement(query.request.statement->text).reason));
+          bad_request(query, 400, sql::unknown_statement(query.request.statement->text).reason));
     case Is::meta:
     case Is::scroll:
     case Is::warnings:

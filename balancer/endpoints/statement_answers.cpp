@@ -35,7 +35,8 @@ Answer hidden_status(Query& query) {
 }
 
 /// The answer to a statement about karmad itself.
-Task<Answer> status_statement(Query& query, const StatusStatement& statement, StatusForm form) {
+Task<Answer> status_statement(Query& query, const sql::StatusStatement& statement,
+                              StatusForm form) {
   if (query.client.on_admin_port) {
     if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
   } else if (hides_status(query)) {
@@ -45,7 +46,7 @@ Task<Answer> status_statement(Query& query, const StatusStatement& statement, St
 }
 
 /// KILL of an operator; clients of MySQL have theirs.
-Task<Answer> answer_kill(Query& query, SessionStatement statement, StatusForm form) {
+Task<Answer> answer_kill(Query& query, sql::SessionStatement statement, StatusForm form) {
   if (auto refused = refuse_operator(query)) co_return *std::move(refused);
   query.waited = true;
   const auto outcome = co_await kill_connection(
@@ -62,22 +63,22 @@ Task<Answer> answer_kill(Query& query, SessionStatement statement, StatusForm fo
 Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& statement = *query.request.statement;
   const bool of_mirrors = statement.is_of_mirrors();
-  const bool of_schema = statement.kind == StatementKind::schema;
+  const bool of_schema = statement.kind == sql::StatementKind::schema;
   if (query.client.on_admin_port && of_mirrors) return completed_task(no_queries_here(query));
   if (of_schema) return answer_schema(query, served, scatter, form_at(served));
   if (of_mirrors) {
     query.client.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.
-    if (statement.kind == StatementKind::select)
+    if (statement.kind == sql::StatementKind::select)
       return answer_select(query, served, scatter, statement.text);
     return answer_query(query, served, scatter);
   }
-  auto read = read_statement(statement.text, statement.kind);
+  auto read = sql::read_statement(statement.text, statement.kind);
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
-  if (const auto* ours = std::get_if<StatusStatement>(&*read))
+  if (const auto* ours = std::get_if<sql::StatusStatement>(&*read))
     return status_statement(query, *ours, form_at(served));
-  auto session = std::get<SessionStatement>(*std::move(read));
-  if (session.is == SessionStatement::Is::kill)
+  auto session = std::get<sql::SessionStatement>(*std::move(read));
+  if (session.is == sql::SessionStatement::Is::kill)
     return answer_kill(query, std::move(session), form_at(served));
   if (query.client.on_admin_port) return completed_task(no_queries_here(query));
   return answer_session(query, served, scatter, std::move(session), form_at(served));
@@ -102,7 +103,7 @@ bool append_answer(std::string& out, std::string_view body, StatusForm form) {
 
 /// Answers several statements.
 Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatter,
-                           std::shared_ptr<const StatementList> list) {
+                           std::shared_ptr<const sql::StatementList> list) {
   const auto form = form_at(served);
   Answer whole;
   for (const auto& statement : list->statements) {
@@ -151,7 +152,7 @@ const StatementsRead& statements_of(Query& query) {
   if (query.request.statements == nullptr || !query.request.statements->are_of(request))
     query.request.statements = std::make_shared<const FoundStatements>(
         FoundStatements{request.path, request.query, request.body,
-                        or_internal_error([&] { return read_statements(request); })});
+                        or_internal_error([&] { return sql::read_statements(request); })});
   return query.request.statements->found;
 }
 
@@ -197,21 +198,21 @@ Pairs first_columns(std::string_view body) {
 
 /// Asks a mirror, of the first shard of a table, in the form `mode=raw`.
 Task<Answer> ask_mirror(Query& query, const ServedPath& served, Scatter scatter,
-                        std::string_view text, const ShowStatement& show) {
+                        std::string_view text, const sql::ShowStatement& show) {
   query.client.meta = nullptr;
   query.request.path = "/sql";
   set_statement(query, {.text = query.keep(std::string(text)),
-                        .kind = StatementKind::show,
-                        .read = std::make_shared<const SqlStatement>(show)});
+                        .kind = sql::StatementKind::show,
+                        .read = std::make_shared<const sql::Statement>(show)});
   return answer_query(query, served, scatter);
 }
 
 Task<Answer> ask_about_table(Query& query, const ServedPath& served, Scatter scatter,
                              std::string_view before, std::string_view table,
                              std::string_view behind) {
-  ShowStatement show{.table = std::string(table),
-                     .table_place = {before.size(), before.size() + table.size()}};
-  if (before.starts_with("SHOW CREATE")) show.object = ShowStatement::Object::create_table;
+  sql::ShowStatement show{.table = std::string(table),
+                          .table_place = {before.size(), before.size() + table.size()}};
+  if (before.starts_with("SHOW CREATE")) show.object = sql::ShowStatement::Object::create_table;
   return ask_mirror(query, served, scatter, fmt::format("{}{}{}", before, table, behind), show);
 }
 
@@ -366,7 +367,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
     rows = co_await carry_out(query, select, contents, facts, text);
   }
   if (asks_for_variables(query, words, rows)) {
-    const ShowStatement of_no_table;
+    const sql::ShowStatement of_no_table;
     auto answer = co_await ask_mirror(query, served, scatter, "SHOW VARIABLES", of_no_table);
     if (query.client.left || query.resources.memory_denied()) co_return answer;
     if (answer.status == 200) {

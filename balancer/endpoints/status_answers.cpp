@@ -81,7 +81,7 @@ Answer rows_answer(ResultSet set, StatusForm form) {
   return answer;
 }
 
-Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
+Task<Answer> statement_answer(Query& query, sql::StatusStatement statement, StatusForm form) {
   if (query.client.takes_rows) form = StatusForm::rows;
   return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
     auto result = answer(statement, snapshot);

@@ -9,14 +9,14 @@
 namespace karmad::mysql {
 namespace {
 
-using TokenKind = SqlToken::Kind;
+using TokenKind = sql::Token::Kind;
 
 /// Whether a text is a SELECT without FROM that asks for facts about the connection, or a UNION: a
 /// mirror would answer about itself, or not at all.
 bool is_about_connection(std::string_view text) {
-  SqlTokens tokens(text);
+  sql::Tokens tokens(text);
   bool is = false;
-  SqlToken before;
+  sql::Token before;
   for (auto token = tokens.next(); token.kind != TokenKind::end; token = tokens.next()) {
     if (token.kind == TokenKind::ambiguous || token.kind == TokenKind::unfinished) return false;
     if (token.is_word("from")) return false;
@@ -32,7 +32,7 @@ bool is_about_connection(std::string_view text) {
 /// Carries out a SELECT without FROM. Nothing: it asks nothing about the connection.
 std::optional<LocalAnswer> select_locally(std::string_view statement,
                                           const ConnectionFacts& connection) {
-  if (statement.size() > kLongestSchemaStatement || !is_about_connection(statement))
+  if (statement.size() > sql::kLongestSchemaStatement || !is_about_connection(statement))
     return std::nullopt;
   const auto facts = schema_facts(connection);
   const auto rows = rows_of(statement, tables_named(statement, {}, facts), facts);
@@ -42,12 +42,12 @@ std::optional<LocalAnswer> select_locally(std::string_view statement,
 
 /// Whether a text is UNLOCK TABLES or LOCK TABLES … READ, as programs that make copies send them.
 bool is_read_lock(std::string_view text) {
-  const auto plain = without_executable_comments(text);
-  SqlTokens tokens(plain);
+  const auto plain = sql::without_executable_comments(text);
+  sql::Tokens tokens(plain);
   const auto verb = tokens.next();
   const auto what = tokens.next();
   if (!what.is_word("tables") && !what.is_word("table")) return false;
-  const auto ends = [](const SqlToken& token) {
+  const auto ends = [](const sql::Token& token) {
     return token.kind == TokenKind::end || token.is_sign(';');
   };
   auto token = tokens.next();
@@ -60,9 +60,9 @@ bool is_read_lock(std::string_view text) {
   return reads;
 }
 
-std::optional<LocalAnswer> answer_session_locally(SessionStatement statement,
+std::optional<LocalAnswer> answer_session_locally(sql::SessionStatement statement,
                                                   const ConnectionFacts& facts) {
-  using enum SessionStatement::Is;
+  using enum sql::SessionStatement::Is;
   if (statement.is == meta || statement.is == scroll || statement.is == inspected)
     return std::nullopt;
   if (statement.is != warnings) return statement;
@@ -75,24 +75,25 @@ std::optional<LocalAnswer> answer_session_locally(SessionStatement statement,
 
 }  // namespace
 
-std::optional<LocalAnswer> answer_locally(StatementText& statement, const ConnectionFacts& facts) {
+std::optional<LocalAnswer> answer_locally(sql::StatementText& statement,
+                                          const ConnectionFacts& facts) {
   const auto text = trimmed(statement.text);
   // A comment that only MySQL itself executes.
-  if (text.starts_with("/*!") && text.find("*/") + 2 == text.size()) return SessionStatement{};
-  if (statement.kind == StatementKind::administration && is_read_lock(text))
-    return SessionStatement{};
-  if (statement.kind == StatementKind::show && shows_variables(text))
-    statement.kind = StatementKind::schema;  // its own come first
-  if (statement.kind != StatementKind::select && statement.kind != StatementKind::session)
+  if (text.starts_with("/*!") && text.find("*/") + 2 == text.size()) return sql::SessionStatement{};
+  if (statement.kind == sql::StatementKind::administration && is_read_lock(text))
+    return sql::SessionStatement{};
+  if (statement.kind == sql::StatementKind::show && sql::shows_variables(text))
+    statement.kind = sql::StatementKind::schema;  // its own come first
+  if (statement.kind != sql::StatementKind::select && statement.kind != sql::StatementKind::session)
     return std::nullopt;
-  if (statement.kind == StatementKind::select)
+  if (statement.kind == sql::StatementKind::select)
     if (auto answer = select_locally(statement.text, facts)) return answer;
-  auto read = read_statement(statement.text, statement.kind);
-  if (!read && statement.kind == StatementKind::select) return std::nullopt;  // refused later
+  auto read = sql::read_statement(statement.text, statement.kind);
+  if (!read && statement.kind == sql::StatementKind::select) return std::nullopt;  // refused later
   if (!read) return Error{1064, "42000", std::move(read.error().reason)};
-  if (auto* const session = std::get_if<SessionStatement>(&*read))
+  if (auto* const session = std::get_if<sql::SessionStatement>(&*read))
     return answer_session_locally(std::move(*session), facts);
-  statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+  statement.read = std::make_shared<const sql::Statement>(*std::move(read));
   return std::nullopt;
 }
 

@@ -42,18 +42,18 @@ const Error kUnknownPrepared{1243, "HY000", "Unknown prepared statement handler"
 
 constexpr std::size_t kPiece = 64 << 10;  // packets that are sent at once
 
-bool is_change(const StatementText& statement) {
+bool is_change(const sql::StatementText& statement) {
   return statement.ticket_class() == TicketClass::update;
 }
 
-ResultKind result_kind(const StatementText& statement) {
-  if (statement.kind == StatementKind::select) return ResultKind::rows;
+ResultKind result_kind(const sql::StatementText& statement) {
+  if (statement.kind == sql::StatementKind::select) return ResultKind::rows;
   return is_change(statement) ? ResultKind::count : ResultKind::any;
 }
 
 /// Whether a listener with `_readonly` takes it.
-bool only_reads(StatementKind kind) {
-  using enum StatementKind;
+bool only_reads(sql::StatementKind kind) {
+  using enum sql::StatementKind;
   return kind == select || kind == call || kind == show || kind == session || kind == status ||
          kind == schema;
 }
@@ -103,8 +103,8 @@ Task<bool> Session::answer_command() {
       outcome = co_await change_user(rest);
       break;
     case kProcessKill: {
-      LocalAnswer kill{SessionStatement{.is = SessionStatement::Is::kill,
-                                        .connection = Fields(rest).integer(4)}};
+      LocalAnswer kill{sql::SessionStatement{.is = sql::SessionStatement::Is::kill,
+                                             .connection = Fields(rest).integer(4)}};
       const Statement none;  // by a name: g++ 12 copies `{}` within a co_await bit by bit
       outcome = co_await run_locally(none, std::move(kill));
       break;
@@ -171,8 +171,8 @@ Task<Session::CommandOutcome> Session::simple_command(unsigned char command,
 }
 
 Task<Session::CommandOutcome> Session::query(std::string_view text) {
-  decltype(split_statements(text)) statements;
-  auto split = [&] { statements = split_statements(text); };
+  decltype(sql::split_statements(text)) statements;
+  auto split = [&] { statements = sql::split_statements(text); };
   auto outcome = co_await run_work(text.size(), split);
   const bool allows_several = (capabilities_ & capability::kMultiStatements) != 0;
   const bool was_split = outcome == CommandOutcome::answered;
@@ -380,10 +380,10 @@ Task<Session::CommandOutcome> Session::refuse_long_work(ThreadPool::End end) {
 Task<Session::CommandOutcome> Session::run_statement(Statement& statement) {
   std::optional<LocalAnswer> local;
   auto read = [&] {
-    statement.sql.kind = kind_of_statement(statement.sql.text);
+    statement.sql.kind = sql::kind_of_statement(statement.sql.text);
     const auto most = state_.variables.number("sql_select_limit");
-    if (most && statement.sql.kind == StatementKind::select) {
-      statement.limited = with_limit(statement.sql.text, *most);
+    if (most && statement.sql.kind == sql::StatementKind::select) {
+      statement.limited = sql::with_limit(statement.sql.text, *most);
       statement.sql.text = statement.limited;
     }
     statement.sql.place.encoded = statement.sql.text;
@@ -393,12 +393,12 @@ Task<Session::CommandOutcome> Session::run_statement(Statement& statement) {
   if (outcome != CommandOutcome::answered) co_return outcome;
   if (local) {
     outcome = co_await run_locally(statement, *std::move(local));
-  } else if (statement.sql.kind == StatementKind::empty) {
+  } else if (statement.sql.kind == sql::StatementKind::empty) {
     outcome = co_await refuse(1065, "42000", "Query was empty");
   } else if ((read_only_ || state_.read_only()) && !only_reads(statement.sql.kind)) {
     outcome = co_await refuse_change();
   } else {
-    if (statement.sql.kind != StatementKind::schema) state_.warning.reset();
+    if (statement.sql.kind != sql::StatementKind::schema) state_.warning.reset();
     outcome = co_await pass_statement(statement);
   }
   co_return outcome;
@@ -416,8 +416,8 @@ Task<Session::CommandOutcome> Session::run_locally(const Statement& statement, L
   std::vector<ResultSet> sets(1);  // without columns: OK
   if (auto* const rows = std::get_if<ResultSet>(&local)) sets.front() = std::move(*rows);
   std::uint16_t warnings = 0;
-  if (const auto* const session = std::get_if<SessionStatement>(&local)) {
-    if (session->is == SessionStatement::Is::kill) {
+  if (const auto* const session = std::get_if<sql::SessionStatement>(&local)) {
+    if (session->is == sql::SessionStatement::Is::kill) {
       const auto error = co_await kill_other(session->connection, session->statement_only);
       if (error) co_return co_await refuse(*error);
     }
@@ -446,7 +446,7 @@ Task<Session::CommandOutcome> Session::pass_statement(const Statement& statement
   }
   Query query(worker_, *settings_, kStatementLine, kNoFields, statement.sql.text, client_);
   query.request.content_type = "text/plain";
-  auto list = std::make_shared<StatementList>();
+  auto list = std::make_shared<sql::StatementList>();
   list->statements.push_back(statement.sql);
   query.request.statements = std::make_shared<const FoundStatements>(FoundStatements{
       query.request.path, query.request.query, query.request.body, std::move(list)});
@@ -454,7 +454,7 @@ Task<Session::CommandOutcome> Session::pass_statement(const Statement& statement
   query.client.admissions = &low_admissions_;
   query.client.sql_session = &sql_session_;
   SchemaFacts schema;
-  if (statement.sql.kind == StatementKind::schema) schema = schema_facts(facts());
+  if (statement.sql.kind == sql::StatementKind::schema) schema = schema_facts(facts());
   query.client.schema_facts = &schema;
   query.client.is_told = is_told_;
   query.request.rows_only = true;
@@ -503,7 +503,7 @@ Task<Session::CommandOutcome> Session::answer_statement(const Statement& stateme
     Results results(std::move(answer.rows->sets), options_for(statement, &query));
     outcome = co_await send_results(results);
   } else {
-    if (statement.sql.kind == StatementKind::insert)
+    if (statement.sql.kind == sql::StatementKind::insert)
       state_.last_insert_id = query.record.last_insert_id;
     outcome = co_await read_results(statement, body, query);
   }
@@ -542,7 +542,7 @@ Results::Options Session::options_for(const Statement& statement, const Query* q
   if (query == nullptr) return options;
   options.last_insert_id = query->record.last_insert_id;
   if (const auto* const read = std::get_if<ReadStatement>(&query->request.parsed.what))
-    options.spelled = aliases_with_capitals(**read);
+    options.spelled = sql::aliases_with_capitals(**read);
   return options;
 }
 

@@ -47,7 +47,7 @@ class Session final : public ClientConnection {
 
   /// A statement to be answered.
   struct Statement {
-    StatementText sql;
+    sql::StatementText sql;
     Form form = Form::text;
     bool has_more = false;  ///< further statements of the same command follow
     std::string limited;    ///< the text with the LIMIT of sql_select_limit

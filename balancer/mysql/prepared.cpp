@@ -122,10 +122,10 @@ std::string_view literal_at(std::string_view literal, std::string_view before) {
 }  // namespace
 
 std::expected<PreparedStatement, Error> prepare_statement(std::string_view statement) {
-  using Kind = SqlToken::Kind;
-  statement = without_empty_statements(statement);
+  using Kind = sql::Token::Kind;
+  statement = sql::without_empty_statements(statement);
   PreparedStatement prepared{.text = std::string(statement)};
-  SqlTokens tokens(statement);
+  sql::Tokens tokens(statement);
   bool ended = false;
   bool empty = true;
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {

@@ -113,16 +113,16 @@ SetValue set_value(const std::string& expression, const ConnectionFacts& facts) 
   using Kind = SetValue::Kind;
   SchemaTokens tokens(expression);
   const auto first = tokens.now();
-  const bool is_single = tokens.ahead().kind == SqlToken::Kind::end;
-  if (is_single && first.kind == SqlToken::Kind::word && !first.text.starts_with('@')) {
+  const bool is_single = tokens.ahead().kind == sql::Token::Kind::end;
+  if (is_single && first.kind == sql::Token::Kind::word && !first.text.starts_with('@')) {
     if (first.is_word("null")) return {Kind::null};
     if (first.is_word("default")) return {Kind::by_default};
     const bool is_number = first.text.find_first_not_of("0123456789.") == first.text.npos;
     return {is_number ? Kind::text : Kind::word, std::string(first.text)};
   }
-  if (first.kind == SqlToken::Kind::quoted) {
+  if (first.kind == sql::Token::Kind::quoted) {
     auto text = tokens.take_text();
-    if (tokens.now().kind == SqlToken::Kind::end) return {Kind::text, std::move(text)};
+    if (tokens.now().kind == sql::Token::Kind::end) return {Kind::text, std::move(text)};
   }
   const auto rows = rows_of("SELECT " + expression, {}, schema_facts(facts));
   if (!rows || rows->rows.size() != 1 || rows->columns.size() != 1) return {};
@@ -208,14 +208,14 @@ using Values = Variables::Values;
 
 /// SET NAMES and SET CHARACTER SET: `charset [COLLATE collation]`.
 std::optional<Error> set_names(Values& values, std::string_view expression) {
-  SqlTokens tokens(expression);
+  sql::Tokens tokens(expression);
   const auto first = tokens.next();
   const auto charset = lower(first.inner());
   const auto collate = tokens.next();
   const auto collation = tokens.next();
   const bool has_collation = collate.is_word("collate");
-  if (has_collation ? tokens.next().kind != SqlToken::Kind::end
-                    : collate.kind != SqlToken::Kind::end)
+  if (has_collation ? tokens.next().kind != sql::Token::Kind::end
+                    : collate.kind != sql::Token::Kind::end)
     return Error{1064, "42000", "syntax error: SET NAMES takes a character set and COLLATE"};
   const bool is_default = charset == "default";
   if (!is_default && !is_usable_charset(charset)) return unknown_charset(charset);
@@ -233,8 +233,8 @@ std::optional<Error> set_names(Values& values, std::string_view expression) {
 /// SET SESSION TRANSACTION: `ISOLATION LEVEL level`, `READ ONLY`, `READ WRITE`, with commas.
 std::optional<Error> set_transaction(Values& values, std::string_view expression) {
   std::vector<std::string> items(1);
-  SqlTokens tokens(expression);
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+  sql::Tokens tokens(expression);
+  for (auto token = tokens.next(); token.kind != sql::Token::Kind::end; token = tokens.next()) {
     if (token.is_sign(',')) {
       items.emplace_back();
     } else {
@@ -261,7 +261,7 @@ std::optional<Error> set_transaction(Values& values, std::string_view expression
   return std::nullopt;
 }
 
-std::optional<Error> assign(Values& values, const SessionSetting& setting,
+std::optional<Error> assign(Values& values, const sql::SessionSetting& setting,
                             const ConnectionFacts& facts) {
   if (setting.name == "names") return set_names(values, setting.value);
   if (setting.name == "transaction") return set_transaction(values, setting.value);
@@ -296,7 +296,7 @@ std::optional<Error> assign(Values& values, const SessionSetting& setting,
 
 }  // namespace
 
-std::optional<Error> Variables::set(std::span<const SessionSetting> settings,
+std::optional<Error> Variables::set(std::span<const sql::SessionSetting> settings,
                                     const ConnectionFacts& facts) {
   auto values = values_;
   for (const auto& setting : settings)
@@ -320,9 +320,9 @@ std::optional<std::uint64_t> Variables::number(std::string_view name) const {
   return value == nullptr ? std::nullopt : number_in<std::uint64_t>(*value);
 }
 
-std::expected<std::uint16_t, Error> SessionState::carry_out(const SessionStatement& statement,
+std::expected<std::uint16_t, Error> SessionState::carry_out(const sql::SessionStatement& statement,
                                                             const ConnectionFacts& facts) {
-  using Is = SessionStatement::Is;
+  using Is = sql::SessionStatement::Is;
   std::uint16_t warnings = 0;
   switch (statement.is) {
     case Is::use:

@@ -29,7 +29,8 @@ class Variables {
   /// Makes all assignments of a SET, or none if one is refused. Refused are unknown character sets
   /// and wrong values of autocommit, sql_select_limit, wait_timeout and transaction_read_only. An
   /// expression that is not understood changes nothing.
-  std::optional<Error> set(std::span<const SessionSetting> settings, const ConnectionFacts& facts);
+  std::optional<Error> set(std::span<const sql::SessionSetting> settings,
+                           const ConnectionFacts& facts);
   /// The value of a name in lower case without `@@`; null: it was not set.
   const std::string* find(std::string_view name) const;
 
@@ -75,7 +76,7 @@ class SessionState {
 
   /// Carries out SET, USE, and what begins or ends a transaction; a refused SET changes nothing.
   /// ROLLBACK after a change leaves a warning. Returns how many. `facts`: with these variables.
-  std::expected<std::uint16_t, Error> carry_out(const SessionStatement& statement,
+  std::expected<std::uint16_t, Error> carry_out(const sql::SessionStatement& statement,
                                                 const ConnectionFacts& facts);
   /// A statement has changed documents, or may have.
   void note_change() { changed_ = in_transaction_ || !variables.autocommit(); }

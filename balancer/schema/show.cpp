@@ -144,7 +144,7 @@ class ShowReader {
       }
       return database ? "create database" : "create table";
     }
-    while (tokens_.now().kind == SqlToken::Kind::word &&
+    while (tokens_.now().kind == sql::Token::Kind::word &&
            begins(words + " " + lower(tokens_.now().text)))
       words += " " + lower(tokens_.take_text());
     return words;
@@ -153,7 +153,7 @@ class ShowReader {
   SchemaResult<SchemaStatement> made_of(const View& view) {
     auto schema = from_.value_or(of_.size() > 1 ? of_.front() : facts_.schema);
     const auto name = schema;
-    if (!is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
+    if (!sql::is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
     SchemaStatement out;
     if (!of_.empty() && schema == facts_.schema) out.table = of_.back();
     auto text = view.select;
@@ -193,7 +193,7 @@ class ShowReader {
     }
     std::string out;
     if (tokens_.take_word("like")) {
-      if (tokens_.now().kind != SqlToken::Kind::quoted)
+      if (tokens_.now().kind != sql::Token::Kind::quoted)
         return wrong("LIKE needs a pattern in quotes");
       const auto from = tokens_.now().at;
       tokens_.take_text();
@@ -218,11 +218,11 @@ class ShowReader {
 SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& facts) {
   const bool passes = tokens.now().is_word("desc");
   tokens.step();
-  if (!tokens.now().names_table() && tokens.now().kind != SqlToken::Kind::quoted)
+  if (!tokens.now().names_table() && tokens.now().kind != sql::Token::Kind::quoted)
     return wrong("syntax error: expected a table");
   const auto begin = tokens.now().at;
   if (passes) return passed("DESC ", tokens, " TABLE");
-  if (tokens.now().kind == SqlToken::Kind::quoted)
+  if (tokens.now().kind == sql::Token::Kind::quoted)
     tokens.step();
   else
     tokens.take_path();
@@ -243,7 +243,7 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
 
 SchemaResult<SchemaStatement> read_schema_statement(std::string_view statement,
                                                     const SchemaFacts& facts) {
-  const auto text = without_executable_comments(statement);
+  const auto text = sql::without_executable_comments(statement);
   SchemaTokens tokens(text);
   if (tokens.now().is_word("select")) return SchemaStatement{.text = text};
   if (tokens.take_word("show")) return ShowReader(tokens, facts).run();

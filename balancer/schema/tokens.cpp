@@ -14,19 +14,19 @@ std::string sql_literal(std::string_view text) {
 }
 
 SchemaTokens::SchemaTokens(std::string_view statement) : statement_(statement) {
-  SqlTokens tokens(statement);
+  sql::Tokens tokens(statement);
   do {
     auto token = tokens.next();
     // Texts that engines would read differently: no engine reads them.
     const auto text = token.text;
-    if (token.kind == SqlToken::Kind::ambiguous && text.size() > 1 && text.front() == text.back() &&
-        (text.front() == '"' || text.front() == '`'))
-      token.kind = text.front() == '"' ? SqlToken::Kind::quoted : SqlToken::Kind::name;
+    if (token.kind == sql::Token::Kind::ambiguous && text.size() > 1 &&
+        text.front() == text.back() && (text.front() == '"' || text.front() == '`'))
+      token.kind = text.front() == '"' ? sql::Token::Kind::quoted : sql::Token::Kind::name;
     tokens_.push_back(token);
-  } while (tokens_.back().kind != SqlToken::Kind::end &&
-           tokens_.back().kind != SqlToken::Kind::ambiguous &&
-           tokens_.back().kind != SqlToken::Kind::unfinished);
-  if (tokens_.back().kind != SqlToken::Kind::end) tokens_.push_back({.at = statement.size()});
+  } while (tokens_.back().kind != sql::Token::Kind::end &&
+           tokens_.back().kind != sql::Token::Kind::ambiguous &&
+           tokens_.back().kind != sql::Token::Kind::unfinished);
+  if (tokens_.back().kind != sql::Token::Kind::end) tokens_.push_back({.at = statement.size()});
 }
 
 bool SchemaTokens::take_word(std::string_view lower_case) {
@@ -48,9 +48,9 @@ std::vector<std::string> SchemaTokens::take_path() {
     const auto token = now();
     auto text = token.inner();
     step();
-    if (token.kind == SqlToken::Kind::name) {
+    if (token.kind == sql::Token::Kind::name) {
       parts.emplace_back(text);
-      joined = now().kind == SqlToken::Kind::word && now().text.front() == '.' &&
+      joined = now().kind == sql::Token::Kind::word && now().text.front() == '.' &&
                now().at == token.end();
       continue;
     }
@@ -70,7 +70,7 @@ std::string SchemaTokens::take_text() {
   const auto token = now();
   step();
   const auto inner = token.inner();
-  if (token.kind != SqlToken::Kind::quoted) return std::string(inner);
+  if (token.kind != sql::Token::Kind::quoted) return std::string(inner);
   constexpr std::string_view kLetters = "nrt";
   constexpr std::string_view kMeanings = "\n\r\t";
   std::string text;
@@ -81,7 +81,7 @@ std::string SchemaTokens::take_text() {
     text += meaning == kLetters.npos ? inner[i] : kMeanings[meaning];
   }
   // A quote that is written twice.
-  while (now().kind == SqlToken::Kind::quoted && now().at == end_before() &&
+  while (now().kind == sql::Token::Kind::quoted && now().at == end_before() &&
          now().text.front() == token.text.front())
     text.append(1, token.text.front()).append(take_text());
   return text;

@@ -23,12 +23,12 @@ class SchemaTokens {
  public:
   explicit SchemaTokens(std::string_view statement);
 
-  const SqlToken& now() const { return tokens_[at_]; }
-  const SqlToken& ahead(std::size_t by = 1) const {
+  const sql::Token& now() const { return tokens_[at_]; }
+  const sql::Token& ahead(std::size_t by = 1) const {
     return tokens_[std::min(at_ + by, tokens_.size() - 1)];
   }
   void step() { at_ += at_ + 1 < tokens_.size() ? 1 : 0; }
-  bool at_end() const { return now().kind == SqlToken::Kind::end || now().is_sign(';'); }
+  bool at_end() const { return now().kind == sql::Token::Kind::end || now().is_sign(';'); }
   bool take_word(std::string_view lower_case);
   bool take_sign(char sign);
   /// Where the token before ended.
@@ -42,7 +42,7 @@ class SchemaTokens {
 
  private:
   std::string_view statement_;
-  std::vector<SqlToken> tokens_;
+  std::vector<sql::Token> tokens_;
   std::size_t at_ = 0;
 };
 

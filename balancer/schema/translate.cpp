@@ -13,7 +13,7 @@
 namespace karmad {
 namespace {
 
-using Kind = SqlToken::Kind;
+using Kind = sql::Token::Kind;
 
 struct Renamed {
   std::string_view mysql;
@@ -55,13 +55,13 @@ constexpr std::array kRenamedWords{
 constexpr std::array<std::string_view, 9> kBehindItems{"from",  "where", "group", "having", "order",
                                                        "limit", "union", "for",   "on"};
 
-const Renamed* renamed(std::span<const Renamed> words, const SqlToken& token) {
+const Renamed* renamed(std::span<const Renamed> words, const sql::Token& token) {
   const auto found =
       std::ranges::find_if(words, [&](const Renamed& each) { return token.is_word(each.mysql); });
   return found == words.end() ? nullptr : &*found;
 }
 
-bool begins_number(const SqlToken& token) {
+bool begins_number(const sql::Token& token) {
   const auto text = token.text.substr(token.text.starts_with('.') ? 1 : 0);
   return token.kind == Kind::word && !text.empty() && text[0] >= '0' && text[0] <= '9';
 }
@@ -196,7 +196,7 @@ class SelectTranslator {
     }
   }
 
-  static bool is_comparison(const SqlToken& token) {
+  static bool is_comparison(const sql::Token& token) {
     return token.kind == Kind::sign && std::string_view("=<>!").contains(token.text.front());
   }
 
@@ -277,7 +277,7 @@ class SelectTranslator {
     put(is_number ? fmt::format("CAST({} AS INTEGER)", *value) : literal(*value), tokens);
   }
 
-  void call(const SqlToken& name) {
+  void call(const sql::Token& name) {
     if (tokens_.ahead(2).is_sign(')'))
       if (const auto fact = schema_fact(lower(name.text), facts_))
         return put(fact->kind == SchemaValue::Kind::number ? fact->text : literal(fact->text), 3);

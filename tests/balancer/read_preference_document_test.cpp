@@ -242,11 +242,11 @@ TEST(ReadPreferenceDocument, ListsStatementsInTheirClass) {  // SS-103, SS-104, 
     for (auto statement : row.statements)
       for (const std::string_view before : {"", " \n", "/* SELECT */", "/* INSERT */ \t"}) {
         const auto written = fmt::format("{}{}", before, statement);
-        const auto list = read_statements({.method = "POST",
-                                           .path = "/sql",
-                                           .query = "mode=raw",
-                                           .content_type = "text/plain",
-                                           .body = written});
+        const auto list = sql::read_statements({.method = "POST",
+                                                .path = "/sql",
+                                                .query = "mode=raw",
+                                                .content_type = "text/plain",
+                                                .body = written});
         ASSERT_TRUE(list) << written;
         auto highest = SelectionClass::none;
         for (const auto& one : (*list)->statements)

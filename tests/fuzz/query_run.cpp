@@ -36,7 +36,7 @@ class Run {
     const auto& dialect = *served_.dialect;
     dialect.ticket_class(request);
     if (served_.endpoint->statements != Statements::none)
-      if (const auto list = read_statements(request))
+      if (const auto list = sql::read_statements(request))
         for (const auto& one : (*list)->statements)
           if (!one.is_of_mirrors()) read_own(one);
     const auto parsed = dialect.parse(request);
@@ -69,13 +69,13 @@ class Run {
 
  private:
   /// A statement about karmad or the connection is read as what its first words promise.
-  static void read_own(const StatementText& statement) {
-    const auto read = read_statement(statement.text, statement.kind);
+  static void read_own(const sql::StatementText& statement) {
+    const auto read = sql::read_statement(statement.text, statement.kind);
     if (!read) return;
-    const bool session = std::holds_alternative<SessionStatement>(*read);
-    require(session || std::holds_alternative<StatusStatement>(*read), "of another kind",
+    const bool session = std::holds_alternative<sql::SessionStatement>(*read);
+    require(session || std::holds_alternative<sql::StatusStatement>(*read), "of another kind",
             statement.text);
-    require(session == (statement.kind == StatementKind::session), "of another kind",
+    require(session == (statement.kind == sql::StatementKind::session), "of another kind",
             statement.text);
   }
 

@@ -121,7 +121,7 @@ void write_elastic_error(int status, std::string_view reason, std::string& out) 
            Quoted(reason), R"(},"status":)", status, '}');
 }
 
-ClientStatement as_written(const StatementText& statement, std::string_view table) {
+ClientStatement as_written(const sql::StatementText& statement, std::string_view table) {
   return {.written = statement.given ? statement.given->text : statement.text,
           .read = statement.text,
           .table = table,

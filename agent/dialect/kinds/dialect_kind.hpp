@@ -18,7 +18,9 @@ namespace karmad {
 
 struct ClientStatement;  // replies/error_text.hpp
 struct Plan;             // plan/plan.hpp
-struct StatementText;    // fronts/sql/sql_request.hpp
+namespace sql {
+struct StatementText;  // fronts/sql/sql_request.hpp
+}
 
 /// Appends an error body to `out`.
 using ErrorWriter = void (*)(int status, std::string_view reason, std::string& out);
@@ -62,7 +64,7 @@ class Dialect {
 };
 
 /// The statement in the client's words and in those of engines; `table`: the client's name of it.
-ClientStatement as_written(const StatementText& statement, std::string_view table);
+ClientStatement as_written(const sql::StatementText& statement, std::string_view table);
 
 /// The body of a complete answer or error of a mirror, with the client's status, as `parsed.answer`
 /// says: in the client's terms. An error of several shards always has the client's name of the

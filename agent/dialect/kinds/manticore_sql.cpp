@@ -39,7 +39,7 @@ bool holds(std::string_view whole, std::string_view part) {
 /// Whether the request is a change; false if it is not known.
 bool is_change_request(const ClientRequest* request) {
   if (request == nullptr) return false;
-  const auto statement = statement_in(*request);
+  const auto statement = sql::statement_in(*request);
   return statement && statement->ticket_class() == TicketClass::update;
 }
 
@@ -57,13 +57,13 @@ struct FailureMembers {
 
 /// Whether the pages are karmad's, by `scroll = 1` or a token. One of the only shard's own tokens,
 /// which it gives unasked, is for that shard.
-bool scrolls_here(const SqlSelect& select) {
+bool scrolls_here(const sql::Select& select) {
   return !select.scroll.empty() && !is_server_token(without_quotes(select.scroll));
 }
 
 /// A CALL is planned also on a table of one shard, because the name stands in quotes, which only
 /// the plan writes; so is a SHOW, whose answer may name the table.
-Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
+Parsed parsed_of(const sql::Statement& read, const ClientRequest& request) {
   Parsed parsed{.planned = true};
   const auto set_table = [&parsed](const auto& statement) {
     if constexpr (requires { statement.table_place; }) {
@@ -72,11 +72,11 @@ Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
     }
   };
   std::visit(set_table, read);
-  if (const auto* const select = std::get_if<SqlSelect>(&read)) {
+  if (const auto* const select = std::get_if<sql::Select>(&read)) {
     parsed.planned =
         scrolls_here(*select) || select->table.empty() || !request.inspected_by.empty();
     parsed.options = select->options;
-  } else if (const auto* const change = std::get_if<ChangeStatement>(&read)) {
+  } else if (const auto* const change = std::get_if<sql::ChangeStatement>(&read)) {
     parsed.planned = parsed.read = false;
     parsed.last_insert_id = change->last_row_id();
   }
@@ -85,7 +85,7 @@ Parsed parsed_of(const SqlStatement& read, const ClientRequest& request) {
 
 /// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
 /// shard, which is sent the client's statement.
-std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowForm form,
+std::expected<Plan, ClientError> plan_over_shards(const sql::Select& given, RowForm form,
                                                   Collation collation, const ScrollPlace& place,
                                                   const ShardLayout& layout) {
   auto select = plan_select(given, form, collation, place);
@@ -98,18 +98,18 @@ std::expected<Plan, ClientError> plan_over_shards(const SqlSelect& given, RowFor
   return plan;
 }
 
-std::optional<ClientError> read_text(StatementText& statement) {
-  auto read = read_statement(statement.text, statement.kind);
+std::optional<ClientError> read_text(sql::StatementText& statement) {
+  auto read = sql::read_statement(statement.text, statement.kind);
   if (!read) return std::move(read.error());
-  statement.read = std::make_shared<const SqlStatement>(*std::move(read));
+  statement.read = std::make_shared<const sql::Statement>(*std::move(read));
   return std::nullopt;
 }
 
 /// Reads another text in place of the client's.
-std::optional<ClientError> read_instead(StatementText& statement, EngineStatement other) {
+std::optional<ClientError> read_instead(sql::StatementText& statement, sql::EngineStatement other) {
   if (statement.given == nullptr)
-    statement.given = std::make_shared<const StatementText>(statement);
-  auto owner = std::make_shared<StatementList>();
+    statement.given = std::make_shared<const sql::StatementText>(statement);
+  auto owner = std::make_shared<sql::StatementList>();
   statement.text = owner->decoded = std::move(other.text);
   statement.directions = std::move(other.directions);
   statement.owner = std::move(owner);
@@ -117,22 +117,22 @@ std::optional<ClientError> read_instead(StatementText& statement, EngineStatemen
 }
 
 /// Whether the table is `schema.table`: no table of the configuration has a dot in its name.
-bool names_schema(const SqlStatement& read) {
-  const auto* const select = std::get_if<SqlSelect>(&read);
-  const auto* const change = std::get_if<ChangeStatement>(&read);
+bool names_schema(const sql::Statement& read) {
+  const auto* const select = std::get_if<sql::Select>(&read);
+  const auto* const change = std::get_if<sql::ChangeStatement>(&read);
   const auto has_dot = [](const std::string& table) { return table.find('.') != table.npos; };
   return (select != nullptr && has_dot(select->table)) ||
          (change != nullptr && has_dot(change->table));
 }
 
 /// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
-std::optional<ClientError> read_for_engines(StatementText& statement) {
+std::optional<ClientError> read_for_engines(sql::StatementText& statement) {
   auto refusal = statement.read == nullptr ? read_text(statement) : std::nullopt;
   if (refusal || names_schema(*statement.read))
-    if (auto text = without_schema(statement.text))
+    if (auto text = sql::without_schema(statement.text))
       refusal = read_instead(statement, {*std::move(text)});
   if (refusal) return refusal;
-  auto other = without_foreign_forms(statement.text, *statement.read);
+  auto other = sql::without_foreign_forms(statement.text, *statement.read);
   return other ? read_instead(statement, *std::move(other)) : std::nullopt;
 }
 
@@ -152,7 +152,7 @@ std::size_t first_brace_line(std::string_view body) {
   return body.npos;
 }
 
-const StatementText& statement_of(const Parsed& parsed) {
+const sql::StatementText& statement_of(const Parsed& parsed) {
   return *std::get<ReadStatement>(parsed.what);
 }
 
@@ -163,10 +163,10 @@ class ManticoreSql final : public Dialect {
 
   /// Reads the statement, unless the request has it read (ClientRequest::statement).
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
-    auto statement = statement_in(request);
+    auto statement = sql::statement_in(request);
     if (!statement) return std::unexpected(std::move(statement.error()));
     if (!statement->is_of_mirrors()) {
-      auto why = read_statement(statement->text, statement->kind);
+      auto why = sql::read_statement(statement->text, statement->kind);
       return std::unexpected(
           why ? ClientError{400,
                             "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
@@ -176,9 +176,9 @@ class ManticoreSql final : public Dialect {
     if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
     auto parsed = parsed_of(*statement->read, request);
     if (request.in_session) parsed.planned = true;
-    parsed.should_use_primary = statement->kind == StatementKind::show;
+    parsed.should_use_primary = statement->kind == sql::StatementKind::show;
     parsed.answer = PassedAnswer::error_of_statement;
-    parsed.what = std::make_shared<const StatementText>(*std::move(statement));
+    parsed.what = std::make_shared<const sql::StatementText>(*std::move(statement));
     return parsed;
   }
 
@@ -186,12 +186,12 @@ class ManticoreSql final : public Dialect {
   std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
                                         ShardLayout layout) const override {
     const auto& statement = statement_of(parsed);
-    if (const auto* const show = std::get_if<ShowStatement>(statement.read.get()))
+    if (const auto* const show = std::get_if<sql::ShowStatement>(statement.read.get()))
       return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
-    if (const auto* const change = std::get_if<ChangeStatement>(statement.read.get()))
+    if (const auto* const change = std::get_if<sql::ChangeStatement>(statement.read.get()))
       return plan_change(as_written(statement, parsed.table), *change, statement.form,
                          std::move(layout));
-    if (const auto* const call = std::get_if<CallStatement>(statement.read.get()))
+    if (const auto* const call = std::get_if<sql::CallStatement>(statement.read.get()))
       return plan_call(statement.text, *call, std::move(layout), statement.form);
     return plan_of_select(request, parsed, layout);
   }
@@ -200,7 +200,7 @@ class ManticoreSql final : public Dialect {
   /// and /cli_json always in the body.
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override {
-    using In = StatementPlace::In;
+    using In = sql::StatementPlace::In;
     buffer.clear();
     AgentRequest written{request.method, request.path, request.content_type, request.body};
     const auto& statement = statement_of(parsed).text;
@@ -271,7 +271,7 @@ class ManticoreSql final : public Dialect {
       if (hits) plan.request.path = "/sql";
       return plan;
     }
-    const auto& select = std::get<SqlSelect>(*statement.read);
+    const auto& select = std::get<sql::Select>(*statement.read);
     const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
     auto plan = plan_over_shards(select, form, settings_.collation, place, layout);
     if (!plan)

@@ -49,7 +49,7 @@ struct SearchToPlan {
 /// second one (see begin_next_round()) there is no vector, and nothing is found.
 struct VectorRound {
   NearDocument document;
-  std::variant<SearchToPlan, const SqlSelect*> asked;  ///< the SELECT outlives the plan
+  std::variant<SearchToPlan, const sql::Select*> asked;  ///< the SELECT outlives the plan
 };
 
 /// What each shard is asked, and how the replies become one answer. Refers to the request and its
@@ -81,7 +81,7 @@ struct Plan {
   std::optional<VectorRound> vector_round{};  ///< nothing: the shards are asked for the answer
   /// The SELECT of a SelectPlan with pairs, which shards may refuse (see begin_round_after());
   /// outlives the plan. Null: there is no other way to ask.
-  const SqlSelect* given = nullptr;
+  const sql::Select* given = nullptr;
   /// Texts that were made for this plan; views in it are into them.
   std::forward_list<std::string> texts{};
 

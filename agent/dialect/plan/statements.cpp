@@ -19,7 +19,7 @@ constexpr std::size_t kDefaultSuggestions = 5;
 constexpr std::size_t kSpareSuggestions = 5;
 
 /// The value of an option as a count; `otherwise` if it is not given. 400 if it is no count.
-std::expected<std::size_t, ClientError> count_option(const CallStatement& call,
+std::expected<std::size_t, ClientError> count_option(const sql::CallStatement& call,
                                                      std::string_view statement,
                                                      std::string_view name, std::size_t otherwise) {
   const auto* const option = call.option(name);
@@ -40,7 +40,7 @@ struct OptionValue {
 };
 
 /// The edits that put in the table's name and set options.
-TextEdits call_edits(const CallStatement& call, std::span<const OptionValue> wanted) {
+TextEdits call_edits(const sql::CallStatement& call, std::span<const OptionValue> wanted) {
   const auto [begin, end] = call.table_place;
   TextEdits edits{{.begin = begin, .end = end, .names = TableNames::sql_text}};
   for (const auto& [name, value] : wanted) {
@@ -56,9 +56,9 @@ TextEdits call_edits(const CallStatement& call, std::span<const OptionValue> wan
 
 /// Checks the numbers. Has several shards return the counts by which suggestions are ordered, one
 /// row each, and more of them.
-std::optional<ClientError> plan_suggestions(std::string_view statement, const CallStatement& call,
-                                            ShardLayout layout, RowsMerge& merge,
-                                            TextEdits& edits) {
+std::optional<ClientError> plan_suggestions(std::string_view statement,
+                                            const sql::CallStatement& call, ShardLayout layout,
+                                            RowsMerge& merge, TextEdits& edits) {
   std::size_t limit = 0;
   std::size_t line = 0;
   std::size_t stats = 0;
@@ -90,30 +90,31 @@ Plan plan_of_statement(std::string_view statement, RowForm form) {
           .content_type = content_type_of(form)};
 }
 
-std::expected<Plan, ClientError> plan_call(std::string_view statement, const CallStatement& call,
-                                           ShardLayout layout, RowForm form) {
+std::expected<Plan, ClientError> plan_call(std::string_view statement,
+                                           const sql::CallStatement& call, ShardLayout layout,
+                                           RowForm form) {
   using Rows = RowsMerge::Rows;
   auto plan = plan_of_statement(statement, form);
   RowsMerge merge{.form = form};
   auto edits = call_edits(call, {});
   switch (call.kind) {
-    case CallKind::pq:
+    case sql::CallKind::pq:
       merge.rows = Rows::by_id;
       break;
-    case CallKind::keywords:
+    case sql::CallKind::keywords:
       merge.rows = Rows::keywords;
       if (const auto* const by = call.option("sort_mode"); by != nullptr && by->end > by->begin + 2)
         merge.sorted_by = statement.substr(by->begin + 1, by->end - by->begin - 2);
       break;
-    case CallKind::suggest:
-    case CallKind::qsuggest:
+    case sql::CallKind::suggest:
+    case sql::CallKind::qsuggest:
       if (auto refusal = plan_suggestions(statement, call, layout, merge, edits))
         return std::unexpected(*std::move(refusal));
       break;
-    case CallKind::autocomplete:
+    case sql::CallKind::autocomplete:
       merge.rows = Rows::by_rank;
       break;
-    case CallKind::snippets:
+    case sql::CallKind::snippets:
       plan.ask_only(std::hash<std::string_view>{}(statement) % layout.shards, layout.shards);
       plan.may_be_partial = false;
       break;
@@ -127,7 +128,7 @@ std::expected<Plan, ClientError> plan_call(std::string_view statement, const Cal
 namespace {
 
 /// Makes the ids that rows need.
-void make_ids(ChangeStatement& change, const ShardLayout& layout) {
+void make_ids(sql::ChangeStatement& change, const ShardLayout& layout) {
   for (auto& row : change.rows) {
     if (!needs_made_id(row.id, layout)) continue;
     row.made_id = layout.make_id();
@@ -136,7 +137,7 @@ void make_ids(ChangeStatement& change, const ShardLayout& layout) {
 }
 
 /// Whether only the shards of its documents are asked.
-bool goes_by_id(const ChangeStatement& change, const ShardLayout& layout) {
+bool goes_by_id(const sql::ChangeStatement& change, const ShardLayout& layout) {
   if (layout.by != ShardBy::id || layout.shards == 1) return false;
   return change.makes_documents() || change.id;
 }
@@ -152,7 +153,7 @@ void remove_part(TextEdits& edits, std::size_t begin, std::size_t end) {
 
 /// The statement for a mirror of which `takes(row)` says the rows.
 template <class Takes>
-TextEdits change_edits(const ChangeStatement& change, Takes takes) {
+TextEdits change_edits(const sql::ChangeStatement& change, Takes takes) {
   const auto& rows = change.rows;
   const auto [table, behind] = change.table_place;
   TextEdits edits{{.begin = table, .end = behind, .names = TableNames::sql_first}};
@@ -178,7 +179,7 @@ TextEdits change_edits(const ChangeStatement& change, Takes takes) {
 }  // namespace
 
 std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
-                                             ChangeStatement change, RowForm form,
+                                             sql::ChangeStatement change, RowForm form,
                                              ShardLayout layout) {
   if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
@@ -217,9 +218,9 @@ std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
   return plan;
 }
 
-Plan plan_show(std::string_view statement, const ShowStatement& show, const Parsed& parsed,
+Plan plan_show(std::string_view statement, const sql::ShowStatement& show, const Parsed& parsed,
                RowForm form, std::size_t shards) {
-  using Object = ShowStatement::Object;
+  using Object = sql::ShowStatement::Object;
   const bool threads = show.object == Object::threads;
   if (!threads && show.object != Object::table_status)
     return plan_for_one_shard(

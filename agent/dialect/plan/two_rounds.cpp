@@ -63,7 +63,7 @@ std::size_t append_look_up(std::string& to, const NearDocument& document, const 
   return table;
 }
 
-std::size_t append_look_up(std::string& to, const NearDocument& document, const SqlSelect*) {
+std::size_t append_look_up(std::string& to, const NearDocument& document, const sql::Select*) {
   to.append("SELECT ").append(document.attribute).append(" FROM ");
   const auto table = to.size();
   to.append(" WHERE id=").append(document.id).append(" LIMIT 1");
@@ -94,7 +94,7 @@ FoundVector vector_in(std::string_view reply, std::string_view attribute, const 
   return std::string_view();
 }
 
-FoundVector vector_in(std::string_view reply, std::string_view, const SqlSelect*) {
+FoundVector vector_in(std::string_view reply, std::string_view, const sql::Select*) {
   RawReplies replies;
   const ShardReply only{reply};
   if (auto bad = replies.read({&only, 1}, 1, LastSet::whole))
@@ -131,7 +131,8 @@ std::optional<ClientError> search_by(Plan& plan, const SearchToPlan& asked,
   return std::nullopt;
 }
 
-std::optional<ClientError> search_by(Plan& plan, const SqlSelect* asked, std::string_view vector) {
+std::optional<ClientError> search_by(Plan& plan, const sql::Select* asked,
+                                     std::string_view vector) {
   const auto& before = std::get<SelectPlan>(std::get<ReadStep>(plan.step));
   auto select = plan_select(*asked, before.form, before.collation, {}, vector);
   if (!select) return std::move(select.error());
@@ -181,7 +182,7 @@ void take_search(Plan& plan, PlannedSearch&& search, SearchRequest&& request,
         TableNames::json, layout);
 }
 
-void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
+void take_select(Plan& plan, ShardSelect&& select, const sql::Select& given,
                  const ShardLayout& layout) {
   auto document = std::move(select.document);
   if (!document && !select.plan.pairs.empty()) plan.given = &given;

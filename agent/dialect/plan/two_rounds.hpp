@@ -47,7 +47,7 @@ std::expected<PlannedSearch, ClientError> plan_search(std::string_view body,
 void take_search(Plan& plan, PlannedSearch&& search, SearchRequest&& request,
                  const ShardLayout& layout, const DialectSettings& settings);
 /// The same of a SELECT: the statements, their edits, the merge and the coverage.
-void take_select(Plan& plan, ShardSelect&& select, const SqlSelect& given,
+void take_select(Plan& plan, ShardSelect&& select, const sql::Select& given,
                  const ShardLayout& layout);
 
 /// Takes the replies of a round of requests, given as to merge(). True: the answer needs another

@@ -106,7 +106,7 @@ std::size_t ClientStatement::written_offset(std::size_t offset) const {
   std::size_t added = 0;
   for (const auto at : directions) {
     if (offset <= at + added) break;
-    added += std::min(kAddedDirection.size(), offset - at - added);
+    added += std::min(sql::kAddedDirection.size(), offset - at - added);
   }
   return offset - added;
 }

@@ -43,7 +43,9 @@ constexpr std::string_view content_type_of(RowForm form) {
 /// White space that JSON allows around a text (RFC 8259 section 2).
 inline constexpr std::string_view kJsonSpace = " \t\r\n";
 
+namespace sql {
 struct StatementText;
+}
 
 /// A client's request as a dialect sees it. The views live as long as the query.
 struct ClientRequest {
@@ -62,7 +64,7 @@ struct ClientRequest {
   std::string_view path_table_raw{};  ///< the same as it stands in `path`
   /// At an endpoint of statements: the one that the request is, found and classified before. Null:
   /// it was not looked for.
-  std::shared_ptr<const StatementText> statement{};
+  std::shared_ptr<const sql::StatementText> statement{};
   /// SHOW PLAN or SHOW PROFILE, which a mirror is asked for behind the SELECT; empty: neither.
   std::string_view inspected_by{};
 };

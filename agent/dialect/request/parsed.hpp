@@ -43,7 +43,7 @@ struct BulkRequest {
 };
 
 /// A statement of SQL, read.
-using ReadStatement = std::shared_ptr<const StatementText>;
+using ReadStatement = std::shared_ptr<const sql::StatementText>;
 
 /// A request in the engine's own language, translated from another.
 struct TranslatedRequest {

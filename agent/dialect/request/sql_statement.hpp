@@ -16,7 +16,7 @@
 #include "agent/dialect/request/document_ids.hpp"
 #include "agent/dialect/request/sql_span.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 
 /// The server stores counts of rows in 32 bits.
 inline constexpr std::size_t kLargestRowCount = std::numeric_limits<std::int32_t>::max();
@@ -34,10 +34,10 @@ struct RowWindow {
 inline constexpr std::size_t kMostFacets = 256;
 
 struct FacetClause {
-  SqlSpan items;
-  SqlSpan by;
-  SqlSpan distinct;
-  SqlSpan order;
+  Span items;
+  Span by;
+  Span distinct;
+  Span order;
   RowWindow window;
 };
 
@@ -70,18 +70,18 @@ struct NearestClause {
 
 /// GROUP n BY, WITHIN GROUP ORDER BY and HAVING.
 struct GroupClauses {
-  SqlSpan group;
+  Span group;
   std::size_t per_group = 1;
-  SqlSpan within;
-  SqlSpan having;
+  Span within;
+  Span having;
 };
 
 /// A SELECT: its tables and plain options, and its clauses without their keywords. Spans refer to
 /// `tokens`, which moves with them; all views refer to the statement.
-struct SqlSelect : NearestClause, GroupClauses {
-  SqlSelect() = default;
-  SqlSelect(SqlSelect&&) = default;
-  SqlSelect& operator=(SqlSelect&&) = default;
+struct Select : NearestClause, GroupClauses {
+  Select() = default;
+  Select(Select&&) = default;
+  Select& operator=(Select&&) = default;
 
   std::string_view text;  ///< of the statement
   std::string table;      ///< several: their names with commas between them; empty: no FROM
@@ -93,18 +93,18 @@ struct SqlSelect : NearestClause, GroupClauses {
   /// the statement, with its offset. The clauses are not complete then.
   std::optional<ClientError> unplannable;
 
-  std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
-  SqlSpan items;
+  std::vector<Token> tokens;  ///< without those of WHERE, which may be very many
+  Span items;
   std::string_view where;
   bool match = false;  ///< WHERE has a MATCH()
-  SqlSpan order;
+  Span order;
   RowWindow window;
-  SqlSpan option_list;
+  Span option_list;
   std::vector<FacetClause> facets;
 
   /// `SELECT * FROM (this one) ORDER BY … LIMIT …`: the outer SELECT, of which only these two
   /// clauses count. Null: there is none.
-  std::shared_ptr<const SqlSelect> outer;
+  std::shared_ptr<const Select> outer;
   /// What the views of both refer to then, with all offsets of the statement.
   std::shared_ptr<const std::pair<std::string, std::string>> own_texts;
 };
@@ -240,8 +240,8 @@ struct StatusStatement {
 inline constexpr std::string_view kAddedDirection = " ASC";
 
 /// A statement, read once. Refers to its text.
-using SqlStatement = std::variant<SqlSelect, ChangeStatement, CallStatement, ShowStatement,
-                                  SessionStatement, StatusStatement>;
+using Statement = std::variant<Select, ChangeStatement, CallStatement, ShowStatement,
+                               SessionStatement, StatusStatement>;
 
 /// What a statement asks for, by its first words.
 enum class StatementKind : std::uint8_t {
@@ -267,12 +267,12 @@ StatementKind kind_of_statement(std::string_view statement);
 SelectionClass selection_class_of(StatementKind kind, std::string_view statement);
 
 /// Reads a statement of that kind, in one pass by the grammar sql_grammar.y. Refuses (400), with
-/// the offset, what is no such statement, what engines read differently (SqlTokens), and what a
+/// the offset, what is no such statement, what engines read differently (Tokens), and what a
 /// statement to one table cannot have: joins, sub-selects, further statements. Any thread; cost:
 /// linear in the text, memory for the tokens outside of WHERE and of VALUES, which have bounds.
-std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
-                                                        StatementKind kind);
-inline std::expected<SqlStatement, ClientError> read_statement(std::string_view statement) {
+std::expected<Statement, ClientError> read_statement(std::string_view statement,
+                                                     StatementKind kind);
+inline std::expected<Statement, ClientError> read_statement(std::string_view statement) {
   return read_statement(statement, kind_of_statement(statement));
 }
 
@@ -280,7 +280,7 @@ inline std::expected<SqlStatement, ClientError> read_statement(std::string_view 
 ClientError unknown_statement(std::string_view statement,
                               std::string_view problem = "unknown statement");
 
-/// The statement as one of type T: SqlSelect, ChangeStatement …; 400 if it is another one.
+/// The statement as one of type T: Select, ChangeStatement …; 400 if it is another one.
 template <class T>
 std::expected<T, ClientError> read_as(std::string_view statement, StatementKind kind) {
   auto read = read_statement(statement, kind);
@@ -288,4 +288,4 @@ std::expected<T, ClientError> read_as(std::string_view statement, StatementKind 
   return std::get<T>(*std::move(read));
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace karmad {
+namespace karmad::sql {
 
 /// Whether the value is one of the others.
 constexpr bool is_any_of(auto value, auto... others) {
@@ -14,7 +14,7 @@ constexpr bool is_any_of(auto value, auto... others) {
 }
 
 /// One token of a SQL statement. White space and comments are not tokens.
-struct SqlToken {
+struct Token {
   enum class Kind : std::uint8_t {
     end,
     word,        ///< a name, keyword or number
@@ -48,7 +48,7 @@ struct SqlToken {
   }
   std::size_t end() const { return at + text.size(); }
   /// Whether `next` is the rest of the name of a variable: @@session.`x`, @'x y'.
-  bool is_variable_with(const SqlToken& next) const {
+  bool is_variable_with(const Token& next) const {
     return kind == Kind::word && text.front() == '@' && next.at == end() &&
            (next.kind == Kind::name || (next.kind == Kind::quoted && text == "@"));
   }
@@ -61,19 +61,19 @@ struct SqlToken {
 /// on: the comments `--`, `#` and `/*!`, a `*` in a comment, SQL marks in double quotes and
 /// backquotes, control characters, `1FROM`. An engine could find another statement in it than
 /// karmad does. Refers to the statement. Allocates nothing.
-class SqlTokens {
+class Tokens {
  public:
-  explicit SqlTokens(std::string_view statement) : statement_(statement) {}
+  explicit Tokens(std::string_view statement) : statement_(statement) {}
 
-  SqlToken next();
+  Token next();
 
  private:
-  SqlToken token(SqlToken::Kind kind, const char* end, int keyword = 0);
-  SqlToken ambiguous(std::string_view why);
-  SqlToken unended_text(const char* end);
+  Token token(Token::Kind kind, const char* end, int keyword = 0);
+  Token ambiguous(std::string_view why);
+  Token unended_text(const char* end);
 
   std::string_view statement_;
   std::size_t at_ = 0;
 };
 
-}  // namespace karmad
+}  // namespace karmad::sql

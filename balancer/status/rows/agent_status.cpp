@@ -274,27 +274,27 @@ void append_status_json(std::string& out, const Snapshot& snapshot) {
   });
 }
 
-std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
+std::expected<ResultSet, std::string> answer(const sql::StatusStatement& statement,
                                              const Snapshot& snapshot) {
   switch (statement.show) {
-    case Show::agent_status:
+    case sql::Show::agent_status:
       return filtered(show_agents(snapshot), statement.like);
-    case Show::agents:
+    case sql::Show::agents:
       return filtered(show_mirrors(snapshot), statement.like);
-    case Show::tables:
+    case sql::Show::tables:
       return filtered(show_tables(snapshot), statement.like);
-    case Show::status:
+    case sql::Show::status:
       return filtered(show_status(snapshot), statement.like);
-    case Show::version: {
+    case sql::Show::version: {
       auto set = text_rows({"Component", "Version"});
       set.add_row({"karmad", snapshot.process.version});
       return set;
     }
-    case Show::table:
+    case sql::Show::table:
       if (const auto* table = find_table(snapshot, statement.name))
         return filtered(describe(snapshot, *table), statement.like);
       return std::unexpected(no_table(snapshot, statement.name));
-    case Show::agent:
+    case sql::Show::agent:
       break;
   }
   auto set = text_rows({"Variable_name", "Value"});

@@ -41,7 +41,7 @@ class Rows final : public StatsWriter {
 /// Answers a statement from the snapshot; docs/status.md describes every key. An unknown name after
 /// SHOW AGENT gives a row `status_error`, as in the search server; only DESC of an unknown table is
 /// an error.
-std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
+std::expected<ResultSet, std::string> answer(const sql::StatusStatement& statement,
                                              const Snapshot& snapshot);
 
 /// The rows of SHOW STATUS: the process, then every mirror since the start. Blackholes have none,

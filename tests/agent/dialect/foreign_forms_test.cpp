@@ -36,7 +36,7 @@ std::string for_engine(std::string_view statement) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-TEST(ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
+TEST(sql::ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -65,7 +65,7 @@ TEST(ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
+TEST(sql::ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -89,7 +89,7 @@ TEST(ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
+TEST(sql::ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -106,13 +106,13 @@ TEST(ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, AnOrderByNullIsNone) {
+TEST(sql::ForeignForms, AnOrderByNullIsNone) {
   EXPECT_EQ(for_engine("SELECT brand, COUNT(*) n FROM two GROUP BY brand ORDER BY NULL LIMIT 3"),
             "SELECT brand, COUNT(*) n FROM two GROUP BY brand LIMIT 3");
   EXPECT_EQ(for_engine("select t.id from two t order  by null"), "select id from two");
 }
 
-TEST(ForeignForms,
+TEST(sql::ForeignForms,
      AKeyOfOrderByWithoutADirectionAscends) {  // as MySQL has it; an engine refuses it
   const struct {
     std::string_view statement, expected;
@@ -142,7 +142,7 @@ TEST(ForeignForms,
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, ASchemaBeforeATableIsLeftOut) {
+TEST(sql::ForeignForms, ASchemaBeforeATableIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -162,10 +162,10 @@ TEST(ForeignForms, ASchemaBeforeATableIsLeftOut) {
   };
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
   EXPECT_TRUE(for_engine("SELECT id FROM a.b.c").find("`b.c`") != std::string::npos);
-  EXPECT_EQ(without_schema("SELECT meta.x FROM two WHERE n > 1.5"), std::nullopt);
+  EXPECT_EQ(sql::without_schema("SELECT meta.x FROM two WHERE n > 1.5"), std::nullopt);
 }
 
-TEST(ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
+TEST(sql::ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -192,7 +192,7 @@ TEST(ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
+TEST(sql::ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -234,7 +234,7 @@ TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
 }
 
 // As clients write values that are bytes.
-TEST(ForeignForms, TheCharacterSetOfATextIsLeftOut) {
+TEST(sql::ForeignForms, TheCharacterSetOfATextIsLeftOut) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"SELECT id FROM two WHERE brand = _binary'x' AND MATCH(_UTF8 'y')",
        "SELECT id FROM two WHERE brand = 'x' AND MATCH( 'y')"},
@@ -253,17 +253,17 @@ TEST(ForeignForms, TheCharacterSetOfATextIsLeftOut) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
+TEST(sql::ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
   for (const std::string_view statement :
        {"SELECT id, meta.color, 1.5 FROM two WHERE meta.n > .5", "SELECT COUNT(*) FROM two",
         "CALL PQ('two', 'two.x')", "SHOW TABLE two STATUS", "SELECT 1, a.b"}) {
-    const auto read = read_statement(statement);
+    const auto read = sql::read_statement(statement);
     ASSERT_TRUE(read) << statement << ": " << read.error().reason;
-    EXPECT_EQ(without_foreign_forms(statement, *read), std::nullopt) << statement;
+    EXPECT_EQ(sql::without_foreign_forms(statement, *read), std::nullopt) << statement;
   }
 }
 
-TEST(ForeignForms, AreLeftOutOfPlansToo) {
+TEST(sql::ForeignForms, AreLeftOutOfPlansToo) {
   const auto request = plain("SELECT `p`.`id` AS `p_id` FROM two p ORDER BY p.price DESC LIMIT 3");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);
@@ -277,7 +277,7 @@ TEST(ForeignForms, AreLeftOutOfPlansToo) {
       "SHOW META");
 }
 
-TEST(ForeignForms, OneIdOfAChangeIsFoundBehindTheTablesName) {
+TEST(sql::ForeignForms, OneIdOfAChangeIsFoundBehindTheTablesName) {
   const auto request = plain("DELETE FROM two AS t WHERE t.id = 7");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);

@@ -43,10 +43,10 @@ TEST(LongStatement, IsSplitIntoTokensInOnePass) {
   for (const std::string_view part :
        {"1e5,", "1e ", "1.5", "a ", "a`b`", "'a'", "\"a\"", "/*a*/", "- ", "(", "1.a"}) {
     const auto text = filled(part, kMegabyte);
-    SqlTokens tokens(text);
+    sql::Tokens tokens(text);
     std::size_t bytes = 0;
     auto token = tokens.next();
-    for (; token.kind != SqlToken::Kind::end && !token.trouble(); token = tokens.next())
+    for (; token.kind != sql::Token::Kind::end && !token.trouble(); token = tokens.next())
       bytes += token.text.size();
     EXPECT_LE(bytes + token.text.size(), text.size()) << part;
   }

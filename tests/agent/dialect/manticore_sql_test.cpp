@@ -25,7 +25,7 @@ AgentRequest written(const ClientRequest& request, std::string& buffer,
   return kSql->write(request, *parsed, tables, buffer);
 }
 
-TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
+TEST(sql::Statement, StandsInTheBodyAFormOrTheUrl) {
   const struct {
     ClientRequest request;
     std::string_view statement;
@@ -41,7 +41,7 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
       {{"GET", "/cli_json", "show%20agent%20status", "", ""}, "show agent status"},
       {{"POST", "/cli", "", "", "show tables"}, "show tables"},
   };
-  for (const auto& c : cases) EXPECT_EQ(statement_in(c.request)->text, c.statement);
+  for (const auto& c : cases) EXPECT_EQ(sql::statement_in(c.request)->text, c.statement);
   for (const auto& request :
        {ClientRequest{"GET", "/sql", "", "", ""}, ClientRequest{"GET", "/sql", "query=", "", ""},
         ClientRequest{"POST", "/cli_json", "", "", " \n"},
@@ -53,17 +53,17 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
         ClientRequest{"POST", "/sql", "query=drop+x", "", "query=select+1+from+t"},
         ClientRequest{"POST", "/sql", "query=drop+x", "text/plain", "select 1 from t"},
         ClientRequest{"POST", "/sql", "", "", "query=%20"}})
-    EXPECT_EQ(statement_in(request).error().status, 400);
+    EXPECT_EQ(sql::statement_in(request).error().status, 400);
 }
 
-TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
-  EXPECT_EQ(kind_of_statement("  /* x */\n SeLeCt 1"), StatementKind::select);
+TEST(sql::Statement, IsASelectBehindSpaceAndComments) {
+  EXPECT_EQ(sql::kind_of_statement("  /* x */\n SeLeCt 1"), sql::StatementKind::select);
   for (const auto* no : {"", "-- y\n select 1", "# y\n select 1", "/*! select 1 */ select 2",
                          "show tables", "selects", "'select'", "/* select", "(select 1)"})
-    EXPECT_NE(kind_of_statement(no), StatementKind::select) << no;
+    EXPECT_NE(sql::kind_of_statement(no), sql::StatementKind::select) << no;
 }
 
-TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
+TEST(sql::Select, NamesItsTableAndTheBytesThatSayIt) {
   const struct {
     std::string_view statement, table, bytes;
   } cases[] = {
@@ -88,7 +88,7 @@ TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
   }
 }
 
-TEST(SqlSelect, ReadsItsPlainOptions) {
+TEST(sql::Select, ReadsItsPlainOptions) {
   const auto parsed = kSql->parse(
       plain("select retry_count, id from t where retry_count=99 "
             "option ranker=none, retry_count=3, agent_query_timeout = 400, retry_delay=0"));
@@ -98,7 +98,7 @@ TEST(SqlSelect, ReadsItsPlainOptions) {
   EXPECT_EQ(parsed->options.retry_delay, 0ms);
 }
 
-TEST(SqlSelect, IsRefusedWithTheReason) {
+TEST(sql::Select, IsRefusedWithTheReason) {
   const struct {
     std::string_view statement, reason;
   } cases[] = {
@@ -138,7 +138,7 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
 }
 
 /// An engine would find a second statement, or another table, in most of these.
-TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
+TEST(sql::Select, IsRefusedWhereEnginesWouldReadItDifferently) {
   using namespace std::string_view_literals;
   const struct {
     std::string_view statement, reason;
@@ -192,7 +192,7 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
   }
 }
 
-TEST(SqlSelect, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
+TEST(sql::Select, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
   for (const auto* no :
        {"select id from t where match('x; select * from secret; select 1 -- ') option fuzzy=1",
         "select id from t where match('x\\') ; select * from secret -- ') option fuzzy=1",
@@ -214,7 +214,7 @@ TEST(SqlSelect, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
     EXPECT_TRUE(kSql->parse(plain(yes))) << yes;
 }
 
-TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
+TEST(sql::Select, WithoutFromAsksTheFirstTable) {
   const auto request = plain("select 1+1");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);
@@ -223,7 +223,7 @@ TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   EXPECT_FALSE(kSql->parse(plain("select if(1, (select id from t), 2)")));
 }
 
-TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
+TEST(sql::Select, WithoutFromHasALengthLimitThatTheErrorTells) {
   const auto parsed = [](std::size_t size) {
     const auto statement = "select '" + std::string(size - 9, 'x') + "'";
     return kSql->parse(plain(statement));
@@ -238,21 +238,22 @@ TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
 
 TEST(SqlStatements, AreSplitOutsideOfQuotes) {
   using List = std::vector<std::string_view>;
-  EXPECT_EQ(split_statements("select 1"), List{"select 1"});
-  EXPECT_EQ(split_statements("select ';' ;; show meta ; "), (List{"select ';' ", " show meta "}));
-  EXPECT_FALSE(split_statements("select 1; select 'x"));
-  EXPECT_EQ(split_statements("select 'c\xC3\xA9'"), List{"select 'c\xC3\xA9'"});
-  EXPECT_EQ(split_statements("select 'c\xE9'").error().reason,
+  EXPECT_EQ(sql::split_statements("select 1"), List{"select 1"});
+  EXPECT_EQ(sql::split_statements("select ';' ;; show meta ; "),
+            (List{"select ';' ", " show meta "}));
+  EXPECT_FALSE(sql::split_statements("select 1; select 'x"));
+  EXPECT_EQ(sql::split_statements("select 'c\xC3\xA9'"), List{"select 'c\xC3\xA9'"});
+  EXPECT_EQ(sql::split_statements("select 'c\xE9'").error().reason,
             "at offset 9: the statement is not valid UTF-8");
   std::string many;
   for (int i = 0; i < 65; ++i) many += "select 1;";
-  EXPECT_FALSE(split_statements(many + "select 1"));
+  EXPECT_FALSE(sql::split_statements(many + "select 1"));
 }
 
 TEST(SqlStatements, HaveTheClassesOfTheirKinds) {
   const auto classes = [](std::string_view text) {
     std::vector<TicketClass> found;
-    const auto read = read_statements(plain(text));
+    const auto read = sql::read_statements(plain(text));
     EXPECT_TRUE(read);
     for (const auto& one : (*read)->statements) found.push_back(one.ticket_class());
     return found;
@@ -265,11 +266,11 @@ TEST(SqlStatements, HaveTheClassesOfTheirKinds) {
 
 TEST(SqlStatements, KeepTheCapitalsOfTheirAliases) {
   const auto aliases = [](std::string_view text) {
-    StatementText statement{.text = text, .kind = StatementKind::select};
-    auto read = read_statement(text, StatementKind::select);
+    sql::StatementText statement{.text = text, .kind = sql::StatementKind::select};
+    auto read = sql::read_statement(text, sql::StatementKind::select);
     EXPECT_TRUE(read) << text;
-    statement.read = std::make_shared<const SqlStatement>(*std::move(read));
-    return aliases_with_capitals(statement);
+    statement.read = std::make_shared<const sql::Statement>(*std::move(read));
+    return sql::aliases_with_capitals(statement);
   };
   using List = std::vector<std::string>;
   EXPECT_EQ(aliases("SELECT id AS `Product_id`, MAX(price) AS MAX, Brand, a+B, x FROM t"),
@@ -277,13 +278,13 @@ TEST(SqlStatements, KeepTheCapitalsOfTheirAliases) {
   EXPECT_EQ(aliases("select COUNT(*) howMany, m.Colour, m['a'] As C from t group by m.Colour"),
             (List{"howMany", "C"}));
   EXPECT_EQ(aliases("SELECT * FROM t"), List{});
-  EXPECT_EQ(aliases_with_capitals({.text = "SELECT 1 AS A"}), List{});
+  EXPECT_EQ(sql::aliases_with_capitals({.text = "SELECT 1 AS A"}), List{});
 }
 
 TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
-  using Is = SessionStatement::Is;
+  using Is = sql::SessionStatement::Is;
   const auto session = [](std::string_view text) {
-    return read_as<SessionStatement>(text, StatementKind::session);
+    return sql::read_as<sql::SessionStatement>(text, sql::StatementKind::session);
   };
   for (const auto* no : {"set autocommit=",
                          "set global x=1",
@@ -326,11 +327,11 @@ TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   EXPECT_EQ(session("show meta like 'total%'")->like, "total%");
   EXPECT_EQ(session("show profile")->text, "SHOW PROFILE");
   EXPECT_EQ(session("show warnings limit 100")->is, Is::warnings);
-  EXPECT_EQ(kind_of_statement("show tables"), StatementKind::status);
+  EXPECT_EQ(sql::kind_of_statement("show tables"), sql::StatementKind::status);
 }
 
 TEST(SqlStatements, OfSetHaveAnyVariablesAndExpressions) {
-  using Settings = std::vector<SessionSetting>;
+  using Settings = std::vector<sql::SessionSetting>;
   const std::pair<const char*, Settings> cases[] = {
       {"set autocommit=0", {{"autocommit", "0"}}},
       {"SET autocommit=1, sql_mode = concat(@@sql_mode,',STRICT_TRANS_TABLES')",
@@ -345,16 +346,16 @@ TEST(SqlStatements, OfSetHaveAnyVariablesAndExpressions) {
       {"set @@local.x=-1,@@y=if(a,b,c)", {{"x", "-1"}, {"y", "if(a,b,c)"}}},
   };
   for (const auto& [text, settings] : cases) {
-    const auto read = read_as<SessionStatement>(text, StatementKind::session);
+    const auto read = sql::read_as<sql::SessionStatement>(text, sql::StatementKind::session);
     ASSERT_TRUE(read) << text << read.error().reason;
-    EXPECT_EQ(read->is, SessionStatement::Is::set) << text;
+    EXPECT_EQ(read->is, sql::SessionStatement::Is::set) << text;
     EXPECT_EQ(read->settings, settings) << text;
   }
 }
 
 TEST(SqlStatements, OfTransactionsAreThoseOfMysql) {
-  using Is = SessionStatement::Is;
-  const std::pair<const char*, SessionStatement> cases[] = {
+  using Is = sql::SessionStatement::Is;
+  const std::pair<const char*, sql::SessionStatement> cases[] = {
       {"begin", {.is = Is::begin}},
       {"BEGIN WORK;", {.is = Is::begin}},
       {"start transaction", {.is = Is::begin}},
@@ -376,15 +377,15 @@ TEST(SqlStatements, OfTransactionsAreThoseOfMysql) {
        {.is = Is::kill, .connection = 4294967296, .statement_only = true}},
   };
   for (const auto& [text, statement] : cases) {
-    const auto read = read_as<SessionStatement>(text, StatementKind::session);
+    const auto read = sql::read_as<sql::SessionStatement>(text, sql::StatementKind::session);
     ASSERT_TRUE(read) << text << read.error().reason;
     EXPECT_EQ(*read, statement) << text;
   }
-  EXPECT_TRUE(
-      read_as<SqlSelect>("select kill, release, savepoint from commit", StatementKind::select));
+  EXPECT_TRUE(sql::read_as<sql::Select>("select kill, release, savepoint from commit",
+                                        sql::StatementKind::select));
 }
 
-TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
+TEST(sql::Statement, HasNoEmptyOnesAroundIt) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"select 1;;", "select 1"},
       {" ; ;select 1 ; ;\n", "select 1"},
@@ -392,8 +393,9 @@ TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
       {"/* x */ select ';'", "/* x */ select ';'"},
       {"select 1;; select 2;", "select 1;; select 2"},
   };
-  for (const auto& [text, statement] : cases) EXPECT_EQ(statement_in(plain(text))->text, statement);
-  EXPECT_EQ(statement_in(plain(" ;; ")).error().reason, "there is no statement");
+  for (const auto& [text, statement] : cases)
+    EXPECT_EQ(sql::statement_in(plain(text))->text, statement);
+  EXPECT_EQ(sql::statement_in(plain(" ;; ")).error().reason, "there is no statement");
   std::string buffer;
   EXPECT_EQ(written(plain(";select a from t;;"), buffer).body, "select a from s1");
   EXPECT_EQ(written({"GET", "/sql", "query=%3Bselect+a+from+t%3B%3B", "", ""}, buffer).target,
@@ -402,7 +404,7 @@ TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
             "/sql?query=select%20a%20from%20t");
 }
 
-TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
+TEST(sql::Select, WithoutFromIsAskedInTheFormThatTheClientWants) {
   for (const auto& [query, target] : {std::pair{"", "/sql"}, {"mode=raw", "/sql?mode=raw"}}) {
     const ClientRequest request{"POST", "/sql", query, "text/plain", "select 1;"};
     const auto parsed = kSql->parse(request);
@@ -416,7 +418,7 @@ TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
   }
 }
 
-TEST(SqlStatement, OfWhichAPlanIsShownIsASelect) {
+TEST(sql::Statement, OfWhichAPlanIsShownIsASelect) {
   for (const auto& [text, table] :
        {std::pair{"select id from t where a=1", "t"}, {"select 1", ""}}) {
     auto request = plain(text);
@@ -434,7 +436,7 @@ TEST(SqlStatement, OfWhichAPlanIsShownIsASelect) {
   }
 }
 
-TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
+TEST(sql::Select, IsPassedWhereItStoodWithTheTableRenamed) {
   std::string buffer = "old";
   const auto body = written(plain("select a from `t` where b='t'"), buffer, {"s1", "s-2"});
   EXPECT_EQ(body.body, "select a from `s1`,`s-2` where b='t'");
@@ -548,18 +550,18 @@ TEST(SqlJudgement, TakesNoHitsForRowsWhereTheClientCanReadRowsOnly) {
   EXPECT_EQ(outcome(R"({"error":"unknown column: 'hits'"})"), Outcome::client_mistake);
 }
 
-TEST(SqlStatement, ALineOfCommentIsAnsweredAsDone) {
+TEST(sql::Statement, ALineOfCommentIsAnsweredAsDone) {
   for (const auto* comment : {"-- ping", "--", " \n-- a 'b", "-- \xC3\xA9"}) {
-    EXPECT_EQ(kind_of_statement(comment), StatementKind::session) << comment;
-    const auto read = read_statement(comment);
+    EXPECT_EQ(sql::kind_of_statement(comment), sql::StatementKind::session) << comment;
+    const auto read = sql::read_statement(comment);
     ASSERT_TRUE(read) << comment;
-    EXPECT_EQ(std::get<SessionStatement>(*read).is, SessionStatement::Is::nothing);
+    EXPECT_EQ(std::get<sql::SessionStatement>(*read).is, sql::SessionStatement::Is::nothing);
   }
   for (const auto* other : {"--ping", "-- a\nselect 1", "-- a; drop table t", "-", "--1"})
-    EXPECT_FALSE(read_statement(other)) << other;
+    EXPECT_FALSE(sql::read_statement(other)) << other;
 }
 
-TEST(SqlStatement, ExplainsAQueryAtTheFirstShard) {
+TEST(sql::Statement, ExplainsAQueryAtTheFirstShard) {
   const auto request = plain("EXPLAIN QUERY shop 'steel kettle' option format=dot");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;

@@ -8,47 +8,48 @@
 namespace karmad {
 namespace {
 
-StatusStatement status(std::string_view sql) {
-  const auto read = read_statement(sql);
+sql::StatusStatement status(std::string_view sql) {
+  const auto read = sql::read_statement(sql);
   EXPECT_TRUE(read) << sql << ": " << (read ? "" : read.error().reason);
-  return read ? std::get<StatusStatement>(*read) : StatusStatement{};
+  return read ? std::get<sql::StatusStatement>(*read) : sql::StatusStatement{};
 }
 
 std::string why_refused(std::string_view sql) {
-  const auto read = read_statement(sql);
+  const auto read = sql::read_statement(sql);
   return read ? "read" : read.error().reason;
 }
 
 TEST(Statements, AreUnderstoodInEveryForm) {
   const struct {
     std::string_view sql;
-    StatusStatement statement;
+    sql::StatusStatement statement;
   } cases[] = {
-      {"SHOW AGENT STATUS", {Show::agent_status}},
-      {" show\tagent\r\nstatus ; ", {Show::agent_status}},
-      {"/* from a tool */ show agent status /* all of them */", {Show::agent_status}},
-      {"SHOW AGENT STATUS LIKE '%ping%'", {Show::agent_status, "", "%ping%"}},
-      {R"(SHOW AGENT STATUS LIKE "ag\_0%";)", {Show::agent_status, "", R"(ag\_0%)"}},
-      {"SHOW AGENT '127.0.0.1:9321' STATUS", {Show::agent, "127.0.0.1:9321"}},
-      {"SHOW AGENT \"/run/s.sock\" STATUS LIKE 'x'", {Show::agent, "/run/s.sock", "x"}},
-      {"SHOW AGENT 127.0.0.1:9321 STATUS", {Show::agent, "127.0.0.1:9321"}},
-      {"SHOW AGENT search-1.example.com:9312 STATUS", {Show::agent, "search-1.example.com:9312"}},
-      {"SHOW AGENT /run/s.sock STATUS", {Show::agent, "/run/s.sock"}},
-      {"DESC my-table", {Show::table, "my-table"}},
-      {"DESC 'option' LIKE '%'", {Show::table, "option", "%"}},
-      {"show agent products status", {Show::agent, "products"}},
-      {"SHOW AGENT`products`STATUS", {Show::agent, "products"}},
-      {"SHOW AGENT status STATUS", {Show::agent, "status"}},
-      {"SHOW AGENT 'status' STATUS", {Show::agent, "status"}},
-      {"SHOW AGENT 'it''s' STATUS", {Show::agent, "it's"}},
-      {"SHOW AGENT 'it\\'s' STATUS", {Show::agent, "it's"}},
-      {"SHOW TABLES", {Show::tables}},
-      {"show tables like 'p%'", {Show::tables, "", "p%"}},
-      {"DESC products", {Show::table, "products"}},
-      {"Desc `products`;;", {Show::table, "products"}},
-      {"SHOW STATUS", {Show::status}},
-      {"SHOW STATUS LIKE 'ag_products%'", {Show::status, "", "ag_products%"}},
-      {"SHOW VERSION", {Show::version}},
+      {"SHOW AGENT STATUS", {sql::Show::agent_status}},
+      {" show\tagent\r\nstatus ; ", {sql::Show::agent_status}},
+      {"/* from a tool */ show agent status /* all of them */", {sql::Show::agent_status}},
+      {"SHOW AGENT STATUS LIKE '%ping%'", {sql::Show::agent_status, "", "%ping%"}},
+      {R"(SHOW AGENT STATUS LIKE "ag\_0%";)", {sql::Show::agent_status, "", R"(ag\_0%)"}},
+      {"SHOW AGENT '127.0.0.1:9321' STATUS", {sql::Show::agent, "127.0.0.1:9321"}},
+      {"SHOW AGENT \"/run/s.sock\" STATUS LIKE 'x'", {sql::Show::agent, "/run/s.sock", "x"}},
+      {"SHOW AGENT 127.0.0.1:9321 STATUS", {sql::Show::agent, "127.0.0.1:9321"}},
+      {"SHOW AGENT search-1.example.com:9312 STATUS",
+       {sql::Show::agent, "search-1.example.com:9312"}},
+      {"SHOW AGENT /run/s.sock STATUS", {sql::Show::agent, "/run/s.sock"}},
+      {"DESC my-table", {sql::Show::table, "my-table"}},
+      {"DESC 'option' LIKE '%'", {sql::Show::table, "option", "%"}},
+      {"show agent products status", {sql::Show::agent, "products"}},
+      {"SHOW AGENT`products`STATUS", {sql::Show::agent, "products"}},
+      {"SHOW AGENT status STATUS", {sql::Show::agent, "status"}},
+      {"SHOW AGENT 'status' STATUS", {sql::Show::agent, "status"}},
+      {"SHOW AGENT 'it''s' STATUS", {sql::Show::agent, "it's"}},
+      {"SHOW AGENT 'it\\'s' STATUS", {sql::Show::agent, "it's"}},
+      {"SHOW TABLES", {sql::Show::tables}},
+      {"show tables like 'p%'", {sql::Show::tables, "", "p%"}},
+      {"DESC products", {sql::Show::table, "products"}},
+      {"Desc `products`;;", {sql::Show::table, "products"}},
+      {"SHOW STATUS", {sql::Show::status}},
+      {"SHOW STATUS LIKE 'ag_products%'", {sql::Show::status, "", "ag_products%"}},
+      {"SHOW VERSION", {sql::Show::version}},
   };
   for (const auto& c : cases) EXPECT_EQ(status(c.sql), c.statement) << c.sql;
 }
@@ -56,7 +57,7 @@ TEST(Statements, AreUnderstoodInEveryForm) {
 TEST(Statements, OfTablesAreNoneAboutKarmad) {
   for (const auto* sql : {"SELECT 1", " select * from t where a='unended", "/*x*/Select*from t",
                           "select id from products limit 1; show meta", "select"})
-    EXPECT_EQ(kind_of_statement(sql), StatementKind::select) << sql;
+    EXPECT_EQ(sql::kind_of_statement(sql), sql::StatementKind::select) << sql;
 }
 
 // A comment is read in one way, whatever the statement: engines differ on `#` and `--`.

@@ -12,12 +12,12 @@ TEST(LimitOfASelect, IsNeitherOneInBracketsNorThatOfAFacet) {
        {"SELECT a FROM t LIMIT 1", "select a from t limit 2,3", "SELECT a FROM t Limit 3 OFFSET 2",
         "SELECT * FROM (SELECT a FROM t) ORDER BY a LIMIT 5", "SELECT a FROM t LIMIT 1 FACET a",
         "SELECT a FROM t WHERE MATCH('facet') AND b IN (1, 2) LIMIT 4", " ORDER BY a DESC LIMIT 2"})
-    EXPECT_TRUE(has_limit(limited)) << limited;
+    EXPECT_TRUE(sql::has_limit(limited)) << limited;
   for (const auto* unlimited :
        {"SELECT a FROM t", "SELECT * FROM (SELECT a FROM t LIMIT 5) ORDER BY a",
         "SELECT a FROM t FACET a LIMIT 5", "SELECT a FROM t WHERE MATCH('limit 5')",
         "SELECT `limit` FROM t", "SELECT a FROM t /* LIMIT 5 */", " ORDER BY a", ""})
-    EXPECT_FALSE(has_limit(unlimited)) << unlimited;
+    EXPECT_FALSE(sql::has_limit(unlimited)) << unlimited;
 }
 
 TEST(LimitOfASelect, IsAddedBeforeItsOptionsAndFacetsWhereServersWouldGiveMore) {
@@ -28,11 +28,11 @@ TEST(LimitOfASelect, IsAddedBeforeItsOptionsAndFacetsWhereServersWouldGiveMore) 
       {"SELECT a FROM t FACET a LIMIT 5", "SELECT a FROM t LIMIT 3 FACET a LIMIT 5"},
       {"SELECT * FROM (SELECT a FROM t OPTION cutoff=1) ORDER BY a ASC",
        "SELECT * FROM (SELECT a FROM t OPTION cutoff=1) ORDER BY a ASC LIMIT 3"}};
-  for (const auto& [select, limited] : cases) EXPECT_EQ(with_limit(select, 3), limited);
+  for (const auto& [select, limited] : cases) EXPECT_EQ(sql::with_limit(select, 3), limited);
   for (const auto* same : {"SELECT a FROM t LIMIT 5", "SELECT 1", "SELECT 'x FROM t", ""})
-    EXPECT_EQ(with_limit(same, 3), same);
-  EXPECT_EQ(with_limit("SELECT a FROM t", 0), "SELECT a FROM t LIMIT 0");
-  EXPECT_EQ(with_limit("SELECT a FROM t", 20), "SELECT a FROM t");
+    EXPECT_EQ(sql::with_limit(same, 3), same);
+  EXPECT_EQ(sql::with_limit("SELECT a FROM t", 0), "SELECT a FROM t LIMIT 0");
+  EXPECT_EQ(sql::with_limit("SELECT a FROM t", 20), "SELECT a FROM t");
 }
 
 const ConnectionFacts kFacts{.id = 7,
@@ -45,7 +45,7 @@ const ConnectionFacts kFacts{.id = 7,
 
 /// `ok`, `carry out`, an error's code, the rows, or `pass` for what goes to the pipeline.
 std::string answer(std::string_view statement) {
-  StatementText text{.text = statement, .kind = kind_of_statement(statement)};
+  sql::StatementText text{.text = statement, .kind = sql::kind_of_statement(statement)};
   const auto local = answer_locally(text, kFacts);
   if (!local) return "pass";
   if (const auto* set = std::get_if<ResultSet>(&*local)) {
@@ -58,7 +58,7 @@ std::string answer(std::string_view statement) {
     return "[" + rows + "]";
   }
   if (const auto* error = std::get_if<Error>(&*local)) return std::to_string(error->code);
-  const bool is_done = std::get<SessionStatement>(*local) == SessionStatement{};
+  const bool is_done = std::get<sql::SessionStatement>(*local) == sql::SessionStatement{};
   return is_done ? "ok" : "carry out";
 }
 
@@ -150,7 +150,8 @@ TEST(LocalStatements, CombineFactsAboutTheConnection) {
       {"SELECT 1, VERSION() FROM t", "pass"},
   };
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
-  StatementText typed_text{.text = "SELECT 1, 1.5, 'x', VERSION()", .kind = StatementKind::select};
+  sql::StatementText typed_text{.text = "SELECT 1, 1.5, 'x', VERSION()",
+                                .kind = sql::StatementKind::select};
   const auto typed = answer_locally(typed_text, kFacts);
   ASSERT_TRUE(typed && std::holds_alternative<ResultSet>(*typed));
   std::vector<std::string_view> types;
@@ -159,9 +160,9 @@ TEST(LocalStatements, CombineFactsAboutTheConnection) {
 }
 
 TEST(StatementKinds, AreThoseOfTheFirstWords) {
-  using enum StatementKind;
+  using enum sql::StatementKind;
   const struct {
-    StatementKind kind;
+    sql::StatementKind kind;
     std::vector<std::string_view> statements;
   } cases[] = {{empty, {"", " /* c */ ", "/**/;"}},
                {select, {"select 1", "SELECT insert FROM t"}},
@@ -177,7 +178,7 @@ TEST(StatementKinds, AreThoseOfTheFirstWords) {
                {unknown, {"(select 1)", "/*! x */ select", "'insert'", "explain", "selected"}}};
   for (const auto& c : cases)
     for (const auto statement : c.statements)
-      EXPECT_EQ(kind_of_statement(statement), c.kind) << statement;
+      EXPECT_EQ(sql::kind_of_statement(statement), c.kind) << statement;
 }
 
 }  // namespace

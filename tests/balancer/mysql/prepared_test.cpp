@@ -131,9 +131,9 @@ TEST(MysqlBind, MakesOneTokenOfAnyText) {
     std::string value(random() % 12, ' ');
     for (auto& byte : value) byte = bytes[random() % bytes.size()];
     const auto text = with_text("a='b'? c", value);
-    SqlTokens tokens(text);
+    sql::Tokens tokens(text);
     std::string kinds;
-    for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+    for (auto token = tokens.next(); token.kind != sql::Token::Kind::end; token = tokens.next())
       kinds += static_cast<char>('0' + static_cast<int>(token.kind));
     EXPECT_EQ(kinds, "14221") << text;
   }

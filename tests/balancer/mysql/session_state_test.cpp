@@ -18,7 +18,7 @@ struct StateOfClient {
   }
   /// The number of warnings, or the code of the error.
   int run(std::string_view text) {
-    const auto read = read_as<SessionStatement>(text, StatementKind::session);
+    const auto read = sql::read_as<sql::SessionStatement>(text, sql::StatementKind::session);
     if (!read) return 1064;
     const auto done = state.carry_out(*read, facts());
     return done ? *done : done.error().code;

@@ -308,18 +308,18 @@ TEST(SchemaStatements, AreKnownByTheirFirstWords) {
         "SHOW /*!50002 FULL */ TABLES", "SELECT 1 FROM dual",
         "SELECT a FROM information_schema.tables", "SELECT a FROM `INFORMATION_SCHEMA`.`TABLES`",
         "SELECT a FROM (SELECT b FROM information_schema.x) y", "SELECT a FROM mysql.user"})
-    EXPECT_EQ(kind_of_statement(statement), StatementKind::schema) << statement;
-  EXPECT_EQ(kind_of_statement("show local variables like 'sql%'"), StatementKind::schema);
+    EXPECT_EQ(sql::kind_of_statement(statement), sql::StatementKind::schema) << statement;
+  EXPECT_EQ(sql::kind_of_statement("show local variables like 'sql%'"), sql::StatementKind::schema);
   for (const auto* statement :
        {"SHOW TABLES", "SHOW TABLES LIKE 'a'", "SHOW STATUS LIKE 'x'", "DESC t",
         "SHOW TABLE t STATUS", "SHOW INDEX t STATUS", "SHOW TABLE status STATUS",
         "SHOW CREATE TABLE t", "EXPLAIN SELECT 1", "SHOW VARIABLES", "SHOW SESSION VARIABLES",
         "SELECT 1", "SELECT a FROM t WHERE MATCH('information_schema.tables')",
         "SELECT a FROM dual_band", "SELECT information_schema.a FROM t", "SELECT a FROM mysql"})
-    EXPECT_NE(kind_of_statement(statement), StatementKind::schema) << statement;
-  const std::string long_list(kLongestSchemaStatement, ' ');
-  EXPECT_EQ(kind_of_statement("SELECT a FROM information_schema.tables" + long_list),
-            StatementKind::select);
+    EXPECT_NE(sql::kind_of_statement(statement), sql::StatementKind::schema) << statement;
+  const std::string long_list(sql::kLongestSchemaStatement, ' ');
+  EXPECT_EQ(sql::kind_of_statement("SELECT a FROM information_schema.tables" + long_list),
+            sql::StatementKind::select);
 }
 
 std::string columns_shown(std::string_view statement, bool is_mysql = true) {

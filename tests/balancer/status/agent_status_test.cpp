@@ -25,7 +25,8 @@ struct Shown {
 };
 
 Shown ask(std::string_view sql, const Snapshot& snapshot = sample_snapshot()) {
-  const auto set = answer(std::get<StatusStatement>(*read_statement(sql)), snapshot).value();
+  const auto set =
+      answer(std::get<sql::StatusStatement>(*sql::read_statement(sql)), snapshot).value();
   Shown shown;
   for (const auto& column : set.columns) shown.columns.emplace_back(column.name);
   for (std::size_t r = 0; r < set.count; ++r)
@@ -240,7 +241,7 @@ TEST(Desc, ListsTheAgentsOfATable) {
 }
 
 TEST(Desc, OfAnUnknownTableIsAnError) {
-  const auto result = answer({.show = Show::table, .name = "nope"}, sample_snapshot());
+  const auto result = answer({.show = sql::Show::table, .name = "nope"}, sample_snapshot());
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error(), "no table 'nope'; the tables are: products, empty");
 }

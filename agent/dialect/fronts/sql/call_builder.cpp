@@ -6,7 +6,7 @@
 #include "config/text/enum_names.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
 constexpr auto kProcedures = enumerators<CallKind>();
@@ -29,31 +29,31 @@ bool CallBuilder::is_plain(const Argument& argument, bool is_query) {
   if (!argument.single || !only_has(argument.name, kOfNames)) return false;
   if (argument.as != !argument.name.empty()) return false;
   const auto text = argument.first.text;
-  if (argument.first.kind != SqlToken::Kind::quoted) return argument.as && only_has(text, kDigits);
+  if (argument.first.kind != Token::Kind::quoted) return argument.as && only_has(text, kDigits);
   for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 2))
     if (!is_query || text[at + 1] != '\'') return false;
   return text.front() == '\'';
 }
 
-bool CallBuilder::set_procedure(const SqlToken& name) {
+bool CallBuilder::set_procedure(const Token& name) {
   const auto kind = kProcedures.find(lower(name.text));
   if (kind) out_.kind = *kind;
   return kind.has_value();
 }
 
-SqlRefusal CallBuilder::begin_argument() {
+Refusal CallBuilder::begin_argument() {
   has_list_ = false;
   if (arguments_.size() < kMostArguments) return std::nullopt;
   return bad_statement(fmt::format("CALL with more than {} arguments", kMostArguments));
 }
 
-void CallBuilder::add_argument(const SqlToken& value) {
+void CallBuilder::add_argument(const Token& value) {
   arguments_.push_back(
       {.first = minus_.value_or(value), .end = value.end(), .single = !minus_.has_value()});
   minus_.reset();
 }
 
-bool CallBuilder::add_listed(const SqlToken& token) {
+bool CallBuilder::add_listed(const Token& token) {
   if (token.is_sign('(')) {
     if (has_list_) return false;
     has_list_ = true;
@@ -63,7 +63,7 @@ bool CallBuilder::add_listed(const SqlToken& token) {
   return true;
 }
 
-SqlRefusal CallBuilder::set_name(const SqlToken& name, bool as) {
+Refusal CallBuilder::set_name(const Token& name, bool as) {
   auto& argument = arguments_.back();
   argument.as = as;
   argument.name = lower(name.text);
@@ -79,7 +79,7 @@ bool CallBuilder::end_unnamed() const {
   return arguments_.size() < 2 || arguments_[arguments_.size() - 2].name.empty();
 }
 
-SqlRefusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
+Refusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
   auto wrong = std::min(statement.find('"'), statement.find("/*"));
   for (const auto& argument : arguments_)
     if (!is_plain(argument, &argument == &arguments_.front()))
@@ -92,7 +92,7 @@ SqlRefusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
                   wrong));
 }
 
-SqlRefusal CallBuilder::find_table() {
+Refusal CallBuilder::find_table() {
   const auto place = place_of_table();
   const auto procedure = kProcedures[out_.kind];
   if (place >= arguments_.size() || !arguments_[place].name.empty())
@@ -100,7 +100,7 @@ SqlRefusal CallBuilder::find_table() {
         fmt::format("CALL {} needs the name of a table as argument {}", procedure, place + 1));
   const auto& argument = arguments_[place];
   const auto& text = argument.first.text;
-  const bool names = argument.single && argument.first.kind == SqlToken::Kind::quoted &&
+  const bool names = argument.single && argument.first.kind == Token::Kind::quoted &&
                      text.size() > 2 && text.size() <= kLongestTable &&
                      text.find('\\') == text.npos;
   if (!names)
@@ -129,4 +129,4 @@ const CallOption* CallStatement::option(std::string_view name) const {
   return found == options.end() ? nullptr : &*found;
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -2,13 +2,13 @@
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
-using TokenKind = SqlToken::Kind;
+using TokenKind = Token::Kind;
 
 /// The id in these tokens; nothing if they are no number or text that stands for one document.
-std::optional<DocumentId> id_of_value(std::span<const SqlToken> value) {
+std::optional<DocumentId> id_of_value(std::span<const Token> value) {
   if (value.size() == 1 && value[0].kind == TokenKind::word)
     return DocumentId::of_number(value[0].text);
   if (value.size() == 2 && value[0].is_sign('-') && value[1].kind == TokenKind::word &&
@@ -20,37 +20,37 @@ std::optional<DocumentId> id_of_value(std::span<const SqlToken> value) {
   return DocumentId::of_text(text);
 }
 
-bool token_names_id(const SqlToken& token) {
+bool token_names_id(const Token& token) {
   const auto name = token.inner();
   return name.size() == 2 && (name[0] | 0x20) == 'i' && (name[1] | 0x20) == 'd';
 }
 
 }  // namespace
 
-SqlRefusal ChangeBuilder::no_table_at(std::size_t at) const {
+Refusal ChangeBuilder::no_table_at(std::size_t at) const {
   return bad_statement(fmt::format("{} names no table at offset {}", before_table_, at));
 }
 
-SqlRefusal ChangeBuilder::set_table(const SqlToken& name) {
+Refusal ChangeBuilder::set_table(const Token& name) {
   if (name.inner().empty()) return no_table_at(name.at);
   out_.table = name.inner();
   out_.table_place = {name.at, name.end()};
   return std::nullopt;
 }
 
-SqlRefusal ChangeBuilder::after_table(const SqlToken& token) const {
+Refusal ChangeBuilder::after_table(const Token& token) const {
   if (token.is_sign(',')) return bad_statement("several tables in a change; name one");
   if (token.is_sign(':'))
     return bad_statement("a table with a cluster's name before it; name the table only");
   return std::nullopt;
 }
 
-void ChangeBuilder::begin_columns(const SqlToken& bracket) {
+void ChangeBuilder::begin_columns(const Token& bracket) {
   columns_at_ = bracket.at + 1;
   id_column_.reset();
 }
 
-SqlRefusal ChangeBuilder::add_column(const SqlToken& name) {
+Refusal ChangeBuilder::add_column(const Token& name) {
   if (token_names_id(name)) {
     if (id_column_) return bad_statement(fmt::format("the column id twice, at offset {}", name.at));
     id_column_ = columns_;
@@ -63,20 +63,20 @@ void ChangeBuilder::end_columns() {
   if (!id_column_) out_.columns_begin = columns_at_;
 }
 
-void ChangeBuilder::begin_row(const SqlToken& bracket) {
+void ChangeBuilder::begin_row(const Token& bracket) {
   out_.rows.push_back({.begin = bracket.at});
   column_ = 0;
   id_value_.clear();
 }
 
-void ChangeBuilder::add_value(const SqlToken& token, bool nested) {
+void ChangeBuilder::add_value(const Token& token, bool nested) {
   if (token.is_sign(',') && !nested)
     ++column_;
   else if (id_column_ && column_ == *id_column_ && id_value_.size() < 3)
     id_value_.push_back(token);
 }
 
-void ChangeBuilder::end_row(const SqlToken& bracket) {
+void ChangeBuilder::end_row(const Token& bracket) {
   auto& row = out_.rows.back();
   row.end = bracket.end();
   row.id_place = {row.begin + 1, row.begin + 1};
@@ -95,7 +95,7 @@ void ChangeBuilder::set_other_form(std::string why) {
   out_.trouble = std::move(why);
 }
 
-SqlRefusal ChangeBuilder::look_at(const SqlToken& token) {
+Refusal ChangeBuilder::look_at(const Token& token) {
   if (out_.makes_documents() || token.kind == TokenKind::end || token.is_sign(';'))
     return std::nullopt;
   if (token.is_word("join")) return bad_statement("JOIN is not supported");
@@ -116,4 +116,4 @@ ChangeStatement ChangeBuilder::finish() {
   return std::move(out_);
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -8,7 +8,7 @@
 
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
 /// Writes over the foreign forms of one statement, token by token.
@@ -20,23 +20,23 @@ class FormsRemover {
   std::optional<std::string> run(std::span<const ByteRange> aliases) {
     for (const auto& alias : aliases)
       if (alias.found()) fill(alias.begin, alias.end);
-    SqlTokens tokens(statement_);
+    Tokens tokens(statement_);
     auto token = tokens.next();
-    for (bool in_path = false; token.kind != SqlToken::Kind::end;) {
+    for (bool in_path = false; token.kind != Token::Kind::end;) {
       const auto next = tokens.next();
       const auto prefix = in_path ? 0 : size_of_prefix(token, next);
       if (prefix != 0) fill(token.at, token.at + prefix);
       // `p`.`price` has a token for the dot, `p`.price one that begins with it.
       const bool has_next = prefix > token.text.size();
       if (prefix < token.text.size()) look_at(rest_of(token, prefix));
-      in_path = has_next || (token.kind == SqlToken::Kind::word && token.text.ends_with('.'));
+      in_path = has_next || (token.kind == Token::Kind::word && token.text.ends_with('.'));
       token = !has_next ? next : next.text == "." ? tokens.next() : rest_of(next, 1);
     }
     return std::move(text_);
   }
 
  private:
-  static SqlToken rest_of(SqlToken token, std::size_t from) {
+  static Token rest_of(Token token, std::size_t from) {
     token.text.remove_prefix(from);
     token.at += from;
     return token;
@@ -48,12 +48,12 @@ class FormsRemover {
   }
 
   /// Bytes of the table's name, with its dot; 0: the token is another name.
-  std::size_t size_of_prefix(const SqlToken& token, const SqlToken& next) const {
+  std::size_t size_of_prefix(const Token& token, const Token& next) const {
     if (!token.names_table()) return 0;
-    if (next.kind == SqlToken::Kind::word && next.text.starts_with('.') &&
+    if (next.kind == Token::Kind::word && next.text.starts_with('.') &&
         std::ranges::find(names_, lower(token.inner())) != names_.end())
       return next.at + 1 - token.at;
-    if (token.kind != SqlToken::Kind::word || is_digit(token.text.front())) return 0;
+    if (token.kind != Token::Kind::word || is_digit(token.text.front())) return 0;
     for (const auto& name : names_)  // a name may have dots itself
       if (token.text.size() > name.size() && token.text[name.size()] == '.' &&
           token.begins_with(name))
@@ -62,13 +62,13 @@ class FormsRemover {
   }
 
   /// No column is null, but values inside JSON are.
-  static bool is_always_there(const SqlToken& token) {
-    return token.kind == SqlToken::Kind::name || token.text == "'*'" ||
-           (token.kind == SqlToken::Kind::word &&
+  static bool is_always_there(const Token& token) {
+    return token.kind == Token::Kind::name || token.text == "'*'" ||
+           (token.kind == Token::Kind::word &&
             (is_digit(token.text.front()) || token.text.find('.') == token.text.npos));
   }
 
-  void look_at(const SqlToken& token) {
+  void look_at(const Token& token) {
     std::ranges::rotate(last_, last_.begin() + 1);
     last_.back() = token;
     const auto* const end = last_.end();
@@ -96,16 +96,16 @@ class FormsRemover {
   }
 
   /// Takes the quotes from numbers which are compared with the id, and from those of LIMIT.
-  void bare_number(const SqlToken& token) {
+  void bare_number(const Token& token) {
     const auto* const end = last_.end();
     if (token.is_sign('(') && end[-2].is_word("in"))
       in_ids_ = is_id(3) || (end[-3].is_word("not") && is_id(4));
     if (token.is_word("limit")) in_limit_ = true;
     if (token.is_sign(')')) in_ids_ = in_limit_ = false;
     if (token.is_word("option", "facet")) in_limit_ = false;
-    if (token.kind != SqlToken::Kind::quoted || !is_whole(token.inner())) return;
-    const auto compares = [](const SqlToken& sign) {
-      return sign.kind == SqlToken::Kind::sign &&
+    if (token.kind != Token::Kind::quoted || !is_whole(token.inner())) return;
+    const auto compares = [](const Token& sign) {
+      return sign.kind == Token::Kind::sign &&
              std::string_view("=<>!").find(sign.text[0]) != std::string_view::npos;
     };
     if (!in_ids_ && !in_limit_ &&
@@ -127,7 +127,7 @@ class FormsRemover {
   bool in_ids_ = false;  // within the brackets of `id IN (…)`
   bool in_limit_ = false;
   std::optional<std::string> text_;
-  std::array<SqlToken, 6> last_;
+  std::array<Token, 6> last_;
 };
 
 template <class Statement>
@@ -142,9 +142,9 @@ std::vector<std::string> names_of_table(const Statement& statement) {
 /// Blanks in place of the names of character sets before texts, all of which are UTF-8.
 std::string without_charsets(std::string_view statement) {
   std::string text(statement);
-  SqlToken before;
-  SqlTokens tokens(statement);
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+  Token before;
+  Tokens tokens(statement);
+  for (auto token = tokens.next(); token.kind != Token::Kind::end; token = tokens.next()) {
     if (names_charset(before, token)) blank_out(text, {before.at, before.end()});
     before = token;
   }
@@ -208,9 +208,9 @@ class DefaultsRemover {
 
   /// The list of columns, then the rows; each as its parts between the commas.
   void read() {
-    SqlTokens tokens(statement_);
+    Tokens tokens(statement_);
     int depth = 0;
-    for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+    for (auto token = tokens.next(); token.kind != Token::Kind::end; token = tokens.next()) {
       if (depth == 0 && token.is_word("option")) return;
       if (token.is_sign(')')) --depth;
       const ByteRange next{token.end(), token.end()};  // a part without tokens yet
@@ -231,7 +231,7 @@ class DefaultsRemover {
 
 /// Where a direction is missing: behind the keys of an ORDER BY without one, which a server refuses
 /// or leaves out of the order. Malformed keys (`price dsc`) get none.
-void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
+void find_missing_directions(Span order, std::vector<std::size_t>& ends) {
   if (order.empty()) return;
   for (const auto& key : split_list(order)) {
     if (key.empty()) continue;
@@ -245,7 +245,7 @@ void find_missing_directions(SqlSpan order, std::vector<std::size_t>& ends) {
 
 /// The SELECT without foreign forms, and with all directions; nothing: it is so already.
 std::optional<EngineStatement> select_for_engines(std::string_view statement,
-                                                  const SqlSelect& select) {
+                                                  const Select& select) {
   const auto* const outer = select.outer.get();
   std::vector<std::size_t> ends;
   find_missing_directions(select.within, ends);
@@ -272,8 +272,8 @@ std::optional<EngineStatement> select_for_engines(std::string_view statement,
 }
 
 std::optional<EngineStatement> without_other_forms(std::string_view statement,
-                                                   const SqlStatement& read) {
-  if (const auto* const select = std::get_if<SqlSelect>(&read))
+                                                   const Statement& read) {
+  if (const auto* const select = std::get_if<Select>(&read))
     return select_for_engines(statement, *select);
   const auto* const change = std::get_if<ChangeStatement>(&read);
   if (change == nullptr || !change->foreign.any()) return std::nullopt;
@@ -285,10 +285,10 @@ std::optional<EngineStatement> without_other_forms(std::string_view statement,
   return EngineStatement{*std::move(text)};
 }
 
-bool has_charsets(const SqlStatement& read) {
+bool has_charsets(const Statement& read) {
   const auto* const change = std::get_if<ChangeStatement>(&read);
   if (change != nullptr) return change->foreign.charsets;
-  const auto* const select = std::get_if<SqlSelect>(&read);
+  const auto* const select = std::get_if<Select>(&read);
   return select != nullptr && (select->foreign.charsets ||
                                (select->outer != nullptr && select->outer->foreign.charsets));
 }
@@ -301,7 +301,7 @@ class SchemaRemover {
   std::optional<std::string> run() {
     bool before_table = false;
     bool in_tables = false;
-    visit([&](std::span<const SqlToken> ahead) {
+    visit([&](std::span<const Token> ahead) {
       const auto& token = ahead[0];
       if (token.names_table() && before_table)
         if (auto found = split(ahead)) names_.push_back(std::move(found->second));
@@ -311,7 +311,7 @@ class SchemaRemover {
     });
     if (names_.empty()) return std::nullopt;
     std::string text(statement_);
-    visit([&](std::span<const SqlToken> ahead) {
+    visit([&](std::span<const Token> ahead) {
       const auto found = split(ahead);
       if (!found || std::ranges::none_of(names_, [&](const Names& known) {
             return found->second.schema == known.schema &&
@@ -332,28 +332,28 @@ class SchemaRemover {
 
   template <class Visitor>
   void visit(Visitor visitor) const {
-    SqlTokens tokens(statement_);
-    std::array<SqlToken, 3> ahead{tokens.next(), tokens.next(), tokens.next()};
-    while (ahead[0].kind != SqlToken::Kind::end) {
-      visitor(std::span<const SqlToken>(ahead));
+    Tokens tokens(statement_);
+    std::array<Token, 3> ahead{tokens.next(), tokens.next(), tokens.next()};
+    while (ahead[0].kind != Token::Kind::end) {
+      visitor(std::span<const Token>(ahead));
       ahead = {ahead[1], ahead[2], tokens.next()};
     }
   }
 
   /// The names before and behind a dot, in one token or in several, and where the dot ends.
-  static std::optional<std::pair<std::size_t, Names>> split(std::span<const SqlToken> ahead) {
+  static std::optional<std::pair<std::size_t, Names>> split(std::span<const Token> ahead) {
     const auto& first = ahead[0];
     const auto text = first.inner();
     if (!first.names_table() || text.empty() || is_digit(text.front())) return std::nullopt;
-    const auto dot = first.kind == SqlToken::Kind::word ? text.find('.') : text.npos;
+    const auto dot = first.kind == Token::Kind::word ? text.find('.') : text.npos;
     if (dot == 0) return std::nullopt;
     auto end = dot == text.npos ? ahead[1].at + 1 : first.at + dot + 1;
     auto behind = dot == text.npos ? ahead[1].text : text.substr(dot);
-    if (dot == text.npos && ahead[1].kind != SqlToken::Kind::word) return std::nullopt;
+    if (dot == text.npos && ahead[1].kind != Token::Kind::word) return std::nullopt;
     if (!behind.starts_with('.')) return std::nullopt;
     behind.remove_prefix(1);
     const auto& next = dot == text.npos ? ahead[2] : ahead[1];
-    if (behind.empty() && next.kind == SqlToken::Kind::name) behind = next.inner();
+    if (behind.empty() && next.kind == Token::Kind::name) behind = next.inner();
     if (behind.empty()) return std::nullopt;
     return std::pair(end, Names{lower(text.substr(0, dot)), lower(behind)});
   }
@@ -369,8 +369,8 @@ void blank_out(std::string& text, const ByteRange& part, std::string_view first)
   text.replace(part.begin, size, size, ' ').replace(part.begin, first.size(), first);
 }
 
-bool names_charset(const SqlToken& before, const SqlToken& text) {
-  return text.kind == SqlToken::Kind::quoted &&
+bool names_charset(const Token& before, const Token& text) {
+  return text.kind == Token::Kind::quoted &&
          before.is_word("_binary", "_utf8mb4", "_utf8", "_utf8mb3", "_ascii");
 }
 
@@ -379,11 +379,11 @@ std::optional<std::string> without_schema(std::string_view statement) {
 }
 
 std::optional<EngineStatement> without_foreign_forms(std::string_view statement,
-                                                     const SqlStatement& read) {
+                                                     const Statement& read) {
   if (!has_charsets(read)) return without_other_forms(statement, read);
   auto plain = without_charsets(statement);
   auto others = without_other_forms(plain, read);
   return others ? std::move(others) : EngineStatement{std::move(plain)};
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

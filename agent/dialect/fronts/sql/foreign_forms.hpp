@@ -10,7 +10,7 @@
 
 #include "agent/dialect/request/sql_statement.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 
 /// A statement as engines read it.
 struct EngineStatement {
@@ -29,13 +29,13 @@ struct EngineStatement {
 /// in LIMIT. An INSERT loses the columns for which every row has DEFAULT. `read`: a SELECT or a
 /// change; of other statements nothing.
 std::optional<EngineStatement> without_foreign_forms(std::string_view statement,
-                                                     const SqlStatement& read);
+                                                     const Statement& read);
 
 /// Writes blanks over a part of the text, behind `first`.
 void blank_out(std::string& text, const ByteRange& part, std::string_view first = {});
 
 /// Whether `before` says of which character set the text is (`_utf8'x'`), of those that are UTF-8.
-bool names_charset(const SqlToken& before, const SqlToken& text);
+bool names_charset(const Token& before, const Token& text);
 
 /// The statement without the name of a schema before its table (`shop.two`, `` `shop`.`two` ``) and
 /// before columns of it, in which each remaining byte keeps its offset; nothing: it has none.
@@ -55,8 +55,8 @@ std::string with_limit(std::string_view select, std::uint64_t most);
 /// Reads such a statement: the SELECT within the brackets, whose `outer` is what follows them. All
 /// offsets are those of the statement. Refuses (400) anything but ORDER BY and LIMIT there, as
 /// engines do, and FACET and scrolls in the brackets.
-std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
-                                                            const ByteRange& brackets);
+std::expected<Statement, ClientError> read_nested_select(std::string_view statement,
+                                                         const ByteRange& brackets);
 
 /// Longest statement about the schema; those of tools have at most 8 KiB.
 inline constexpr std::size_t kLongestSchemaStatement = 64 << 10;
@@ -79,4 +79,4 @@ bool is_system_schema(std::string_view schema);
 /// become blanks. For statements that no engine reads.
 std::string without_executable_comments(std::string_view statement);
 
-}  // namespace karmad
+}  // namespace karmad::sql

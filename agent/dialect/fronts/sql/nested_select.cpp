@@ -9,10 +9,10 @@
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 
 std::optional<ByteRange> find_nested_select(std::string_view statement) {
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   if (!tokens.next().is_word("select") || !tokens.next().is_sign('*') ||
       !tokens.next().is_word("from"))
     return std::nullopt;
@@ -21,8 +21,7 @@ std::optional<ByteRange> find_nested_select(std::string_view statement) {
   if (!token.is_sign('(')) return std::nullopt;
   token = tokens.next();
   if (!token.is_word("select")) return std::nullopt;
-  for (int depth = 1; token.kind != SqlToken::Kind::end && !token.trouble();
-       token = tokens.next()) {
+  for (int depth = 1; token.kind != Token::Kind::end && !token.trouble(); token = tokens.next()) {
     if (token.is_sign('(')) ++depth;
     if (token.is_sign(')') && --depth == 0) return ByteRange{begin, token.end()};
   }
@@ -30,9 +29,9 @@ std::optional<ByteRange> find_nested_select(std::string_view statement) {
 }
 
 bool has_limit(std::string_view select) {
-  SqlTokens tokens(select);
+  Tokens tokens(select);
   int depth = 0;
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next()) {
+  for (auto token = tokens.next(); token.kind != Token::Kind::end; token = tokens.next()) {
     depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
     if (depth != 0) continue;
     if (token.is_word("facet")) return false;
@@ -43,12 +42,12 @@ bool has_limit(std::string_view select) {
 
 std::string with_limit(std::string_view select, std::uint64_t most) {
   std::string limited(select);
-  if (most >= SqlSelect{}.window.limit || has_limit(select)) return limited;
-  SqlTokens tokens(select);
+  if (most >= Select{}.window.limit || has_limit(select)) return limited;
+  Tokens tokens(select);
   int depth = 0;
   bool behind_from = false;
   auto token = tokens.next();
-  for (; token.kind != SqlToken::Kind::end; token = tokens.next()) {
+  for (; token.kind != Token::Kind::end; token = tokens.next()) {
     if (token.trouble()) return limited;
     depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
     if (depth != 0) continue;
@@ -56,21 +55,21 @@ std::string with_limit(std::string_view select, std::uint64_t most) {
     if (behind_from && token.is_word("option", "facet")) break;
   }
   if (!behind_from) return limited;
-  if (token.kind == SqlToken::Kind::end) return fmt::format("{} LIMIT {}", select, most);
+  if (token.kind == Token::Kind::end) return fmt::format("{} LIMIT {}", select, most);
   return limited.insert(token.at, fmt::format("LIMIT {} ", most));
 }
 
-std::expected<SqlStatement, ClientError> read_nested_select(std::string_view statement,
-                                                            const ByteRange& brackets) {
+std::expected<Statement, ClientError> read_nested_select(std::string_view statement,
+                                                         const ByteRange& brackets) {
   auto texts = std::make_shared<std::pair<std::string, std::string>>(statement, statement);
   blank_out(texts->first, {0, brackets.begin + 1});
   blank_out(texts->first, {brackets.end - 1, statement.size()});
   blank_out(texts->second, brackets, " t");  // a table in place of the brackets
   if (const auto deeper = find_nested_select(texts->first))
     return std::unexpected(SelectBuilder::inner_select_at(deeper->begin));
-  auto inner = read_as<SqlSelect>(texts->first, StatementKind::select);
+  auto inner = read_as<Select>(texts->first, StatementKind::select);
   if (!inner) return std::unexpected(std::move(inner.error()));
-  auto outer = read_as<SqlSelect>(texts->second, StatementKind::select);
+  auto outer = read_as<Select>(texts->second, StatementKind::select);
   if (!outer) return std::unexpected(std::move(outer.error()));
   if (outer->unplannable) return std::unexpected(*std::move(outer->unplannable));
   const bool only_sorts = outer->where.empty() && outer->group.empty() && outer->having.empty() &&
@@ -86,9 +85,9 @@ std::expected<SqlStatement, ClientError> read_nested_select(std::string_view sta
   if (!has_limit(statement.substr(brackets.end))) outer->window = {0, inner->window.limit};
   outer->window.offset = std::max(outer->window.offset, inner->window.offset);
   inner->window.offset = 0;
-  inner->outer = std::make_shared<const SqlSelect>(*std::move(outer));
+  inner->outer = std::make_shared<const Select>(*std::move(outer));
   inner->own_texts = std::move(texts);
   return *std::move(inner);
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -5,21 +5,21 @@
 
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
-using Kind = SqlToken::Kind;
+using Kind = Token::Kind;
 
-bool ends(const SqlToken& token) {
+bool ends(const Token& token) {
   return token.kind == Kind::end || token.is_sign(';');
 }
 
-bool is_from(const SqlToken& token) {
+bool is_from(const Token& token) {
   return token.is_word("from", "in");
 }
 
 /// Whether SHOW CREATE is about something that has a schema: a database, or a name of two parts.
-bool creates_in_schema(SqlTokens& tokens) {
+bool creates_in_schema(Tokens& tokens) {
   const auto what = tokens.next();
   if (what.is_word("database", "schema")) return true;
   const auto name = tokens.next();
@@ -27,7 +27,7 @@ bool creates_in_schema(SqlTokens& tokens) {
          (name.inner().contains('.') || tokens.next().text.starts_with('.'));
 }
 
-bool describes(const SqlToken& verb, SqlTokens& tokens) {
+bool describes(const Token& verb, Tokens& tokens) {
   const auto table = tokens.next();
   if (!table.names_table() && table.kind != Kind::quoted) return false;
   if (verb.is_word("describe")) return true;
@@ -56,7 +56,7 @@ bool may_select_schema(std::string_view statement) {
 }  // namespace
 
 bool shows_schema(std::string_view statement) {
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   const auto verb = tokens.next();
   if (!verb.is_word("show")) return describes(verb, tokens);
   const auto object = tokens.next();
@@ -78,7 +78,7 @@ bool shows_schema(std::string_view statement) {
 }
 
 bool shows_variables(std::string_view statement) {
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   if (!tokens.next().is_word("show")) return false;
   auto object = tokens.next();
   // LOCAL, which servers do not know, is read as SESSION where karmad answers by itself.
@@ -90,7 +90,7 @@ bool selects_schema(std::string_view statement) {
   if (statement.size() > kLongestSchemaStatement || !may_select_schema(statement)) return false;
   std::string plain;
   if (statement.contains("/*!")) statement = plain = without_executable_comments(statement);
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   bool behind_from = false;
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
     if (token.kind == Kind::ambiguous || token.kind == Kind::unfinished) return false;
@@ -136,4 +136,4 @@ std::string without_executable_comments(std::string_view statement) {
   return out;
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

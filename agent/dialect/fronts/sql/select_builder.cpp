@@ -8,7 +8,7 @@
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
 /// Expressions about the server, not about documents, are short.
@@ -26,7 +26,7 @@ std::optional<std::size_t> row_count(std::string_view text) {
 }
 
 /// `n`, `offset, n` or `n OFFSET offset`; nothing: it is none of these.
-std::optional<RowWindow> read_window(SqlSpan tokens) {
+std::optional<RowWindow> read_window(Span tokens) {
   if (tokens.size() != 1 && tokens.size() != 3) return std::nullopt;
   const auto first = row_count(tokens.front().text);
   const auto second = row_count(tokens.back().text);
@@ -43,9 +43,9 @@ ClientError wrong_window(std::size_t at) {
                                   kLargestRowCount));
 }
 
-bool is_reserved(const SqlToken& token) {
-  return (token.kind == SqlToken::Kind::word && token.begins_with("karmad_")) ||
-         (token.kind == SqlToken::Kind::name && token.begins_with("`karmad_"));
+bool is_reserved(const Token& token) {
+  return (token.kind == Token::Kind::word && token.begins_with("karmad_")) ||
+         (token.kind == Token::Kind::name && token.begins_with("`karmad_"));
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ ClientError SelectBuilder::inner_select_at(std::size_t at) {
       "send the inner and the outer query one after the other");
 }
 
-SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
+Refusal SelectBuilder::look_at(const Token& token, bool after_tables) {
   if (token.is_word("select")) return inner_select_at(token.at);
   const bool joins = token.is_word("join");
   if (joins && after_tables)
@@ -67,13 +67,13 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
         unmergeable_at(token.at, "JOIN", "query each table and join the rows yourself"));
   names_other_ = names_other_ || joins || token.is_word("from");
   has_options_ = has_options_ || token.is_word("option");
-  if (token.kind == SqlToken::Kind::quoted && token.text.find_first_of(";()") != token.text.npos)
+  if (token.kind == Token::Kind::quoted && token.text.find_first_of(";()") != token.text.npos)
     sign_in_text_ = std::min(sign_in_text_, token.at);
   const auto& [last, name, before] = before_;
   const bool is_option =
       after_tables && last.is_sign('=') && (before.is_word("option") || before.is_sign(','));
   if (is_option && name.is_word("scroll")) out_.scroll = token.text;
-  SqlRefusal refusal;
+  Refusal refusal;
   if (is_option && name.is_word("retry_count", "agent_query_timeout", "retry_delay"))
     refusal = read_option(token);
   before_ = {token, last, name};
@@ -81,18 +81,18 @@ SqlRefusal SelectBuilder::look_at(const SqlToken& token, bool after_tables) {
 }
 
 /// Reads `name = number`; other forms are left to the agent.
-SqlRefusal SelectBuilder::read_option(const SqlToken& number) {
+Refusal SelectBuilder::read_option(const Token& number) {
   const auto value = number_in<std::uint64_t>(number.text);
   if (!value) return std::nullopt;
   const auto name = lower(before_[1].text);
   const auto why = set_query_option(out_.options, name, value);
-  return why ? SqlRefusal(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
+  return why ? Refusal(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
 }
 
 /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to a
 /// helper, which splits it at each `;` and replaces parts of it by patterns that know no quotes: a
 /// text could become a statement about another table.
-SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
+Refusal SelectBuilder::refuse_ambiguous_fuzzy() const {
   const auto wrong = std::min({sign_in_text_, statement_.find('%'), statement_.find("/*")});
   if (!has_options_ || wrong == statement_.npos || !contains_folded(statement_, "fuzzy"))
     return std::nullopt;
@@ -102,7 +102,7 @@ SqlRefusal SelectBuilder::refuse_ambiguous_fuzzy() const {
                   wrong));
 }
 
-std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
+std::size_t SelectBuilder::keep(const Token& token, int depth) {
   auto& tokens = out_.tokens;
   if (tokens.empty()) tokens.reserve(kFewTokens);
   if (!is_plannable()) return tokens.size();  // the clauses are of no use
@@ -117,7 +117,7 @@ std::size_t SelectBuilder::keep(const SqlToken& token, int depth) {
 }
 
 /// A name with a comma or `*` would be a list of its own.
-SqlRefusal SelectBuilder::add_table(const SqlToken& token) {
+Refusal SelectBuilder::add_table(const Token& token) {
   const auto name = token.inner();
   if (name.empty()) return bad_statement("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
@@ -137,7 +137,7 @@ void SelectBuilder::note_late(std::size_t at, ClientError why) {
   if (!late_ || at < late_->first) late_.emplace(at, std::move(why));
 }
 
-void SelectBuilder::set_clause(Clause clause, const SqlToken& keyword, SqlRange tokens) {
+void SelectBuilder::set_clause(Clause clause, const Token& keyword, Range tokens) {
   if (tokens.empty()) note_late(keyword.at, wrong_at(keyword.at, "a clause is empty"));
   clauses_[static_cast<std::size_t>(clause)] = tokens;
   if (clause != Clause::limit || tokens.empty()) return;
@@ -146,20 +146,20 @@ void SelectBuilder::set_clause(Clause clause, const SqlToken& keyword, SqlRange 
   if (!window) note_late(keyword.at, wrong_window(keyword.at));
 }
 
-bool SelectBuilder::set_per_group(const SqlToken& count) {
+bool SelectBuilder::set_per_group(const Token& count) {
   const auto number = row_count(count.text);
   out_.per_group = number.value_or(0);
   if (out_.per_group == 0) note_unplannable(count.at, "expected GROUP BY or GROUP n BY");
   return out_.per_group != 0;
 }
 
-void SelectBuilder::set_where(const SqlToken& keyword) {
+void SelectBuilder::set_where(const Token& keyword) {
   has_where_ = true;
   if (out_.where.empty())
     note_late(keyword.at, wrong_at(statement_.size(), "WHERE has no condition"));
 }
 
-void SelectBuilder::add_condition(const SqlToken& token, int depth) {
+void SelectBuilder::add_condition(const Token& token, int depth) {
   if (!is_plannable()) return;
   if (is_reserved(token)) note_unplannable(token.at, "names that begin with karmad_ are reserved");
   if (out_.where.empty()) out_.where = token.text;
@@ -172,7 +172,7 @@ void SelectBuilder::add_condition(const SqlToken& token, int depth) {
 }
 
 /// Reads `KNN(attribute, k, (0.1,…))`, whose third argument may be a document's id.
-void SelectBuilder::read_knn(const SqlToken& token, int depth) {
+void SelectBuilder::read_knn(const Token& token, int depth) {
   const auto& before = before_condition_;
   if (token.is_sign('(') && before.is_word("knn")) {
     out_.knn = true;
@@ -188,7 +188,7 @@ void SelectBuilder::read_knn(const SqlToken& token, int depth) {
     ++knn_argument_;
   } else if (before.is_sign('(') && knn_argument_ == 0 && token.names_table()) {
     knn_.attribute = token.text;
-  } else if (before.is_sign(',') && token.kind == SqlToken::Kind::word) {
+  } else if (before.is_sign(',') && token.kind == Token::Kind::word) {
     if (knn_argument_ == 1) knn_.k = token.text;
     if (knn_argument_ != 1 && knn_argument_ != 2) return;
     knn_.id = token.text;
@@ -197,7 +197,7 @@ void SelectBuilder::read_knn(const SqlToken& token, int depth) {
 }
 
 /// An only argument behind the attribute, `KNN(attribute, 7)`, is the document's id.
-void SelectBuilder::end_knn(const SqlToken& token) {
+void SelectBuilder::end_knn(const Token& token) {
   knn_depth_ = 0;
   knn_vector_.reset();
   knn_.end = token.text;
@@ -208,19 +208,19 @@ void SelectBuilder::end_knn(const SqlToken& token) {
 }
 
 /// Checks the numbers of a vector at its end.
-void SelectBuilder::check_vector(const SqlToken& token, int depth) {
+void SelectBuilder::check_vector(const Token& token, int depth) {
   if (!knn_vector_ || depth != knn_depth_) return;
   const auto begin = *std::exchange(knn_vector_, std::nullopt);
   if (has_exceeding_float(statement_.substr(begin, token.at - begin)))
     note_unplannable(begin, "the vector has a number beyond the range of a float of 32 bits");
 }
 
-void SelectBuilder::begin_facet(const SqlToken& keyword, SqlRange items) {
+void SelectBuilder::begin_facet(const Token& keyword, Range items) {
   too_many_facets_ = facets_.size() > kMostFacets;
   if (!too_many_facets_) facets_.push_back({.at = keyword.at, .items = items});
 }
 
-void SelectBuilder::set_facet_part(FacetPart part, const SqlToken& keyword, SqlRange tokens) {
+void SelectBuilder::set_facet_part(FacetPart part, const Token& keyword, Range tokens) {
   auto& facet = facets_.back();
   if (too_many_facets_ || (late_ && late_->first <= facet.at)) return;
   const auto at = static_cast<std::size_t>(part);
@@ -262,7 +262,7 @@ void SelectBuilder::fill() {
   }
 }
 
-SqlRefusal SelectBuilder::without_from(int open_brackets) const {
+Refusal SelectBuilder::without_from(int open_brackets) const {
   if (statement_.size() > kLongestWithoutFrom)
     return bad_statement(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
                                      kLongestWithoutFrom, statement_.size()));
@@ -270,8 +270,8 @@ SqlRefusal SelectBuilder::without_from(int open_brackets) const {
   return std::nullopt;
 }
 
-std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int open_brackets,
-                                                            std::size_t end) {
+std::expected<Select, ClientError> SelectBuilder::finish(bool has_from, int open_brackets,
+                                                         std::size_t end) {
   if (!has_from) {
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
     note_unplannable(statement_.size(), "expected FROM and a table");
@@ -288,4 +288,4 @@ std::expected<SqlSelect, ClientError> SelectBuilder::finish(bool has_from, int o
   return std::move(out_);
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -8,14 +8,14 @@
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
 /// Steps through the tokens; behind the last one is one of kind `end`.
 class SettingTokens {
  public:
-  explicit SettingTokens(std::span<const SqlToken> tokens) : tokens_(tokens) {}
-  SqlToken now() const { return tokens_.empty() ? SqlToken() : tokens_.front(); }
+  explicit SettingTokens(std::span<const Token> tokens) : tokens_(tokens) {}
+  Token now() const { return tokens_.empty() ? Token() : tokens_.front(); }
   void step() { tokens_ = tokens_.subspan(tokens_.empty() ? 0 : 1); }
   bool take_word(auto... words) { return take_if(now().is_word(words...)); }
   bool take_sign(char sign) { return take_if(now().is_sign(sign)); }
@@ -27,7 +27,7 @@ class SettingTokens {
     return wanted;
   }
 
-  std::span<const SqlToken> tokens_;
+  std::span<const Token> tokens_;
 };
 
 /// Reads an expression up to the next comma outside of brackets, or to the end.
@@ -141,7 +141,7 @@ SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
 
 }  // namespace
 
-std::expected<SessionStatement, std::string> read_settings(std::span<const SqlToken> all) {
+std::expected<SessionStatement, std::string> read_settings(std::span<const Token> all) {
   SettingTokens tokens(all);
   SessionStatement statement{.is = SessionStatement::Is::set};
   do {
@@ -152,8 +152,8 @@ std::expected<SessionStatement, std::string> read_settings(std::span<const SqlTo
   return statement;
 }
 
-std::expected<SessionStatement, std::string> read_transaction(const SqlToken& verb,
-                                                              std::span<const SqlToken> rest) {
+std::expected<SessionStatement, std::string> read_transaction(const Token& verb,
+                                                              std::span<const Token> rest) {
   SettingTokens tokens(rest);
   std::expected<SessionStatement, std::string> statement;
   if (verb.is_word("begin")) {
@@ -182,7 +182,7 @@ std::expected<SessionStatement, std::string> read_transaction(const SqlToken& ve
   return statement;
 }
 
-std::expected<SessionStatement, std::string> read_kill(std::span<const SqlToken> rest) {
+std::expected<SessionStatement, std::string> read_kill(std::span<const Token> rest) {
   SettingTokens tokens(rest);
   SessionStatement statement{.is = SessionStatement::Is::kill};
   if (!tokens.take_word("hard")) tokens.take_word("soft");
@@ -196,4 +196,4 @@ std::expected<SessionStatement, std::string> read_kill(std::span<const SqlToken>
   return statement;
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -7,9 +7,9 @@
 
 %name SqlParse
 %token_prefix SQL_
-%extra_argument {SqlReader* reader}
-%token_type {SqlPiece}
-%default_type {SqlRange}
+%extra_argument {Reader* reader}
+%token_type {Piece}
+%default_type {Range}
 %stack_size 64
 %syntax_error { reader->syntax_error(TOKEN); }
 

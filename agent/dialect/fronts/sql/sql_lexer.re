@@ -7,7 +7,7 @@
 #include "agent/json/work_over.hpp"
 #include "embedded/sql_grammar.h"
 
-namespace karmad {
+namespace karmad::sql {
 
 namespace {
 
@@ -26,45 +26,45 @@ bool has_marks(std::string_view text) {
 
 }  // namespace
 
-bool SqlToken::begins_with(std::string_view lower_case) const {
+bool Token::begins_with(std::string_view lower_case) const {
   return text.size() >= lower_case.size() &&
          std::ranges::equal(text.substr(0, lower_case.size()), lower_case, [](char a, char b) {
            return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a) == b;
          });
 }
 
-std::optional<std::string> SqlToken::trouble() const {
+std::optional<std::string> Token::trouble() const {
   if (kind == Kind::unfinished)
     return fmt::format("a quote or comment opened at offset {} does not end", at);
   if (kind == Kind::ambiguous) return fmt::format("found {1} at offset {0}", at, why);
   return std::nullopt;
 }
 
-SqlToken SqlTokens::token(SqlToken::Kind kind, const char* end, int keyword) {
+Token Tokens::token(Token::Kind kind, const char* end, int keyword) {
   const auto size = static_cast<std::size_t>(end - statement_.data()) - at_;
-  const SqlToken found{kind, keyword, statement_.substr(at_, size), at_, {}};
+  const Token found{kind, keyword, statement_.substr(at_, size), at_, {}};
   at_ += size;
   return found;
 }
 
-SqlToken SqlTokens::ambiguous(std::string_view why) {
-  auto found = token(SqlToken::Kind::ambiguous, statement_.data() + statement_.size());
+Token Tokens::ambiguous(std::string_view why) {
+  auto found = token(Token::Kind::ambiguous, statement_.data() + statement_.size());
   found.why = why;
   return found;
 }
 
 /// A text in single quotes that does not go on regularly at `end`.
-SqlToken SqlTokens::unended_text(const char* end) {
+Token Tokens::unended_text(const char* end) {
   const auto* const limit = statement_.data() + statement_.size();
   if (end < limit && *end == '\0') return ambiguous(kZeroByte);
-  if (limit - end < 2) return token(SqlToken::Kind::unfinished, limit);
+  if (limit - end < 2) return token(Token::Kind::unfinished, limit);
   return ambiguous(end[1] == '\0' ? kZeroByte
                                   : "a backslash at the end of a line in quotes; write \\n");
 }
 
-SqlToken SqlTokens::next() {
+Token Tokens::next() {
   end_if_over();
-  using Kind = SqlToken::Kind;
+  using Kind = Token::Kind;
   const char* at = statement_.data() + at_;
   const char* const limit = statement_.data() + statement_.size();
   const char* marker = at;
@@ -184,4 +184,4 @@ SqlToken SqlTokens::next() {
   }
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

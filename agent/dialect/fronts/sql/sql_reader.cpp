@@ -11,7 +11,7 @@
 #include "config/text/number_in.hpp"
 #include "embedded/sql_grammar.h"
 
-namespace karmad {
+namespace karmad::sql {
 namespace {
 
 constexpr std::string_view kKnownStatements =
@@ -34,18 +34,18 @@ constexpr std::size_t kMostKept = 10'000;
 constexpr std::uint32_t kMostShortIds = 100'000;
 
 /// A token as the parser's stack holds it.
-struct SqlPiece {
-  SqlToken::Kind kind;
+struct Piece {
+  Token::Kind kind;
   int keyword;
   const char* text;
   std::size_t size;
   std::size_t at;
   int depth;  // of brackets, with its own
 
-  SqlToken token() const { return {kind, keyword, {text, size}, at, {}}; }
+  Token token() const { return {kind, keyword, {text, size}, at, {}}; }
 };
 
-SqlPiece piece_of(const SqlToken& token, int depth) {
+Piece piece_of(const Token& token, int depth) {
   return {token.kind, token.keyword, token.text.data(), token.text.size(), token.at, depth};
 }
 
@@ -55,13 +55,13 @@ bool is_clause(int keyword) {
                    SQL_ORDER, SQL_LIMIT, SQL_OPTION, SQL_FACET);
 }
 
-ClientError bad_behind_tables(const SqlToken& token) {
+ClientError bad_behind_tables(const Token& token) {
   return {400, fmt::format("expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at "
                            "offset {}; a table has no part, and one of several no alias",
                            token.at)};
 }
 
-ClientError out_of_order(const SqlToken& keyword) {
+ClientError out_of_order(const Token& keyword) {
   return wrong_at(keyword.at,
                   fmt::format("{} is given twice or out of order, which is: WHERE, GROUP BY, "
                               "WITHIN GROUP ORDER BY, HAVING, ORDER BY, LIMIT, OPTION, FACET",
@@ -70,7 +70,7 @@ ClientError out_of_order(const SqlToken& keyword) {
 
 /// Whether the arguments of CALL UUID_SHORT are what servers take, and not too many ids.
 bool has_count_of_ids(std::string_view arguments) {
-  SqlTokens tokens(arguments);
+  Tokens tokens(arguments);
   const bool opens = tokens.next().is_sign('(');
   const auto count = number_in<std::uint32_t>(tokens.next().text);
   return opens && count && *count > 0 && *count <= kMostShortIds && tokens.next().is_sign(')');
@@ -84,15 +84,15 @@ enum class ExpectedElse : std::uint8_t { refusal, other_form };
 
 /// Reads one statement of a known kind. What the grammar finds comes through the functions that its
 /// actions call.
-class SqlReader {
+class Reader {
  public:
-  SqlReader(std::string_view statement, StatementKind kind)
+  Reader(std::string_view statement, StatementKind kind)
       : select(statement), statement_(statement), tokens_(statement), kind_(kind) {
     if (kind == StatementKind::call)
       expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS, AUTOCOMPLETE and UUID_SHORT";
   }
 
-  std::expected<SqlStatement, ClientError> run();
+  std::expected<Statement, ClientError> run();
 
   // ---- for the grammar
 
@@ -100,10 +100,10 @@ class SqlReader {
   ChangeBuilder change;
   CallBuilder call;
 
-  void syntax_error(SqlPiece at);
+  void syntax_error(Piece at);
 
-  SqlRange empty_range() const { return {kept_count_, kept_count_}; }
-  SqlRange kept(SqlRange range, SqlPiece piece) {
+  Range empty_range() const { return {kept_count_, kept_count_}; }
+  Range kept(Range range, Piece piece) {
     if (is_select()) {
       kept_count_ = select.keep(piece.token(), piece.depth);
     } else if (kept_.size() == kMostKept) {
@@ -115,10 +115,10 @@ class SqlReader {
     return {range.begin, kept_count_};
   }
 
-  void alias_of_table(SqlPiece first, SqlPiece name);
-  void misplaced(SqlPiece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
+  void alias_of_table(Piece first, Piece name);
+  void misplaced(Piece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
 
-  void refuse(SqlRefusal refusal) {
+  void refuse(Refusal refusal) {
     if (refusal && !refusal_) refusal_ = std::move(refusal);
   }
   void expect(std::string_view what, ExpectedElse otherwise = ExpectedElse::refusal) {
@@ -126,21 +126,21 @@ class SqlReader {
     expected_else_ = otherwise;
   }
 
-  void changed_table(SqlPiece name) {
+  void changed_table(Piece name) {
     refuse(change.set_table(name.token()));
     expected_ = change.makes_documents() ? "(, VALUES or SET behind the table"
                 : change.updates()       ? "SET"
                                          : "WHERE or the end of the statement";
   }
-  void no_rows(SqlPiece keyword) {
+  void no_rows(Piece keyword) {
     change.set_other_form(fmt::format("expected VALUES at offset {}", keyword.at));
     skimming_ = true;
   }
-  void delete_with(SqlPiece word) {
+  void delete_with(Piece word) {
     if (!word.token().is_word("inner", "left")) syntax_error(word);
   }
 
-  void procedure(SqlPiece name) {
+  void procedure(Piece name) {
     if (call.set_procedure(name.token())) return expect("(");
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
     if (!has_count_of_ids(statement_.substr(name.at + name.size)))
@@ -153,7 +153,7 @@ class SqlReader {
     expected_ = "an argument";
     refuse(call.begin_argument());
   }
-  void listed_argument(SqlPiece piece) {
+  void listed_argument(Piece piece) {
     if (!call.add_listed(piece.token())) refuse_call_at(piece.at);
     expected_ = piece.depth == 1 ? ", or )" : ")";
   }
@@ -162,65 +162,65 @@ class SqlReader {
     expected_ = "AS and the name of an option";
     refuse_call_at(token_.at);
   }
-  void argument_name(SqlPiece name, bool as) {
+  void argument_name(Piece name, bool as) {
     refuse(call.set_name(name.token(), as));
     expected_ = ", or )";
   }
 
-  void show_server(SqlPiece what) {
+  void show_server(Piece what) {
     read_ =
         ShowStatement{.object = what.token().is_word("threads") ? ShowStatement::Object::threads
                                                                 : ShowStatement::Object::server};
   }
-  void show_table(ShowStatement::Object object, SqlPiece piece) {
+  void show_table(ShowStatement::Object object, Piece piece) {
     const auto name = piece.token();
     read_ = ShowStatement{
         .object = object, .table = std::string(name.inner()), .table_place = {name.at, name.end()}};
   }
-  void show_create(SqlPiece word, SqlPiece name) {
+  void show_create(Piece word, Piece name) {
     if (!word.token().is_word("table")) refuse(fmt::format("known are {}", kKnownShow));
     show_table(ShowStatement::Object::create_table, name);
   }
-  void explain(SqlPiece word, SqlPiece name) {
+  void explain(Piece word, Piece name) {
     if (!word.token().is_word("query")) refuse("EXPLAIN explains a QUERY only");
     show_table(ShowStatement::Object::query_tree, name);
   }
   void status(Show show) { read_ = StatusStatement{.show = show, .like = std::move(like_)}; }
-  void status(Show show, SqlRange name) {
+  void status(Show show, Range name) {
     auto text = joined(name);
     if (!text || text->empty()) return refuse(unknown_statement(statement_));
     if (show == Show::table) text->erase(0, text->rfind('.') + 1);  // the schema before it
     read_ = StatusStatement{.show = show, .name = *std::move(text), .like = std::move(like_)};
   }
-  void like(SqlRange pattern) {
+  void like(Range pattern) {
     like_ = joined(pattern);
     if (!like_) syntax_error(piece_of(kept_[pattern.end - 1], 0));
   }
   void session(SessionStatement::Is is) {
     read_ = SessionStatement{.is = is, .like = std::move(like_)};
   }
-  void inspect(SqlPiece what) {
+  void inspect(Piece what) {
     read_ = SessionStatement{.is = SessionStatement::Is::inspected,
                              .text = what.token().is_word("plan") ? "SHOW PLAN" : "SHOW PROFILE"};
   }
-  void use(SqlRange name) {
+  void use(Range name) {
     read_ = SessionStatement{.is = SessionStatement::Is::use,
                              .text = name.empty() || !kept_[name.begin].names_table()
                                          ? std::string()
                                          : std::string(kept_[name.begin].inner())};
   }
-  void transaction(SqlPiece verb, SqlRange range) {
+  void transaction(Piece verb, Range range) {
     take_session(read_transaction(verb.token(), tokens_of(range)));
   }
-  void kill(SqlRange range) { take_session(read_kill(tokens_of(range))); }
-  void assignments(SqlRange range) { take_session(read_settings(tokens_of(range))); }
+  void kill(Range range) { take_session(read_kill(tokens_of(range))); }
+  void assignments(Range range) { take_session(read_settings(tokens_of(range))); }
 
  private:
   void refuse(std::string reason) { refuse(bad_statement(std::move(reason))); }
   void refuse_call_at(std::size_t at) {
     refuse(fmt::format("CALL: expected {} at offset {}", expected_, at));
   }
-  std::span<const SqlToken> tokens_of(SqlRange range) const {
+  std::span<const Token> tokens_of(Range range) const {
     return std::span(kept_).subspan(range.begin, range.end - range.begin);
   }
   void take_session(std::expected<SessionStatement, std::string> statement) {
@@ -235,7 +235,7 @@ class SqlReader {
     if (is_select()) return depth_ > 0;
     return depth_ > 1 && is_any_of(kind_, StatementKind::insert, StatementKind::call);
   }
-  std::optional<std::string> joined(SqlRange range) const;
+  std::optional<std::string> joined(Range range) const;
   bool may_be_foreign() const;
   void look_at_token();
   bool ends_here();
@@ -243,22 +243,22 @@ class SqlReader {
   int code_of_word();
   int code_of_sign();
   void feed(yyParser& parser, bool ended);
-  void unexpected_in_select(const SqlToken& token);
-  void unexpected_in_change(const SqlToken& token);
-  std::string why_unexpected(const SqlToken& token) const;
-  std::expected<SqlStatement, ClientError> finish();
+  void unexpected_in_select(const Token& token);
+  void unexpected_in_change(const Token& token);
+  std::string why_unexpected(const Token& token) const;
+  std::expected<Statement, ClientError> finish();
 
   std::string_view statement_;
-  SqlTokens tokens_;
+  Tokens tokens_;
   StatementKind kind_;
-  std::optional<SqlStatement> read_;  ///< a statement of another kind
+  std::optional<Statement> read_;  ///< a statement of another kind
   std::optional<ClientError> refusal_;
   bool skimming_ = false;  ///< the grammar gets no more tokens; they are only looked at
 
-  SqlToken token_;          ///< given to the grammar
-  SqlToken before_;         ///< the one before it
-  SqlToken before_before_;  ///< and the one before that
-  SqlToken second_;
+  Token token_;          ///< given to the grammar
+  Token before_;         ///< the one before it
+  Token before_before_;  ///< and the one before that
+  Token second_;
   std::size_t count_ = 0;   ///< of tokens that were given
   int depth_ = 0;           ///< of brackets, with the token's own
   int parentheses_ = 0;     ///< open ones of a SELECT; brackets of other kinds may not close them
@@ -272,7 +272,7 @@ class SqlReader {
   ForeignForms foreign_;
   std::string_view expected_;
   ExpectedElse expected_else_ = ExpectedElse::refusal;
-  std::vector<SqlToken> kept_;
+  std::vector<Token> kept_;
   std::size_t kept_count_ = 0;
   std::optional<std::string> like_;
 };
@@ -289,11 +289,11 @@ class SqlReader {
 #pragma GCC diagnostic pop
 
 /// `first`: AS, or the name itself.
-void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
+void Reader::alias_of_table(Piece first, Piece name) {
   const auto token = name.token();
   const auto text = token.inner();
   const bool is_name = !text.empty() && text.find('.') == text.npos &&
-                       (token.kind == SqlToken::Kind::name ||
+                       (token.kind == Token::Kind::name ||
                         std::string_view("0123456789").find(text[0]) == text.npos);
   const bool touches_table =
       is_select() ? select.is_table_end(first.at) : change.is_table_end(first.at);
@@ -305,14 +305,14 @@ void SqlReader::alias_of_table(SqlPiece first, SqlPiece name) {
 
 /// The text of tokens that stand right beside each other; quoted ones are unescaped. `\%` and `\_`
 /// stay for LIKE. Nothing: they do not, or the text is too long.
-std::optional<std::string> SqlReader::joined(SqlRange range) const {
+std::optional<std::string> Reader::joined(Range range) const {
   std::string text;
   for (auto i = range.begin; i < range.end; ++i) {
     const auto& token = kept_[i];
-    const bool quoted = token.kind == SqlToken::Kind::quoted;
+    const bool quoted = token.kind == Token::Kind::quoted;
     if (i > range.begin) {
       const auto& before = kept_[i - 1];
-      const bool was_quoted = before.kind == SqlToken::Kind::quoted;
+      const bool was_quoted = before.kind == Token::Kind::quoted;
       if (before.end() != token.at || quoted != was_quoted) return std::nullopt;
       if (quoted && before.text.front() != token.text.front()) return std::nullopt;
       if (quoted) text += token.text.front();  // a quote that is written twice
@@ -331,15 +331,15 @@ std::optional<std::string> SqlReader::joined(SqlRange range) const {
 /// Whether the token makes a name with a dot, TRUE or FALSE as a column, an argument of COUNT that
 /// is not `*`, ORDER BY NULL, a text that may be compared with the id or stand in LIMIT, or a
 /// column's DEFAULT, NULL or empty text.
-bool SqlReader::may_be_foreign() const {
+bool Reader::may_be_foreign() const {
   if (kind_ == StatementKind::insert)
     return token_.is_word("default", "null") || token_.text == "''";
-  if (token_.kind == SqlToken::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
+  if (token_.kind == Token::Kind::quoted && token_.inner().find_first_of("-0123456789") == 0)
     return before_.is_sign('=', '<', '>') || before_.is_word("limit", "offset") ||
            (before_.is_sign('(') && before_before_.is_word("in"));
   if (token_.is_word("null") && before_.is_word("by") && before_before_.is_word("order"))
     return true;
-  if (token_.kind == SqlToken::Kind::word && token_.text.find('.') != token_.text.npos) return true;
+  if (token_.kind == Token::Kind::word && token_.text.find('.') != token_.text.npos) return true;
   if (is_select() && !has_from_ && token_.is_word("true", "false")) return true;
   const bool distinct = before_.is_word("distinct") && token_.is_sign('(');
   return distinct ||
@@ -347,14 +347,14 @@ bool SqlReader::may_be_foreign() const {
 }
 
 /// What holds for each token, whatever the grammar does with it.
-void SqlReader::look_at_token() {
+void Reader::look_at_token() {
   // A pattern such as "a\_b%" is not sent on, so that engines do not read it.
   const auto text = token_.text;
-  if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::ambiguous &&
-      text.size() > 1 && text.front() == '"' && text.back() == '"')
-    token_.kind = SqlToken::Kind::quoted;
+  if (kind_ == StatementKind::status && token_.kind == Token::Kind::ambiguous && text.size() > 1 &&
+      text.front() == '"' && text.back() == '"')
+    token_.kind = Token::Kind::quoted;
   if (auto trouble = token_.trouble()) {
-    if (kind_ == StatementKind::status && token_.kind == SqlToken::Kind::unfinished)
+    if (kind_ == StatementKind::status && token_.kind == Token::Kind::unfinished)
       return refuse(
           unknown_statement(statement_, "a quoted text that does not end, or is too long"));
     return refuse(*std::move(trouble));
@@ -372,13 +372,13 @@ void SqlReader::look_at_token() {
 }
 
 /// At `;`: whether the statement ends there. Refuses what follows it.
-bool SqlReader::ends_here() {
+bool Reader::ends_here() {
   if (!token_.is_sign(';')) return false;
   const bool in_row = kind_ == StatementKind::insert && depth_ > 0 && !skimming_;
   if (in_row || expects_table_) return false;  // the grammar refuses it
   auto next = tokens_.next();
   while (next.is_sign(';') && kind_ == StatementKind::status) next = tokens_.next();
-  if (next.kind == SqlToken::Kind::end) return true;
+  if (next.kind == Token::Kind::end) return true;
   if (is_select() && !has_from_) {
     refuse(select.finish(false, 1, token_.at).error());
   } else if (kind_ == StatementKind::call) {
@@ -387,7 +387,7 @@ bool SqlReader::ends_here() {
     refuse(fmt::format("the statement is not understood at offset {}", token_.at));
   } else if (kind_ == StatementKind::status) {
     refuse(unknown_statement(statement_, "more than one statement"));
-  } else if (next.kind == SqlToken::Kind::ambiguous) {
+  } else if (next.kind == Token::Kind::ambiguous) {
     refuse(*next.trouble());
   } else {
     refuse("several statements; send them one by one");
@@ -397,7 +397,7 @@ bool SqlReader::ends_here() {
 
 /// Counts brackets: of a SELECT all kinds, and what they hold is inner; of rows and CALL those
 /// within the first ones.
-int SqlReader::code_of_sign() {
+int Reader::code_of_sign() {
   const char sign = token_.text.front();
   const bool opens = sign == '(' || (is_select() && (sign == '[' || sign == '{'));
   const bool closes = sign == ')' || (is_select() && (sign == ']' || sign == '}'));
@@ -418,7 +418,7 @@ int SqlReader::code_of_sign() {
   return sign == '-' && kind_ == StatementKind::call ? SQL_MINUS : SQL_SIGN;
 }
 
-int SqlReader::code_of_word() {
+int Reader::code_of_word() {
   const auto keyword = token_.keyword;
   if (keyword == SQL_DISTINCT) return in_facet_ ? keyword : SQL_WORD;
   const auto before = before_.keyword;
@@ -435,14 +435,14 @@ int SqlReader::code_of_word() {
   return keyword == 0 ? SQL_WORD : keyword;
 }
 
-int SqlReader::code_of_token() {
-  using enum SqlToken::Kind;
+int Reader::code_of_token() {
+  using enum Token::Kind;
   if (token_.kind == sign) return code_of_sign();
   if (is_inner()) return SQL_INNER;
   return token_.kind == name ? SQL_NAME : token_.kind == quoted ? SQL_QUOTED : code_of_word();
 }
 
-void SqlReader::feed(yyParser& parser, bool ended) {
+void Reader::feed(yyParser& parser, bool ended) {
   int code = ended ? 0 : code_of_token();
   if (code == SQL_FROM && is_select() && !has_from_ && parentheses_ != 0) code = SQL_INNER;
   if (is_select() && in_tables_ && !expects_table_) {
@@ -457,7 +457,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   }
   const bool begins_tables = is_select() && code == SQL_FROM && !has_from_;
   const bool counts = is_select() && has_from_ && !in_tables_ && depth_ == 0 && code != SQL_BY &&
-                      token_.kind == SqlToken::Kind::word && !is_clause(code) &&
+                      token_.kind == Token::Kind::word && !is_clause(code) &&
                       before_.keyword == SQL_GROUP && before_before_.keyword != SQL_WITHIN;
   if (counts && !select.set_per_group(token_)) skimming_ = true;
   if (!skimming_) SqlParse(&parser, code, piece_of(token_, depth_), this);
@@ -470,7 +470,7 @@ void SqlReader::feed(yyParser& parser, bool ended) {
   if (misplaced_) select.note_unplannable(out_of_order(token_));
 }
 
-void SqlReader::unexpected_in_select(const SqlToken& token) {
+void Reader::unexpected_in_select(const Token& token) {
   if (expects_table_ && token.is_sign('(')) return refuse(select.inner_select_at(token.at));
   if (expects_table_) return refuse("FROM names no table");
   if (in_tables_) return refuse(bad_behind_tables(token));
@@ -488,7 +488,7 @@ void SqlReader::unexpected_in_select(const SqlToken& token) {
   select.note_unplannable(missing == nullptr ? out_of_order(token) : wrong_at(token.at, missing));
 }
 
-void SqlReader::unexpected_in_change(const SqlToken& token) {
+void Reader::unexpected_in_change(const Token& token) {
   if (!change.has_verb()) return refuse(fmt::format("expected FROM at offset {}", token.at));
   if (!change.has_table()) return refuse(change.no_table_at(token.at));
   if (change.is_table_end(before_.end())) refuse(change.after_table(token));
@@ -498,11 +498,11 @@ void SqlReader::unexpected_in_change(const SqlToken& token) {
   skimming_ = true;
 }
 
-std::string SqlReader::why_unexpected(const SqlToken& token) const {
+std::string Reader::why_unexpected(const Token& token) const {
   const auto before = count_ - 1;  // tokens
   if (kind_ == StatementKind::call)
     return fmt::format("CALL: expected {} at offset {}", expected_, token.at);
-  if (kind_ == StatementKind::show && SqlTokens(statement_).next().keyword == SQL_EXPLAIN)
+  if (kind_ == StatementKind::show && Tokens(statement_).next().keyword == SQL_EXPLAIN)
     return fmt::format("expected EXPLAIN QUERY table 'query' at offset {}", token.at);
   if (kind_ == StatementKind::show) {
     const bool creates = second_.keyword == SQL_CREATE;
@@ -519,7 +519,7 @@ std::string SqlReader::why_unexpected(const SqlToken& token) const {
   return fmt::format("expected LIKE 'pattern' or the end at offset {}", token.at);
 }
 
-void SqlReader::syntax_error(SqlPiece at) {
+void Reader::syntax_error(Piece at) {
   if (refusal_ || skimming_) return;
   const auto token = at.token();
   if (is_select()) return unexpected_in_select(token);
@@ -528,7 +528,7 @@ void SqlReader::syntax_error(SqlPiece at) {
   refuse(why_unexpected(token));
 }
 
-std::expected<SqlStatement, ClientError> SqlReader::run() {
+std::expected<Statement, ClientError> Reader::run() {
   yyParser parser;
   SqlParseInit(&parser);
   for (bool more = true; more && !refusal_;) {
@@ -538,14 +538,14 @@ std::expected<SqlStatement, ClientError> SqlReader::run() {
     if (++count_ == 2) second_ = token_;
     look_at_token();
     if (refusal_) break;
-    more = token_.kind != SqlToken::Kind::end && !ends_here();
+    more = token_.kind != Token::Kind::end && !ends_here();
     if (!skimming_ && !refusal_) feed(parser, !more);
   }
   SqlParseFinalize(&parser);
   return finish();
 }
 
-std::expected<SqlStatement, ClientError> SqlReader::finish() {
+std::expected<Statement, ClientError> Reader::finish() {
   if (refusal_) return std::unexpected(*std::move(refusal_));
   if (is_select()) {
     auto read = select.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
@@ -584,10 +584,10 @@ bool is_line_of_comment(std::string_view statement) {
 StatementKind kind_of_statement(std::string_view statement) {
   using enum StatementKind;
   if (is_line_of_comment(statement)) return session;
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   const auto first = tokens.next();
   const auto verb = first.keyword;
-  if (first.kind == SqlToken::Kind::end || first.is_sign(';')) return empty;
+  if (first.kind == Token::Kind::end || first.is_sign(';')) return empty;
   if (verb == SQL_SELECT) return selects_schema(statement) ? schema : select;
   if (is_any_of(verb, SQL_INSERT, SQL_REPLACE)) return insert;
   if (is_any_of(verb, SQL_UPDATE, SQL_DELETE)) return change;
@@ -598,7 +598,7 @@ StatementKind kind_of_statement(std::string_view statement) {
   if (verb == SQL_DESC) return status;
   if (verb == SQL_SHOW) {
     const auto object = tokens.next();
-    if (object.kind == SqlToken::Kind::ambiguous && statement.size() <= kLongestSchemaStatement &&
+    if (object.kind == Token::Kind::ambiguous && statement.size() <= kLongestSchemaStatement &&
         shows_schema(without_executable_comments(statement)))
       return schema;
     if (shows_variables(statement)) return show;
@@ -618,32 +618,32 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
   using enum StatementKind;
   if (is_any_of(kind, insert, change)) return SelectionClass::must_use_primary;
   if (is_any_of(kind, select, call)) return SelectionClass::may_use_secondary;
-  SqlTokens tokens(statement);
+  Tokens tokens(statement);
   const bool describes =
       is_any_of(kind, show, schema) || (kind == status && (tokens.next().keyword == SQL_DESC ||
                                                            tokens.next().keyword == SQL_TABLES));
   return describes ? SelectionClass::should_use_primary : SelectionClass::none;
 }
 
-std::expected<SqlStatement, ClientError> read_statement(std::string_view statement,
-                                                        StatementKind kind) {
+std::expected<Statement, ClientError> read_statement(std::string_view statement,
+                                                     StatementKind kind) {
   using enum StatementKind;
   if (kind == empty) return refused(fmt::format("no statement; known: {}", kKnownStatements));
   if (kind == administration)
     return refused(
         fmt::format("{} changes servers or their tables, which karmad does not pass on; "
                     "send it to the mirrors themselves",
-                    SqlTokens(statement).next().text));
+                    Tokens(statement).next().text));
   if (kind == schema) return refused("statements about the schema are not read here");
   if (kind == unknown) {
-    if (auto trouble = SqlTokens(statement).next().trouble()) return refused(*std::move(trouble));
+    if (auto trouble = Tokens(statement).next().trouble()) return refused(*std::move(trouble));
     return std::unexpected(unknown_statement(statement));
   }
   if (is_line_of_comment(statement)) return SessionStatement{};
   if (kind == select)
     if (const auto brackets = find_nested_select(statement))
       return read_nested_select(statement, *brackets);
-  auto read = SqlReader(statement, kind).run();
+  auto read = Reader(statement, kind).run();
   // `SHOW word VARIABLES` has the form of a SHOW that mirrors answer, and is none.
   if (read && (std::holds_alternative<StatusStatement>(*read) != (kind == status) ||
                std::holds_alternative<SessionStatement>(*read) != (kind == session)))
@@ -651,4 +651,4 @@ std::expected<SqlStatement, ClientError> read_statement(std::string_view stateme
   return read;
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

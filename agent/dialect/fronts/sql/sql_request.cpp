@@ -9,7 +9,7 @@
 #include "agent/transport/http/url_encoding.hpp"
 #include "config/text/source_text.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 
 namespace {
 
@@ -104,7 +104,7 @@ TicketClass StatementText::ticket_class() const {
 std::string_view without_empty_statements(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n;") + 1);
   if (text.find(';') == text.npos) return text;
-  SqlTokens tokens(text);
+  Tokens tokens(text);
   auto first = tokens.next();
   if (!first.is_sign(';')) return text;
   while (first.is_sign(';')) first = tokens.next();
@@ -119,13 +119,13 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
   if (first_end == text.npos || text.find_first_not_of(" \t\r\n;", first_end) == text.npos)
     return std::vector{text.substr(0, first_end)};
   std::vector<std::string_view> statements;
-  SqlTokens tokens(text);
+  Tokens tokens(text);
   std::size_t begin = 0;
   bool blank = true;
   for (;;) {
     const auto token = tokens.next();
     if (auto trouble = token.trouble()) return refused(*std::move(trouble));
-    const bool ends = token.kind == SqlToken::Kind::end;
+    const bool ends = token.kind == Token::Kind::end;
     if (!ends && !token.is_sign(';')) {
       blank = false;
       continue;
@@ -185,7 +185,7 @@ RowForm form_of(const ClientRequest& request) {
 std::vector<std::string> aliases_with_capitals(const StatementText& statement) {
   std::vector<std::string> aliases;
   const auto* const select =
-      statement.read != nullptr ? std::get_if<SqlSelect>(statement.read.get()) : nullptr;
+      statement.read != nullptr ? std::get_if<Select>(statement.read.get()) : nullptr;
   if (select == nullptr) return aliases;
   const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
   for (const auto item : split_list(select->items)) {
@@ -199,4 +199,4 @@ std::vector<std::string> aliases_with_capitals(const StatementText& statement) {
   return aliases;
 }
 
-}  // namespace karmad
+}  // namespace karmad::sql

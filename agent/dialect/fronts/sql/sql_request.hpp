@@ -12,7 +12,7 @@
 #include "agent/dialect/request/sql_statement.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 
-namespace karmad {
+namespace karmad::sql {
 
 /// The place of the statement in a request.
 struct StatementPlace {
@@ -35,7 +35,7 @@ struct StatementText {
   StatementKind kind = StatementKind::unknown;
   RowForm form = RowForm::raw;
   StatementPlace place;
-  std::shared_ptr<const SqlStatement> read{};    ///< null: it was not read yet
+  std::shared_ptr<const Statement> read{};       ///< null: it was not read yet
   std::shared_ptr<const StatementList> owner{};  ///< has the text; null: the request has it
   /// As the client wrote it, where `text` is without its foreign forms; else null.
   std::shared_ptr<const StatementText> given{};
@@ -90,4 +90,4 @@ std::string_view without_empty_statements(std::string_view text);
 /// `raw_response=true` in the URL or the form.
 RowForm form_of(const ClientRequest& request);
 
-}  // namespace karmad
+}  // namespace karmad::sql

@@ -22,8 +22,8 @@ std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out)
   }
   for (std::size_t k = 0; k < rows.order.size(); ++k)
     if (rows.order[k].as_text)
-      return wrong_at(draft.order[k].by.expression.front().at,
-                      "a scroll cannot sort by a value inside JSON");
+      return sql::wrong_at(draft.order[k].by.expression.front().at,
+                           "a scroll cannot sort by a value inside JSON");
   if (rows.scroll_names.size() < rows.order.size()) rows.scroll_names.emplace_back("id");
   return std::nullopt;
 }

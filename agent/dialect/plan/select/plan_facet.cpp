@@ -14,12 +14,12 @@ namespace {
 /// How the server names a facet: by its expression, whatever its alias, as the client has written
 /// it but for the case of words. Members inside JSON and texts keep theirs. An alias of the select
 /// list is an expression of its own, unless it is that of a value inside JSON.
-std::string name_of_facet(SqlSpan expression) {
-  if (expression.size() == 1 && expression.front().kind == SqlToken::Kind::name)
+std::string name_of_facet(sql::Span expression) {
+  if (expression.size() == 1 && expression.front().kind == sql::Token::Kind::name)
     return lower(expression.front().inner());
   std::string name(text_of(expression));
   for (const auto& token : expression) {
-    if (token.kind != SqlToken::Kind::word) continue;
+    if (token.kind != sql::Token::Kind::word) continue;
     const auto word = token.text.substr(0, token.text.find('.'));
     name.replace(token.at - expression.front().at, word.size(), lower(word));
   }
@@ -29,7 +29,7 @@ std::string name_of_facet(SqlSpan expression) {
 /// A facet's columns: its items, hidden keys, COUNT(DISTINCT …), COUNT(*).
 class FacetPlanner {
  public:
-  FacetPlanner(SelectDraft& draft, const FacetClause& facet)
+  FacetPlanner(SelectDraft& draft, const sql::FacetClause& facet)
       : draft_(draft), facet_(facet), columns_(items_, draft.names) {}
 
   std::expected<FacetDraft, ClientError> run() {
@@ -49,7 +49,7 @@ class FacetPlanner {
     if (!keep(read_items(facet_.items), items_, why)) return why;
     for (const auto& item : items_)
       if (item.aggregate || item.is_star())
-        return wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
+        return sql::wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
     for (const auto& item : items_)
       if (auto refusal = refuse_id_alias(item)) return refusal;
     const auto& first = items_.front();
@@ -59,8 +59,8 @@ class FacetPlanner {
     if (facet_.by.empty()) {
       by_ = items_;
       if (by_.size() <= kMostGroupKeys) return std::nullopt;
-      return wrong_at(by_[kMostGroupKeys].expression.front().at,
-                      fmt::format("a facet has more than {} keys", kMostGroupKeys));
+      return sql::wrong_at(by_[kMostGroupKeys].expression.front().at,
+                           fmt::format("a facet has more than {} keys", kMostGroupKeys));
     }
     keep(read_group_keys(facet_.by), by_, why);
     return why;
@@ -103,7 +103,8 @@ class FacetPlanner {
       auto value = read_expression(facet_.distinct);
       if (!value) return std::move(value.error());
       if (value->aggregate || !is_plain_key(facet_.distinct))
-        return wrong_at(facet_.distinct.front().at, "DISTINCT takes the name of one attribute");
+        return sql::wrong_at(facet_.distinct.front().at,
+                             "DISTINCT takes the name of one attribute");
       for (const auto* const items : {&items_, &draft_.items})
         if (auto refusal = refuse_hiding(*items, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
@@ -168,7 +169,7 @@ class FacetPlanner {
       return *distinct_;
     if (is_of_facet(by)) return out_.rows.group.front();
     if (const auto column = column_of(by)) return *column;
-    return std::unexpected(unmergeable_at(
+    return std::unexpected(sql::unmergeable_at(
         at, fmt::format("a facet ordered by {}", shortened_utf8(text_of(by.expression))),
         "order it by its own columns or COUNT(*)"));
   }
@@ -183,7 +184,7 @@ class FacetPlanner {
   /// Also where it is an alias of the facet or of the select list.
   bool is_inside_json(const SelectItem& item) const { return is_path(definition_of(item)); }
 
-  SqlSpan definition_of(const SelectItem& item) const {
+  sql::Span definition_of(const SelectItem& item) const {
     for (const auto* items : {&items_, &std::as_const(draft_.items)})
       for (const auto& known : *items)
         if (!known.alias.empty() && known.alias == item.canonical) return known.expression;
@@ -214,7 +215,7 @@ class FacetPlanner {
   }
 
   SelectDraft& draft_;
-  const FacetClause& facet_;
+  const sql::FacetClause& facet_;
   std::vector<SelectItem> items_;
   ShardColumns columns_;
   std::vector<SelectItem> by_;
@@ -228,7 +229,8 @@ class FacetPlanner {
 
 }  // namespace
 
-std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet) {
+std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft,
+                                                  const sql::FacetClause& facet) {
   return FacetPlanner(draft, facet).run();
 }
 

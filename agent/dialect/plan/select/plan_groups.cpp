@@ -17,7 +17,7 @@ using HavingIs = RowCondition::Is;
 constexpr std::size_t kMostHavingValues = 256;
 
 /// The text of a quoted token; escapes are those of the server.
-std::string unquoted_text(const SqlToken& token) {
+std::string unquoted_text(const sql::Token& token) {
   const auto text = token.text.substr(1, token.text.size() - 2);
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -32,13 +32,13 @@ std::string unquoted_text(const SqlToken& token) {
 }
 
 /// A number with its sign, or a quoted text.
-std::expected<std::string, ClientError> having_constant(SqlSpan tokens, std::size_t at) {
-  if (tokens.size() == 1 && tokens[0].kind == SqlToken::Kind::quoted)
+std::expected<std::string, ClientError> having_constant(sql::Span tokens, std::size_t at) {
+  if (tokens.size() == 1 && tokens[0].kind == sql::Token::Kind::quoted)
     return unquoted_text(tokens[0]);
   const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
   if ((tokens.size() == 1 || negative) && number_of_having(tokens.back().text))
     return std::string(negative ? "-" : "").append(tokens.back().text);
-  return refused_at(
+  return sql::refused_at(
       tokens.empty() ? at : tokens.front().at,
       "HAVING compares one expression with numbers or quoted texts, without AND and OR");
 }
@@ -57,18 +57,18 @@ constexpr std::pair<std::string_view, HavingIs> kHavingSigns[] = {
     {"=", HavingIs::equal}};
 
 /// The first operator outside of brackets.
-std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
+std::optional<HavingOperator> find_having_operator(sql::Span tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].is_sign('(', '[')) {
       i = after_bracket(tokens, i) - 1;
       continue;
     }
     // Without a space between: `>=` is one token of the server.
-    const bool two = i + 1 < tokens.size() && tokens[i + 1].kind == SqlToken::Kind::sign &&
+    const bool two = i + 1 < tokens.size() && tokens[i + 1].kind == sql::Token::Kind::sign &&
                      tokens[i + 1].at == tokens[i].at + 1;
     const std::string_view sign(tokens[i].text.data(), two ? 2 : 1);
     for (const auto& [text, is] : kHavingSigns)
-      if (tokens[i].kind == SqlToken::Kind::sign && sign.starts_with(text))
+      if (tokens[i].kind == sql::Token::Kind::sign && sign.starts_with(text))
         return HavingOperator{is, false, i, i + text.size()};
     if (tokens[i].is_sign('!')) return std::nullopt;
     const bool negated = tokens[i].is_word("not");
@@ -82,7 +82,7 @@ std::optional<HavingOperator> find_having_operator(SqlSpan tokens) {
 }
 
 /// The constants to the right of the operator, each as its tokens; none: IN without brackets.
-std::vector<SqlSpan> having_operands(SqlSpan tokens, HavingIs is) {
+std::vector<sql::Span> having_operands(sql::Span tokens, HavingIs is) {
   if (is == HavingIs::in) {
     if (tokens.size() < 2 || !tokens.front().is_sign('(') ||
         after_bracket(tokens, 0) != tokens.size())
@@ -103,11 +103,11 @@ struct HavingClause {
 
 /// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
 /// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
-std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
+std::expected<HavingClause, ClientError> read_having(sql::Span tokens) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
   if (!op || op->begin == 0)
-    return refused_at(at, "expected HAVING expression, comparison, constant");
+    return sql::refused_at(at, "expected HAVING expression, comparison, constant");
   auto of = read_expression(tokens.first(op->begin));
   if (!of) return std::unexpected(std::move(of.error()));
   HavingClause having{std::move(*of), {{}, op->is, op->negated, {}}};
@@ -115,14 +115,15 @@ std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
     auto value = having_constant(operand, at);
     if (!value) return std::unexpected(std::move(value.error()));
     if (having.condition.values.size() == kMostHavingValues)
-      return refused_at(operand.front().at,
-                        fmt::format("HAVING compares with more than {} values", kMostHavingValues));
+      return sql::refused_at(
+          operand.front().at,
+          fmt::format("HAVING compares with more than {} values", kMostHavingValues));
     having.condition.values.push_back(std::move(*value));
   }
   if (having.condition.values.empty())
-    return refused_at(at, "expected IN and constants in brackets");
+    return sql::refused_at(at, "expected IN and constants in brackets");
   if (op->is == HavingIs::between && having.condition.values.size() != 2)
-    return refused_at(at, "expected BETWEEN one AND another constant");
+    return sql::refused_at(at, "expected BETWEEN one AND another constant");
   return having;
 }
 
@@ -177,8 +178,9 @@ class GroupPlanner {
     if (item.aggregate || aggregates_.empty()) return std::nullopt;
     for (const auto& token : item.expression)
       if (token.names_table() && aggregates_.contains(canonical(token)))
-        return unmergeable_at(token.at, "an expression with the result of an aggregate",
-                              "select the aggregates as items of their own and compute with them");
+        return sql::unmergeable_at(
+            token.at, "an expression with the result of an aggregate",
+            "select the aggregates as items of their own and compute with them");
     return std::nullopt;
   }
 
@@ -266,7 +268,8 @@ class GroupPlanner {
     bool by_id = false;
     for (const auto& key : *given) {
       if (key.by.aggregate)
-        return wrong_at(key.by.expression.front().at, "WITHIN GROUP ORDER BY takes no aggregate");
+        return sql::wrong_at(key.by.expression.front().at,
+                             "WITHIN GROUP ORDER BY takes no aggregate");
       append_key(out_.within, columns_.name_of(key.by), key.descending);
       rows_.within.push_back(draft_.row_key(columns_, key));
       by_id = by_id || key.by.canonical == "id";

@@ -12,9 +12,9 @@ namespace {
 
 /// What the search server says of a column's number among keys, since it knows names only, and of
 /// an operand that `find` finds misplaced. Behind a hidden alias a mirror would quote that.
-std::optional<ClientError> refuse_parts(SqlSpan clause, const SqlToken* (*find)(SqlSpan),
+std::optional<ClientError> refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span),
                                         std::string_view text, RowForm form) {
-  const auto is_whole = [](const SqlToken& token) {
+  const auto is_whole = [](const sql::Token& token) {
     return token.text.find_first_not_of("0123456789") == token.text.npos;
   };
   if (clause.empty()) return std::nullopt;
@@ -23,9 +23,9 @@ std::optional<ClientError> refuse_parts(SqlSpan clause, const SqlToken* (*find)(
     const bool is_alone = part.size() == 1 || (part.size() == 2 && token == nullptr);
     if (is_alone && is_whole(part.front())) token = &part.front();
     if (token == nullptr) continue;
-    const auto* const what = token->kind == SqlToken::Kind::quoted ? "string"
-                             : is_whole(*token)                    ? "integer"
-                                                                   : "identifier";
+    const auto* const what = token->kind == sql::Token::Kind::quoted ? "string"
+                             : is_whole(*token)                      ? "integer"
+                                                                     : "identifier";
     return ClientError{
         form == RowForm::hits ? 400 : 500,
         fmt::format("P01: syntax error, unexpected {} near '{}'", what,
@@ -35,13 +35,14 @@ std::optional<ClientError> refuse_parts(SqlSpan clause, const SqlToken* (*find)(
 }
 
 /// Refuses malformed keys of groups and orders, and a malformed HAVING.
-std::optional<ClientError> refuse_malformed(const SqlSelect& clauses, RowForm form) {
+std::optional<ClientError> refuse_malformed(const sql::Select& clauses, RowForm form) {
   for (const auto clause : {clauses.group, clauses.having})
-    if (auto why = refuse_parts(clause, misplaced_operand, clauses.text, form)) return why;
+    if (auto why = refuse_parts(clause, sql::misplaced_operand, clauses.text, form)) return why;
   for (const auto clause : {clauses.within, clauses.order})
-    if (auto why = refuse_parts(clause, misplaced_in_sort_key, clauses.text, form)) return why;
+    if (auto why = refuse_parts(clause, sql::misplaced_in_sort_key, clauses.text, form)) return why;
   for (const auto& facet : clauses.facets)
-    if (auto why = refuse_parts(facet.order, misplaced_in_sort_key, clauses.text, form)) return why;
+    if (auto why = refuse_parts(facet.order, sql::misplaced_in_sort_key, clauses.text, form))
+      return why;
   return clauses.outer == nullptr ? std::nullopt : refuse_malformed(*clauses.outer, form);
 }
 
@@ -100,21 +101,22 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
   }
 }
 
-std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t nearest) {
+std::optional<ClientError> mistake_in(const sql::KnnByDocument& knn, std::size_t nearest) {
   if (knn.k.empty())
-    return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+    return sql::wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
   if (nearest == 0)
-    return wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
-                    fmt::format("k of KNN() must be an integer from 1 to {}", kLargestRowCount));
-  if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
+    return sql::wrong_at(
+        knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+        fmt::format("k of KNN() must be an integer from 1 to {}", sql::kLargestRowCount));
+  if (knn.attribute.empty()) return sql::wrong_at(knn.at, "KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
-    return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
+    return sql::wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
   return std::nullopt;
 }
 
 /// The condition with the vector in place of the document, one more neighbour, since some servers
 /// filter after the search, and without the document itself.
-std::string by_vector(const SqlSelect& clauses, std::string_view vector) {
+std::string by_vector(const sql::Select& clauses, std::string_view vector) {
   const auto& knn = *clauses.knn_document;
   const auto where = clauses.where;
   const auto from = [&](std::string_view part) {
@@ -122,7 +124,7 @@ std::string by_vector(const SqlSelect& clauses, std::string_view vector) {
   };
   const auto after = [&](std::string_view part) { return from(part) + part.size(); };
   return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)),
-                     std::min(clauses.nearest + 1, kLargestRowCount),
+                     std::min(clauses.nearest + 1, sql::kLargestRowCount),
                      where.substr(after(knn.k), from(knn.id) - after(knn.k)), vector,
                      where.substr(after(knn.id), after(knn.end) - after(knn.id)), knn.id,
                      where.substr(after(knn.end)));
@@ -131,7 +133,7 @@ std::string by_vector(const SqlSelect& clauses, std::string_view vector) {
 /// The order of the first page, where a later one does not repeat it. Holds what its keys refer to.
 struct OrderBefore {
   std::string statement;
-  std::optional<SqlSelect> select;
+  std::optional<sql::Select> select;
 };
 
 /// Finds the page of a scroll, and its order if the statement has none.
@@ -152,7 +154,8 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
   if (!keep(ScrollPages::behind(*draft.options.scroll, place), plan.scroll, why)) return why;
   if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
   before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
-  if (keep(read_as<SqlSelect>(before.statement, StatementKind::select), before.select, why))
+  if (keep(sql::read_as<sql::Select>(before.statement, sql::StatementKind::select), before.select,
+           why))
     keep(read_order(before.select->order), draft.order, why);
   return why;
 }
@@ -182,9 +185,9 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
 
 std::optional<ClientError> plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
   const auto& facets = draft.clauses.facets;
-  if (facets.size() > kMostFacets)
-    return wrong_at(facets[kMostFacets].items.front().at,
-                    fmt::format("more than {} facets", kMostFacets));
+  if (facets.size() > sql::kMostFacets)
+    return sql::wrong_at(facets[sql::kMostFacets].items.front().at,
+                         fmt::format("more than {} facets", sql::kMostFacets));
   for (const auto& clause : facets) {
     auto facet = plan_facet(draft, clause);
     if (!facet) return std::move(facet.error());
@@ -203,8 +206,8 @@ std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace
   if (why || (why = begin_scroll(draft, place, before, plan)) || (why = settle_aliases(draft)))
     return why;
   if (!clauses.having.empty() && !draft.is_grouped())
-    return wrong_at(clauses.having.front().at,
-                    "HAVING needs GROUP BY; conditions on documents are WHERE");
+    return sql::wrong_at(clauses.having.front().at,
+                         "HAVING needs GROUP BY; conditions on documents are WHERE");
   std::string where;  // owns that of the shards
   if (const auto& knn = clauses.knn_document) {
     if ((why = mistake_in(*knn, clauses.nearest))) return why;
@@ -229,7 +232,7 @@ std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace
 
 }  // namespace
 
-std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& given, RowForm form,
+std::expected<ShardSelect, ClientError> plan_select(const sql::Select& given, RowForm form,
                                                     Collation collation, const ScrollPlace& place,
                                                     std::string_view vector, PairsBy pairs_by) {
   if (given.unplannable) return std::unexpected(*given.unplannable);

@@ -27,10 +27,10 @@ struct ShardSelect {
 ///
 /// `vector`: the numbers of the vector of ShardSelect::document, if KNN() is by a document.
 ///
-/// Refuses, with the offset: what SqlSelect::unplannable and its lists say (400), and what
+/// Refuses, with the offset: what sql::Select::unplannable and its lists say (400), and what
 /// cannot be computed from the rows of shards (501), with what works instead; scrolls that cannot
 /// be continued (400).
-std::expected<ShardSelect, ClientError> plan_select(const SqlSelect& select, RowForm form,
+std::expected<ShardSelect, ClientError> plan_select(const sql::Select& select, RowForm form,
                                                     Collation collation,
                                                     const ScrollPlace& place = {},
                                                     std::string_view vector = {},

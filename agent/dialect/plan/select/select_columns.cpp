@@ -20,12 +20,12 @@ constexpr std::pair<std::string_view, Fold> kAggregates[] = {
 
 /// The aggregate whose name stands at `i` before a bracket. MIN and MAX of several arguments are
 /// functions of one row.
-std::optional<Fold> aggregate_at(SqlSpan tokens, std::size_t i) {
+std::optional<Fold> aggregate_at(sql::Span tokens, std::size_t i) {
   if (i + 1 >= tokens.size() || !tokens[i + 1].is_sign('(')) return std::nullopt;
   for (const auto& [name, fold] : kAggregates) {
     if (!tokens[i].is_word(name)) continue;
     const auto end = after_bracket(tokens, i + 1);
-    if (is_any_of(fold, Fold::smallest, Fold::largest) &&
+    if (sql::is_any_of(fold, Fold::smallest, Fold::largest) &&
         split_list(tokens.subspan(i + 2, end - i - 3)).size() > 1)
       return std::nullopt;
     return fold;
@@ -33,43 +33,44 @@ std::optional<Fold> aggregate_at(SqlSpan tokens, std::size_t i) {
   return std::nullopt;
 }
 
-std::expected<Aggregate, ClientError> read_aggregate(SqlSpan tokens, Fold fold) {
+std::expected<Aggregate, ClientError> read_aggregate(sql::Span tokens, Fold fold) {
   Aggregate aggregate{fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
   const auto at = tokens.front().at;
-  if (argument.empty()) return refused_at(at, "an aggregate has no argument");
+  if (argument.empty()) return sql::refused_at(at, "an aggregate has no argument");
   if (tokens.front().is_word("count")) {
     if (argument.front().is_word("distinct")) {
       argument = argument.subspan(1);
       aggregate.fold = Fold::distinct;
       if (!is_plain_key(argument))
-        return refused_at(at, "COUNT(DISTINCT …) takes the name of one attribute");
+        return sql::refused_at(at, "COUNT(DISTINCT …) takes the name of one attribute");
     } else if (canonical(argument) != "*") {
-      return refused_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)");
+      return sql::refused_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)");
     }
   } else if (fold == Fold::concat) {
     for (const auto& token : argument)
       if (token.is_word("order", "separator"))
-        return std::unexpected(unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
-                                              "write GROUP_CONCAT(attribute)"));
+        return std::unexpected(sql::unmergeable_at(
+            token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR", "write GROUP_CONCAT(attribute)"));
   } else if (split_list(argument).size() > 1) {
-    return refused_at(at, "an aggregate takes one argument");
+    return sql::refused_at(at, "an aggregate takes one argument");
   }
   return aggregate;
 }
 
 /// Refuses aggregates at any place of the tokens.
-std::optional<ClientError> aggregate_inside(SqlSpan tokens) {
+std::optional<ClientError> aggregate_inside(sql::Span tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
     if (aggregate_at(tokens, i) || old || tokens[i].is_word("@distinct"))
-      return unmergeable_at(tokens[i].at, "an aggregate within an expression",
-                            "select the aggregates as items of their own and compute with them");
+      return sql::unmergeable_at(
+          tokens[i].at, "an aggregate within an expression",
+          "select the aggregates as items of their own and compute with them");
     // Their results for parts of the data do not determine the result for all data.
     if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
         tokens[i].is_word("percentiles", "percentile_ranks", "median_absolute_deviation"))
-      return unmergeable_at(tokens[i].at, tokens[i].text,
-                            "ask for the aggregation of that name at /search, which is exact");
+      return sql::unmergeable_at(tokens[i].at, tokens[i].text,
+                                 "ask for the aggregation of that name at /search, which is exact");
   }
   return std::nullopt;
 }
@@ -82,21 +83,21 @@ std::string current_text(const SelectItem& item) {
 }
 
 /// Whether the last token is an alias without AS.
-bool ends_with_alias(SqlSpan tokens) {
+bool ends_with_alias(sql::Span tokens) {
   if (tokens.size() < 2) return false;
   const auto& last = tokens.back();
   const auto& before = tokens[tokens.size() - 2];
-  if (last.kind == SqlToken::Kind::word && (last.text.front() == '.' || last.is_word("null")))
+  if (last.kind == sql::Token::Kind::word && (last.text.front() == '.' || last.is_word("null")))
     return false;
   if (!last.names_table()) return false;
-  if (before.kind == SqlToken::Kind::sign)
+  if (before.kind == sql::Token::Kind::sign)
     return before.is_sign(')', ']', '}') || (before.is_sign('*') && tokens.size() == 2);
   return !is_operator_word(before);
 }
 
 }  // namespace
 
-std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
+std::expected<SelectItem, ClientError> read_expression(sql::Span tokens) {
   SelectItem item{tokens, canonical(tokens)};
   if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
     item.aggregate = Aggregate{Fold::sum, {}};
@@ -116,24 +117,25 @@ std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens) {
 namespace {
 
 /// Reads one item: an expression, AS and an alias; AS may be left out.
-std::expected<SelectItem, ClientError> read_item(SqlSpan tokens) {
+std::expected<SelectItem, ClientError> read_item(sql::Span tokens) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
   if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
   const auto& alias = tokens.back();
-  if (!alias.names_table()) return refused_at(alias.at, "expected an alias after AS");
+  if (!alias.names_table()) return sql::refused_at(alias.at, "expected an alias after AS");
   auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)));
   if (item) {
     item->alias = canonical(alias);
     item->alias_text = alias.text;
   }
-  if (item && item->is_star()) return refused_at(alias.at, "* cannot have an alias");
+  if (item && item->is_star()) return sql::refused_at(alias.at, "* cannot have an alias");
   return item;
 }
 
 /// Reads the parts of a list with `read`, which are at most `most`; `has_more` begins the error
 /// about more of them.
 template <class Item, class Read>
-std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::string_view empty_part,
+std::expected<std::vector<Item>, ClientError> read_list(sql::Span tokens,
+                                                        std::string_view empty_part,
                                                         std::size_t most, std::string_view has_more,
                                                         std::string_view parts, Read read) {
   std::vector<Item> items;
@@ -141,9 +143,9 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
   const auto list = split_list(tokens);
   items.reserve(std::min(list.size(), most));
   for (const auto part : list) {
-    if (part.empty()) return refused_at(offset_of(part, tokens), empty_part);
+    if (part.empty()) return sql::refused_at(offset_of(part, tokens), empty_part);
     if (items.size() == most)
-      return refused_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts));
+      return sql::refused_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts));
     std::expected<Item, ClientError> item = read(part);
     if (!item) return std::unexpected(std::move(item.error()));
     items.push_back(std::move(*item));
@@ -153,46 +155,46 @@ std::expected<std::vector<Item>, ClientError> read_list(SqlSpan tokens, std::str
 
 /// SELECT ALL id, SELECT TOP 5 id: what other servers have, and would be an attribute with an
 /// alias.
-bool begins_with_modifier(SqlSpan tokens) {
+bool begins_with_modifier(sql::Span tokens) {
   if (tokens.size() < 2 || is_operator_word(tokens[1]) || tokens[1].is_word("as")) return false;
   const bool before_star = tokens[1].is_sign('*') && tokens.size() == 2;
-  if (tokens[1].kind == SqlToken::Kind::sign && !before_star) return false;
+  if (tokens[1].kind == sql::Token::Kind::sign && !before_star) return false;
   if (tokens[0].is_word("top")) return is_digit(tokens[1].text.front());
   return tokens[0].is_word("all", "distinctrow", "high_priority", "straight_join");
 }
 
 }  // namespace
 
-std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
+std::expected<std::vector<SelectItem>, ClientError> read_items(sql::Span tokens) {
   if (begins_with_modifier(tokens))
-    return refused_at(tokens.front().at,
-                      fmt::format("search servers have no SELECT {}; leave it out, and write "
-                                  "LIMIT where it means a number of rows",
-                                  tokens.front().text));
+    return sql::refused_at(tokens.front().at,
+                           fmt::format("search servers have no SELECT {}; leave it out, and write "
+                                       "LIMIT where it means a number of rows",
+                                       tokens.front().text));
   bool star = false;
-  const auto read = [&](SqlSpan part) {
+  const auto read = [&](sql::Span part) {
     auto item = read_item(part);
     if (item && item->is_star() && std::exchange(star, true))
-      item = refused_at(part.front().at, "* is given twice; write it once");
+      item = sql::refused_at(part.front().at, "* is given twice; write it once");
     return item;
   };
   return read_list<SelectItem>(tokens, "the list has an empty item", kMostSelectItems, "more than",
                                "items", read);
 }
 
-std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens) {
-  const auto read = [](SqlSpan part) {
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(sql::Span tokens) {
+  const auto read = [](sql::Span part) {
     auto key = read_expression(part);
     if (key && key->aggregate)
-      key = refused_at(part.front().at, "the keys of groups are no aggregates");
+      key = sql::refused_at(part.front().at, "the keys of groups are no aggregates");
     return key;
   };
   return read_list<SelectItem>(tokens, "the list of keys has an empty item", kMostGroupKeys,
                                "groups have more than", "keys", read);
 }
 
-std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens) {
-  const auto read = [](SqlSpan part) -> std::expected<OrderKey, ClientError> {
+std::expected<std::vector<OrderKey>, ClientError> read_order(sql::Span tokens) {
+  const auto read = [](sql::Span part) -> std::expected<OrderKey, ClientError> {
     const bool descending = part.back().is_word("desc");
     if (part.size() > 1 && (descending || part.back().is_word("asc")))
       part = part.first(part.size() - 1);
@@ -352,7 +354,7 @@ class PairsWriter {
   }
 
   /// The expression of the column, also where it is an alias.
-  SqlSpan definition_of(const SelectItem& column) const {
+  sql::Span definition_of(const SelectItem& column) const {
     const auto* const item = named_by(column);
     return item == nullptr ? column.expression : item->expression;
   }
@@ -392,8 +394,8 @@ ListAliases::ListAliases(const std::vector<SelectItem>& items, std::string_view 
 
 bool ListAliases::are_in(std::string_view text) const {
   if (names_.empty()) return false;
-  SqlTokens tokens(text);
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+  sql::Tokens tokens(text);
+  for (auto token = tokens.next(); token.kind != sql::Token::Kind::end; token = tokens.next())
     if (token.names_table() && names_.contains(canonical(token))) return true;
   return false;
 }

@@ -7,11 +7,12 @@
 
 namespace karmad {
 
-std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
+std::expected<ShardOptions, ClientError> read_options(sql::Span tokens) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
-    if (option.empty()) return refused_at(offset_of(option, tokens), "OPTION has an empty item");
+    if (option.empty())
+      return sql::refused_at(offset_of(option, tokens), "OPTION has an empty item");
     const auto name = canonical(option.front());
     // Other values of the balancer's options are left to the server, which refuses them.
     const auto number = option.size() == 3 && option[1].is_sign('=')
@@ -19,16 +20,16 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
                             : std::nullopt;
     const auto at = option.front().at;
     if (name == "max_matches") {
-      if (!number || *number == 0 || *number > kLargestRowCount)
-        return refused_at(
-            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestRowCount));
+      if (!number || *number == 0 || *number > sql::kLargestRowCount)
+        return sql::refused_at(
+            at, fmt::format("max_matches must be an integer from 1 to {}", sql::kLargestRowCount));
       options.max_matches = number;
       continue;
     }
     if (name == "scroll") {
-      const bool text = option.size() == 3 && option[2].kind == SqlToken::Kind::quoted;
+      const bool text = option.size() == 3 && option[2].kind == sql::Token::Kind::quoted;
       if (!text && (!number || *number > 1))
-        return refused_at(at, "scroll must be 1, or the token of the page before in quotes");
+        return sql::refused_at(at, "scroll must be 1, or the token of the page before in quotes");
       if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
       if (number && *number == 1) options.scroll.emplace();
       options.refuses_scroll = number && *number == 0;
@@ -60,7 +61,7 @@ std::optional<JsonPath> path_of(const SelectItem& item) {
 
 }  // namespace
 
-RowWindow SelectDraft::window(const RowWindow& wanted) const {
+sql::RowWindow SelectDraft::window(const sql::RowWindow& wanted) const {
   const auto end = std::min(wanted.end(), max_matches());
   const auto offset = std::min(wanted.offset, end);
   return {offset, end - offset};
@@ -115,13 +116,13 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
                                                                const SelectItem& value) {
   const auto at = value.expression.front().at;
   if (pairs.size() == kMostPairsStatements)
-    return refused_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                                      kMostPairsStatements));
+    return sql::refused_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                                           kMostPairsStatements));
   if (!aliases) aliases.emplace(items, where);
   pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
   pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
-    return refused_at(
+    return sql::refused_at(
         at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
                         "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
                         pairs_size, kLongestPairsTexts));
@@ -139,7 +140,7 @@ namespace {
 
 /// Names in their canonical form; a value inside JSON counts as its attribute, too.
 struct ReadNames : std::set<std::string> {
-  void add(SqlSpan tokens) {
+  void add(sql::Span tokens) {
     for (const auto& token : tokens) {
       if (!token.names_table()) continue;
       auto name = canonical(token);
@@ -155,10 +156,10 @@ std::size_t offset_of_alias(const SelectItem& item) {
 }
 
 ClientError refuse_alias(const SelectItem& item) {
-  return wrong_at(offset_of_alias(item),
-                  fmt::format("the alias {} hides an attribute that is read elsewhere; choose "
-                              "another alias",
-                              item.alias_text));
+  return sql::wrong_at(offset_of_alias(item),
+                       fmt::format("the alias {} hides an attribute that is read elsewhere; choose "
+                                   "another alias",
+                                   item.alias_text));
 }
 
 class AliasSettler {
@@ -172,7 +173,7 @@ class AliasSettler {
   std::optional<ClientError> run() {
     ReadNames before;  // by hidden columns and pairs for the items so far
     for (auto& item : draft_.items) {
-      if (item.aggregate && is_any_of(item.aggregate->fold, Fold::mean, Fold::distinct))
+      if (item.aggregate && sql::is_any_of(item.aggregate->fold, Fold::mean, Fold::distinct))
         before.add(item.aggregate->argument);
       if (item.alias.empty() || item.alias == item.canonical) continue;
       if (item.aggregate) {
@@ -199,7 +200,7 @@ class AliasSettler {
     read_.add(clauses.within);
     for (const auto& facet : clauses.facets)
       for (const auto part : {facet.items, facet.by, facet.distinct}) read_.add(part);
-    const auto opens = [](const SqlToken& token) { return token.is_sign('('); };
+    const auto opens = [](const sql::Token& token) { return token.is_sign('('); };
     if (std::ranges::any_of(clauses.having, opens)) read_.add(clauses.having);
   }
 
@@ -235,9 +236,10 @@ std::optional<ClientError> refuse_hiding(const std::vector<SelectItem>& items,
 
 std::optional<ClientError> refuse_id_alias(const SelectItem& item) {
   if (item.alias != "id" || item.canonical == "id") return std::nullopt;
-  return wrong_at(offset_of_alias(item),
-                  "the alias id hides the id of the documents, by which rows of several shards are "
-                  "merged; choose another alias");
+  return sql::wrong_at(
+      offset_of_alias(item),
+      "the alias id hides the id of the documents, by which rows of several shards are "
+      "merged; choose another alias");
 }
 
 }  // namespace karmad

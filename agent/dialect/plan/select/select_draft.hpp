@@ -19,12 +19,12 @@ namespace karmad {
 /// An aggregate function of SQL. COUNT(*) is a sum over shards.
 struct Aggregate {
   Fold fold = Fold::sum;
-  SqlSpan argument;
+  sql::Span argument;
 };
 
 /// One item of a select list, or an expression that is treated like one.
 struct SelectItem {
-  SqlSpan expression;             ///< without the alias
+  sql::Span expression;           ///< without the alias
   std::string canonical;          ///< of the expression
   std::string alias{};            ///< in its canonical form; empty: none
   std::string_view alias_text{};  ///< as the client wrote it
@@ -38,10 +38,10 @@ struct SelectItem {
 
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
-std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens);
+std::expected<SelectItem, ClientError> read_expression(sql::Span tokens);
 
 /// Reads a select list.
-std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens);
+std::expected<std::vector<SelectItem>, ClientError> read_items(sql::Span tokens);
 
 /// One key of ORDER BY.
 struct OrderKey {
@@ -50,7 +50,7 @@ struct OrderKey {
 };
 
 /// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
-std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens);
+std::expected<std::vector<OrderKey>, ClientError> read_order(sql::Span tokens);
 
 /// Gives hidden columns their names, which are unique within one statement.
 struct HiddenNames {
@@ -90,7 +90,7 @@ class ShardColumns {
   struct Aggregated {
     ColumnAt column;
     Fold fold;
-    SqlSpan argument;  ///< empty: of a hidden column written here
+    sql::Span argument;  ///< empty: of a hidden column written here
   };
   std::vector<Aggregated> aggregated() const;
 
@@ -175,7 +175,7 @@ struct ShardOptions {
 };
 
 /// Reads the clause.
-std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens);
+std::expected<ShardOptions, ClientError> read_options(sql::Span tokens);
 
 /// The server's default.
 inline constexpr std::size_t kServersMaxMatches = 1000;
@@ -188,9 +188,9 @@ inline constexpr std::size_t kMostGroupKeys = 64;
 
 /// One SELECT while it is planned: what the parts of the plan share.
 struct SelectDraft {
-  explicit SelectDraft(const SqlSelect& select) : clauses(select), where(select.where) {}
+  explicit SelectDraft(const sql::Select& select) : clauses(select), where(select.where) {}
 
-  const SqlSelect& clauses;
+  const sql::Select& clauses;
   std::string_view where;  ///< as the shards get it
   std::vector<SelectItem> items;
   std::vector<SelectItem> group;
@@ -211,7 +211,7 @@ struct SelectDraft {
 
   std::size_t max_matches() const { return options.max_matches.value_or(kServersMaxMatches); }
   /// LIMIT cut at max_matches, as the server does.
-  RowWindow window(const RowWindow& wanted) const;
+  sql::RowWindow window(const sql::RowWindow& wanted) const;
   bool is_grouped() const;
   /// The select list as the shards get it.
   std::string list() const;
@@ -269,10 +269,11 @@ struct FacetDraft {
   RowPlan rows;
   std::string text;
 };
-std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet);
+std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft,
+                                                  const sql::FacetClause& facet);
 
 /// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
-std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens);
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(sql::Span tokens);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
