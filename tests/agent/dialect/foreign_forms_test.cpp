@@ -36,7 +36,7 @@ std::string for_engine(std::string_view statement) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-TEST(sql::ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
+TEST(ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -65,7 +65,7 @@ TEST(sql::ForeignForms, TheTablesNameBeforeAColumnIsLeftOut) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
+TEST(ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -89,7 +89,7 @@ TEST(sql::ForeignForms, AnAliasOfTheTableIsLeftOutAndItsNameMeansAJsonAttribute)
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
+TEST(ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -106,13 +106,13 @@ TEST(sql::ForeignForms, ACountOfOneOrOfAColumnCountsRows) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, AnOrderByNullIsNone) {
+TEST(ForeignForms, AnOrderByNullIsNone) {
   EXPECT_EQ(for_engine("SELECT brand, COUNT(*) n FROM two GROUP BY brand ORDER BY NULL LIMIT 3"),
             "SELECT brand, COUNT(*) n FROM two GROUP BY brand LIMIT 3");
   EXPECT_EQ(for_engine("select t.id from two t order  by null"), "select id from two");
 }
 
-TEST(sql::ForeignForms,
+TEST(ForeignForms,
      AKeyOfOrderByWithoutADirectionAscends) {  // as MySQL has it; an engine refuses it
   const struct {
     std::string_view statement, expected;
@@ -142,7 +142,7 @@ TEST(sql::ForeignForms,
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, ASchemaBeforeATableIsLeftOut) {
+TEST(ForeignForms, ASchemaBeforeATableIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -165,7 +165,7 @@ TEST(sql::ForeignForms, ASchemaBeforeATableIsLeftOut) {
   EXPECT_EQ(sql::without_schema("SELECT meta.x FROM two WHERE n > 1.5"), std::nullopt);
 }
 
-TEST(sql::ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
+TEST(ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -192,7 +192,7 @@ TEST(sql::ForeignForms, NumbersInQuotesAreNumbersWhereOnlyANumberCanStand) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
+TEST(ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
   const struct {
     std::string_view statement, expected;
   } cases[] = {
@@ -234,7 +234,7 @@ TEST(sql::ForeignForms, AColumnWithDefaultInEveryRowIsLeftOut) {
 }
 
 // As clients write values that are bytes.
-TEST(sql::ForeignForms, TheCharacterSetOfATextIsLeftOut) {
+TEST(ForeignForms, TheCharacterSetOfATextIsLeftOut) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"SELECT id FROM two WHERE brand = _binary'x' AND MATCH(_UTF8 'y')",
        "SELECT id FROM two WHERE brand = 'x' AND MATCH( 'y')"},
@@ -253,7 +253,7 @@ TEST(sql::ForeignForms, TheCharacterSetOfATextIsLeftOut) {
   for (const auto& [statement, expected] : cases) EXPECT_EQ(for_engine(statement), expected);
 }
 
-TEST(sql::ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
+TEST(ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
   for (const std::string_view statement :
        {"SELECT id, meta.color, 1.5 FROM two WHERE meta.n > .5", "SELECT COUNT(*) FROM two",
         "CALL PQ('two', 'two.x')", "SHOW TABLE two STATUS", "SELECT 1, a.b"}) {
@@ -263,7 +263,7 @@ TEST(sql::ForeignForms, OtherStatementsStayTheBytesOfTheClient) {
   }
 }
 
-TEST(sql::ForeignForms, AreLeftOutOfPlansToo) {
+TEST(ForeignForms, AreLeftOutOfPlansToo) {
   const auto request = plain("SELECT `p`.`id` AS `p_id` FROM two p ORDER BY p.price DESC LIMIT 3");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);
@@ -277,7 +277,7 @@ TEST(sql::ForeignForms, AreLeftOutOfPlansToo) {
       "SHOW META");
 }
 
-TEST(sql::ForeignForms, OneIdOfAChangeIsFoundBehindTheTablesName) {
+TEST(ForeignForms, OneIdOfAChangeIsFoundBehindTheTablesName) {
   const auto request = plain("DELETE FROM two AS t WHERE t.id = 7");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);

@@ -25,7 +25,7 @@ AgentRequest written(const ClientRequest& request, std::string& buffer,
   return kSql->write(request, *parsed, tables, buffer);
 }
 
-TEST(sql::Statement, StandsInTheBodyAFormOrTheUrl) {
+TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
   const struct {
     ClientRequest request;
     std::string_view statement;
@@ -56,14 +56,14 @@ TEST(sql::Statement, StandsInTheBodyAFormOrTheUrl) {
     EXPECT_EQ(sql::statement_in(request).error().status, 400);
 }
 
-TEST(sql::Statement, IsASelectBehindSpaceAndComments) {
+TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
   EXPECT_EQ(sql::kind_of_statement("  /* x */\n SeLeCt 1"), sql::StatementKind::select);
   for (const auto* no : {"", "-- y\n select 1", "# y\n select 1", "/*! select 1 */ select 2",
                          "show tables", "selects", "'select'", "/* select", "(select 1)"})
     EXPECT_NE(sql::kind_of_statement(no), sql::StatementKind::select) << no;
 }
 
-TEST(sql::Select, NamesItsTableAndTheBytesThatSayIt) {
+TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
   const struct {
     std::string_view statement, table, bytes;
   } cases[] = {
@@ -88,7 +88,7 @@ TEST(sql::Select, NamesItsTableAndTheBytesThatSayIt) {
   }
 }
 
-TEST(sql::Select, ReadsItsPlainOptions) {
+TEST(SqlSelect, ReadsItsPlainOptions) {
   const auto parsed = kSql->parse(
       plain("select retry_count, id from t where retry_count=99 "
             "option ranker=none, retry_count=3, agent_query_timeout = 400, retry_delay=0"));
@@ -98,7 +98,7 @@ TEST(sql::Select, ReadsItsPlainOptions) {
   EXPECT_EQ(parsed->options.retry_delay, 0ms);
 }
 
-TEST(sql::Select, IsRefusedWithTheReason) {
+TEST(SqlSelect, IsRefusedWithTheReason) {
   const struct {
     std::string_view statement, reason;
   } cases[] = {
@@ -138,7 +138,7 @@ TEST(sql::Select, IsRefusedWithTheReason) {
 }
 
 /// An engine would find a second statement, or another table, in most of these.
-TEST(sql::Select, IsRefusedWhereEnginesWouldReadItDifferently) {
+TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
   using namespace std::string_view_literals;
   const struct {
     std::string_view statement, reason;
@@ -192,7 +192,7 @@ TEST(sql::Select, IsRefusedWhereEnginesWouldReadItDifferently) {
   }
 }
 
-TEST(sql::Select, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
+TEST(SqlSelect, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
   for (const auto* no :
        {"select id from t where match('x; select * from secret; select 1 -- ') option fuzzy=1",
         "select id from t where match('x\\') ; select * from secret -- ') option fuzzy=1",
@@ -214,7 +214,7 @@ TEST(sql::Select, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
     EXPECT_TRUE(kSql->parse(plain(yes))) << yes;
 }
 
-TEST(sql::Select, WithoutFromAsksTheFirstTable) {
+TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   const auto request = plain("select 1+1");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed);
@@ -223,7 +223,7 @@ TEST(sql::Select, WithoutFromAsksTheFirstTable) {
   EXPECT_FALSE(kSql->parse(plain("select if(1, (select id from t), 2)")));
 }
 
-TEST(sql::Select, WithoutFromHasALengthLimitThatTheErrorTells) {
+TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
   const auto parsed = [](std::size_t size) {
     const auto statement = "select '" + std::string(size - 9, 'x') + "'";
     return kSql->parse(plain(statement));
@@ -385,7 +385,7 @@ TEST(SqlStatements, OfTransactionsAreThoseOfMysql) {
                                         sql::StatementKind::select));
 }
 
-TEST(sql::Statement, HasNoEmptyOnesAroundIt) {
+TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"select 1;;", "select 1"},
       {" ; ;select 1 ; ;\n", "select 1"},
@@ -404,7 +404,7 @@ TEST(sql::Statement, HasNoEmptyOnesAroundIt) {
             "/sql?query=select%20a%20from%20t");
 }
 
-TEST(sql::Select, WithoutFromIsAskedInTheFormThatTheClientWants) {
+TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
   for (const auto& [query, target] : {std::pair{"", "/sql"}, {"mode=raw", "/sql?mode=raw"}}) {
     const ClientRequest request{"POST", "/sql", query, "text/plain", "select 1;"};
     const auto parsed = kSql->parse(request);
@@ -418,7 +418,7 @@ TEST(sql::Select, WithoutFromIsAskedInTheFormThatTheClientWants) {
   }
 }
 
-TEST(sql::Statement, OfWhichAPlanIsShownIsASelect) {
+TEST(SqlStatement, OfWhichAPlanIsShownIsASelect) {
   for (const auto& [text, table] :
        {std::pair{"select id from t where a=1", "t"}, {"select 1", ""}}) {
     auto request = plain(text);
@@ -436,7 +436,7 @@ TEST(sql::Statement, OfWhichAPlanIsShownIsASelect) {
   }
 }
 
-TEST(sql::Select, IsPassedWhereItStoodWithTheTableRenamed) {
+TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
   std::string buffer = "old";
   const auto body = written(plain("select a from `t` where b='t'"), buffer, {"s1", "s-2"});
   EXPECT_EQ(body.body, "select a from `s1`,`s-2` where b='t'");
@@ -550,7 +550,7 @@ TEST(SqlJudgement, TakesNoHitsForRowsWhereTheClientCanReadRowsOnly) {
   EXPECT_EQ(outcome(R"({"error":"unknown column: 'hits'"})"), Outcome::client_mistake);
 }
 
-TEST(sql::Statement, ALineOfCommentIsAnsweredAsDone) {
+TEST(SqlStatement, ALineOfCommentIsAnsweredAsDone) {
   for (const auto* comment : {"-- ping", "--", " \n-- a 'b", "-- \xC3\xA9"}) {
     EXPECT_EQ(sql::kind_of_statement(comment), sql::StatementKind::session) << comment;
     const auto read = sql::read_statement(comment);
@@ -561,7 +561,7 @@ TEST(sql::Statement, ALineOfCommentIsAnsweredAsDone) {
     EXPECT_FALSE(sql::read_statement(other)) << other;
 }
 
-TEST(sql::Statement, ExplainsAQueryAtTheFirstShard) {
+TEST(SqlStatement, ExplainsAQueryAtTheFirstShard) {
   const auto request = plain("EXPLAIN QUERY shop 'steel kettle' option format=dot");
   const auto parsed = kSql->parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
