@@ -130,11 +130,11 @@ TEST_F(RefuseOnHead, OfAPathThatNothingAnswersNoBodyIsReadThatCosts) {
   for (const std::string_view costs :
        {"Content-Length: 70000\r\n", "Content-Length: 3\r\nExpect: 100-continue\r\n",
         "Transfer-Encoding: chunked\r\n"}) {
-    expect_refused(sql::refused_at("/serach", costs), 404, "/serach", true);
+    expect_refused(refused_at("/serach", costs), 404, "/serach", true);
     for (const auto* known : {"/search", "/status", "/admin/drain", "/", "/other/_update/1"})
-      EXPECT_FALSE(sql::refused_at(known, costs)) << known;
+      EXPECT_FALSE(refused_at(known, costs)) << known;
   }
-  EXPECT_FALSE(sql::refused_at("/serach", "Content-Length: 60000\r\n")) << "it is dropped";
+  EXPECT_FALSE(refused_at("/serach", "Content-Length: 60000\r\n")) << "it is dropped";
 }
 
 }  // namespace
