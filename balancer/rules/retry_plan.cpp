@@ -225,8 +225,7 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
 Decision RetryLoop::throttled(const Moment& now) {
   if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
-  auto pause = throttle_pause(now.ended.hint);
-  if (!subject_.follow_up) pause = std::min(pause, now.ended.other_pause);
+  const auto pause = throttle_pause(now.ended.hint);
   // The delay applies to that mirror only: another mirror is asked at once (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;

@@ -113,8 +113,6 @@ struct AttemptSummary {
   /// A suitable mirror was not tried yet, and works or is unknown: it is not overloaded.
   bool hopeful_left = false;
   bool next_timeout = false;  ///< it timed out, and `search_timeouts` has another step
-  /// The shortest rest of a pause that another suitable mirror wants.
-  Micros other_pause = Micros::max();
 };
 
 /// Why there is no further attempt.

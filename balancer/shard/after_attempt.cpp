@@ -206,10 +206,7 @@ Decision AttemptChains::decide(const AttemptChain& chain, RetryLoop& retries,
        .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
        .hopeful_left = hint.overload &&
                        !((choice.untried() - in_race()) & standings_in(moment).hopeful()).empty(),
-       .next_timeout = next_step,
-       .other_pause = hint.kind == ErrorHint::Kind::throttled
-                          ? shortest_other_pause(*chain.end.mirror)
-                          : Micros::max()},
+       .next_timeout = next_step},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
   // Mirrors that work may all report these, so that free retries would have no end.
@@ -228,7 +225,7 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
   if (next.unavailable > Micros{0}) unavailable.mark(asked, now(), next.unavailable);
   if (next.retry_after > Micros{0}) {
     unavailable.mark_paused(asked, now(), next.retry_after);
-    chain.end.hint.delay = std::min(next.retry_after, shortest_other_pause(asked));
+    chain.end.hint.delay = shortest_pause(next.retry_after);
   }
   if (next.is_retry() && rules_.subject.follow_up)  // only this mirror holds the cursor
     chain.memory.excluded =
@@ -242,14 +239,14 @@ void AttemptChains::apply(AttemptChain& chain, const Decision& next, const Attem
   if (next.prefer == Decision::Prefer::primary) chain.upcoming.wanted = serving_primary();
 }
 
-/// The time after which one of the other suitable mirrors that want a pause may be asked.
-Micros AttemptChains::shortest_other_pause(std::size_t asked) const {
-  auto shortest = Micros::max();
+/// The time after which a suitable mirror that wants a pause may be asked, at most `most`: what the
+/// client is told to wait.
+Micros AttemptChains::shortest_pause(Micros most) const {
   for (const auto mirror : choice(main_).suitable()) {
     const auto rest = moment_->protection.unavailable.rest(mirror, now()).paused;
-    if (mirror != asked && rest > Micros{0}) shortest = std::min(shortest, rest);
+    if (rest > Micros{0}) most = std::min(most, rest);
   }
-  return shortest;
+  return most;
 }
 
 /// The mirror lacks data the client has seen: noted for this request, and for a moment for all

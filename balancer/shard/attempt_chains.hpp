@@ -220,7 +220,7 @@ class AttemptChains {
   void learn(AttemptChain& chain, const AttemptReport& report);
   Decision after_attempt(AttemptChain& chain, const AttemptReport& report);
   void apply(AttemptChain& chain, const Decision& next, const AttemptReport& report);
-  Micros shortest_other_pause(std::size_t asked) const;
+  Micros shortest_pause(Micros most) const;
   void note_behind(AttemptChain& chain, const AttemptReport& report);
   void add_failed(const AttemptChain& chain, std::string why);
   void retry(AttemptChain& chain, const Decision& next);

@@ -272,20 +272,6 @@ TEST_F(ARequest, AsksOthersAtOnceWhileOneWantsAPauseAndWaitsWhenAllDo) {
   EXPECT_EQ(counted(Count::overload_retries), 0U);
 }
 
-TEST_F(ARequest, PausesAsLongAsTheFirstOfItsMirrorsWants) {
-  protection->unavailable.mark_paused(2, now, 90ms);  // by another request, and not its last word
-  start();
-  auto told = hint(Kind::throttled, 429);
-  for (const auto delay : {700ms, 250ms}) {
-    told.hint.delay = delay;
-    ends(told);
-  }
-  told.hint.delay = 1h;
-  EXPECT_EQ(ends(told), "wait until 250ms") << "b is the first";
-  at(250ms);
-  EXPECT_EQ(time_passes(), "ask b (throttled)");
-}
-
 TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
   start();
   auto told = hint(Kind::throttled, 429);
