@@ -130,13 +130,6 @@ TEST(AccessTrace, LeavesOutRequestsThatItCannotReplay) {
   EXPECT_EQ(trace.counts.unusable_attempts, 2U);
 }
 
-TEST(AccessTrace, PoolsTheSetForAMirrorThatWasNeverAsked) {
-  const auto trace = read_good_log(access_line(1, 0s, {{"a:1", 5ms}, {"b:2", 9ms}}));
-  EXPECT_EQ(mirror_of(trace, "a:1").at(0s, 0.9).took, 5ms);
-  EXPECT_EQ(mirror_of(trace, "new:1").at(0s, 0.1).took, 5ms);
-  EXPECT_EQ(mirror_of(trace, "new:1").at(0s, 0.9).took, 9ms);
-}
-
 TEST(AccessTrace, KnowsHowManyRequestsALineOfASampleStandsFor) {
   const auto trace = read_good_log(access_line(1, 0s, {{}}, {.status = 200, .sample = 0.25}) +
                                    access_line(2, 1ms, {{"a:1", 2s, Outcome::query_timeout}}));
