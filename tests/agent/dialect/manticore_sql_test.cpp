@@ -520,7 +520,7 @@ std::string sets_with(std::size_t count, std::size_t failing, std::string_view e
 }
 
 TEST(SqlJudgement, FindsAnErrorOrAWarningInEachSetOfAReplyThatWillBeMerged) {
-  for (const std::size_t count : {1, 2, 3, 5})
+  for (const std::size_t count : {1U, 2U, 3U, 5U})
     for (std::size_t failing = 0; failing < count; ++failing)
       for (const bool merged : {false, true}) {
         const auto outcome = [&](std::string_view error, std::string_view warning) {
