@@ -89,7 +89,7 @@ std::expected<std::vector<std::size_t>, ClientError> listed_tables(
 std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
   constexpr std::size_t kMost = 20;
   if (known.empty()) return fmt::format("no table '{}'", name);
-  return fmt::format("no table '{}'; the tables are: {}", name, some_of(known, kMost));
+  return fmt::format("no table '{}'; the tables are: ", name) + some_of(known, kMost);
 }
 
 }  // namespace karmad

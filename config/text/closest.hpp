@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -25,9 +24,11 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 /// The first `most` names, and how many more there are: `a, b and 3 more`.
 template <class Names>
 std::string some_of(const Names& names, std::size_t most, std::string_view between = ", ") {
-  const auto shown = std::span(names).first(std::min(names.size(), most));
-  return fmt::format("{}{}", fmt::join(shown, between),
-                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+  std::string some;
+  for (const auto& name : std::span(names).first(std::min(names.size(), most)))
+    some.append(some.empty() ? "" : between).append(name);
+  if (names.size() > most) some += fmt::format(" and {} more", names.size() - most);
+  return some;
 }
 
 }  // namespace karmad
