@@ -1,11 +1,11 @@
 #include "balancer/topology/table_list.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"
 #include "config/text/wildcard.hpp"
 
@@ -89,7 +89,10 @@ std::expected<std::vector<std::size_t>, ClientError> listed_tables(
 std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
   constexpr std::size_t kMost = 20;
   if (known.empty()) return fmt::format("no table '{}'", name);
-  return fmt::format("no table '{}'; the tables are: ", name) + some_of(known, kMost);
+  const auto shown = known.first(std::min(known.size(), kMost));
+  const auto more = known.size() - shown.size();
+  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace karmad
