@@ -39,8 +39,9 @@ constexpr int kSystem = 71;  // EX_OSERR
 constexpr int kConfig = 78;  // EX_CONFIG
 
 int report(const Problems& problems) {
-  for (const auto& problem : problems) std::cerr << text(problem) << '\n';
-  std::cerr << counted_noun(problems.size(), "problem") << " in the configuration\n";
+  std::string told;  // lines of the log are written by another thread
+  for (const auto& problem : problems) told += text(problem) + '\n';
+  std::cerr << told + counted_noun(problems.size(), "problem") + " in the configuration\n";
   return kConfig;
 }
 
