@@ -312,11 +312,13 @@ class Pieces final : public BodyRest {
     co_await PostedTurn{loop_};
     piece = at_ < pieces_.size() ? pieces_[at_] : std::string();
     if (at_++ < pieces_.size() || ends_) co_return true;
-    if (!waits_) co_return false;
-    co_await cancelled_;
+    if (waits_ && !is_cancelled_) co_await cancelled_;
     co_return false;
   }
-  void cancel() override { cancelled_.notify(); }
+  void cancel() override {
+    is_cancelled_ = true;
+    cancelled_.notify();
+  }
   void breaks_off() { ends_ = false; }
   void waits() { ends_ = false, waits_ = true; }
 
@@ -326,6 +328,7 @@ class Pieces final : public BodyRest {
   std::size_t at_ = 0;
   bool ends_ = true;
   bool waits_ = false;
+  bool is_cancelled_ = false;
   AsyncEvent cancelled_;
 };
 
