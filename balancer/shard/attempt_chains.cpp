@@ -89,7 +89,7 @@ void AttemptChains::end_chain(AttemptChain& chain) {
 }
 
 /// An attempt in progress ends when its end is reported; a wait ends at once.
-void AttemptChains::break_off(AttemptChain& chain, bool lost_race) {
+void AttemptChains::break_off(AttemptChain& chain, action::Cancel::Why why) {
   if (chain.ended() || chain.cancelled) return;
   chain.cancelled = chain.is<chain_state::Asks>();
   if (!chain.cancelled) {
@@ -98,7 +98,7 @@ void AttemptChains::break_off(AttemptChain& chain, bool lost_race) {
     if (selects && rules_.needed() != nullptr) log_failure("the query is over");
     return end_chain(chain);
   }
-  actions_.emplace_back(action::Cancel{chain.slot, lost_race});
+  actions_.emplace_back(action::Cancel{chain.slot, why});
 }
 
 void AttemptChains::break_off_all() {

@@ -175,7 +175,7 @@ class AttemptChains {
 
   // One chain (attempt_chains.cpp)
   void end_chain(AttemptChain& chain);
-  void break_off(AttemptChain& chain, bool lost_race = false);
+  void break_off(AttemptChain& chain, action::Cancel::Why why = action::Cancel::Why::not_needed);
   void break_off_all();
   bool all_ended() const;
 

@@ -216,13 +216,13 @@ Task<void> MirrorAttempt::ask() {
   return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, result_);
 }
 
-void MirrorAttempt::cancel(bool lost_race) {
-  lost_race_ = lost_race;
-  stop_.request(StopReason::cancelled);
+void MirrorAttempt::cancel(action::Cancel::Why why) {
+  lost_race_ = why == action::Cancel::Why::lost_race;
+  stop_.request(why == action::Cancel::Why::unreachable ? StopReason::unreachable
+                                                        : StopReason::cancelled);
 }
 
-/// A ping of the mirror timed out. Ends the attempt if the retry rules repeat an attempt that ends
-/// for this reason at another mirror.
+/// A ping of the mirror timed out.
 void MirrorAttempt::unreachable() {
   if (!query_.topology->settings.interrupt_unreachable.value) return;
   const auto arrived = result_.reply.bytes.size();
@@ -231,7 +231,7 @@ void MirrorAttempt::unreachable() {
   report.outcome = Outcome::unreachable;
   report.sent = result_.sent_at != TimePoint{};
   report.body_gone = is_body_gone();
-  if (place_.owner.would_repeat(slot_, report)) stop_.request(StopReason::unreachable);
+  place_.owner.mirror_unreachable(slot_, report);
 }
 
 /// Moves the connection and the slot to the stream of the unread rest. If the attempt has no

@@ -68,8 +68,7 @@ void ShardDriver::handle_waited_for() {
 void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
   now_ = now;
   wait_.reset();
-  for (const auto& action : request_.next(event, moment(now)))
-    std::visit([this](const auto& what) { carry_out(what); }, action);
+  carry_out(event, now);
   agent_slots_.clear();
   if (!wait_ || wait_->slots.empty()) {
     queued_wait_.reset();
@@ -77,6 +76,12 @@ void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
     if (!queued_wait_) queued_wait_.emplace(set_, worker_.loop.index);
     queued_wait_->wants(wait_->slots);
   }
+}
+
+/// Does what the request decides.
+void ShardDriver::carry_out(const ShardEvent& event, TimePoint now) {
+  for (const auto& action : request_.next(event, moment(now)))
+    std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
 void ShardDriver::carry_out(const action::Send& send) {
@@ -204,7 +209,7 @@ void ShardDriver::cancel() {
   if (waiting_ != nullptr) {
     waiting_->request(StopReason::cancelled);
   } else if (awaited_ != nullptr) {
-    awaited_->attempt->cancel(false);
+    awaited_->attempt->cancel(action::Cancel::Why::not_needed);
   }
 }
 

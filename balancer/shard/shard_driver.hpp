@@ -81,8 +81,8 @@ class MirrorAttempt final : private AttemptInFlight {
   bool needs_crash_check();
   /// Finds out with short connects whether they refuse connections.
   Task<void> check_crash();
-  /// Ends it in any state. `lost_race`: an attempt sent later has answered.
-  void cancel(bool lost_race);
+  /// Ends it in any state.
+  void cancel(action::Cancel::Why why);
 
   /// The result for the shard request and the mirror's record. A good answer that will be merged is
   /// not recorded yet, because merging may find errors. The unread rest of a reply goes to `rest`.
@@ -162,10 +162,9 @@ class ShardDriver final : private SetMirrors {
   /// Records the outstanding results of mirrors, and returns buffers.
   void record_and_release();
 
-  /// For an attempt in progress: whether another one would follow if the one in this slot ended
-  /// with `report`.
-  bool would_repeat(std::size_t slot, const AttemptReport& report) {
-    return request_.would_repeat(slot, report, moment(Loop::now()));
+  /// Cancels an attempt in progress if another one would follow its end, `report`.
+  void mirror_unreachable(std::size_t slot, const AttemptReport& report) {
+    carry_out(event::MirrorUnreachable{slot, report}, Loop::now());
   }
   /// The suitable mirrors that its slot has not tried.
   Candidates untried(std::size_t slot) { return request_.untried(slot, moment(Loop::now())); }
@@ -208,10 +207,9 @@ class ShardDriver final : private SetMirrors {
   };
 
   void handle(const ShardEvent& event, TimePoint now);
+  void carry_out(const ShardEvent& event, TimePoint now);
   void carry_out(const action::Send& send);
-  void carry_out(const action::Cancel& cancel) {
-    slot(cancel.slot).attempt->cancel(cancel.lost_race);
-  }
+  void carry_out(const action::Cancel& cancel) { slot(cancel.slot).attempt->cancel(cancel.why); }
   void carry_out(const action::NotifyWaiters&) { set_.wake_waiters(); }
   void carry_out(const action::CheckMirrors& check) {
     check.generations ? set_.check_generations() : set_.check_now();

@@ -51,6 +51,12 @@ struct AttemptEnded {
   std::size_t slot;
   AttemptReport& report;  ///< its text is moved from
 };
+/// A ping of its mirror timed out while this attempt runs: it is cancelled if another one would
+/// follow `report`, its end. Changes nothing else; a former `Wait` stays valid.
+struct MirrorUnreachable {
+  std::size_t slot;
+  const AttemptReport& report;
+};
 /// The time of the last `Wait` has come.
 struct TimePassed {};
 /// The mirrors' state has changed, or the standing of one of them is known.
@@ -68,8 +74,8 @@ struct Rejected {
 };
 }  // namespace event
 using ShardEvent =
-    std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::SetChanged,
-                 event::SlotFreed, event::Cancelled, event::Rejected>;
+    std::variant<event::Started, event::AttemptEnded, event::MirrorUnreachable, event::TimePassed,
+                 event::SetChanged, event::SlotFreed, event::Cancelled, event::Rejected>;
 
 /// The output of the machine.
 namespace action {
@@ -83,10 +89,15 @@ struct Send {
   Micros pause{};       ///< that was made before it
   unsigned number = 0;  ///< attempts of this slot before it
 };
-/// Cancels the attempt; its end is still reported. `lost_race`: a later attempt has answered.
+/// Cancels the attempt; its end is still reported.
 struct Cancel {
+  enum class Why : std::uint8_t {
+    not_needed,
+    lost_race,    ///< a later attempt has answered
+    unreachable,  ///< its mirror is, and another one is asked
+  };
   std::size_t slot = 0;
-  bool lost_race = false;
+  Why why = Why::not_needed;
 };
 /// The standing of a mirror has become known: wake the requests that wait for it.
 struct NotifyWaiters {};

@@ -14,7 +14,7 @@ std::span<const ShardAction> ShardRequest::next(const ShardEvent& event,
   actions_.clear();
   moment_ = &moment;
   std::visit([this](const auto& happened) { on(happened); }, event);
-  if (!finished_) proceed();
+  if (!finished_ && !std::holds_alternative<event::MirrorUnreachable>(event)) proceed();
   moment_ = nullptr;
   return {actions_.data(), actions_.size()};
 }
@@ -22,6 +22,17 @@ std::span<const ShardAction> ShardRequest::next(const ShardEvent& event,
 void ShardRequest::on(const event::Started&) {
   in_flight_permit_.emplace(moment_->protection.budget, rules_.worker);
   begin();
+}
+
+void ShardRequest::on(const event::MirrorUnreachable& now) {
+  const auto& chain = this->chain(now.slot);
+  if (chain.retries) {  // else a quorum read or a race continues with the others
+    const bool waits = chain.waits && rules_.needed() != nullptr;
+    if (!waits && untried(now.slot, *moment_).empty()) return;
+    auto retries = retries_;
+    if (!decide(chain, retries, now.report, nullptr, *moment_).is_retry()) return;
+  }
+  actions_.emplace_back(action::Cancel{now.slot, action::Cancel::Why::unreachable});
 }
 
 void ShardRequest::on(const event::Rejected& rejected) {
@@ -85,9 +96,10 @@ void ShardRequest::run_race() {
     hedge();
     report_to_race();
   }
+  using enum action::Cancel::Why;
   const auto winner = race_->winner();
   for (std::size_t slot = 0; slot <= others_.size(); ++slot)
-    break_off(chain(slot), winner && slot < *winner);
+    break_off(chain(slot), winner && slot < *winner ? lost_race : not_needed);
 }
 
 /// Reports ends of chains to the race, but not those caused by the end of the request.
@@ -131,16 +143,6 @@ void ShardRequest::take_winner() {
     take_over(*other);
     if (main_.end.answered()) count(Count::hedges_won);
   }
-}
-
-bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
-                                const ShardInputs& moment) const {
-  const auto& chain = this->chain(slot);
-  if (!chain.retries) return true;  // a quorum read or a race continues with the others
-  const bool waits = chain.waits && rules_.needed() != nullptr;
-  if (!waits && untried(slot, moment).empty()) return false;
-  auto retries = retries_;
-  return decide(chain, retries, report, nullptr, moment).is_retry();
 }
 
 Candidates ShardRequest::untried(std::size_t slot, const ShardInputs& moment) const {

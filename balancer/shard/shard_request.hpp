@@ -32,8 +32,6 @@ class ShardRequest : private AttemptChains {
   /// When other mirrors are asked besides the first; nothing: it is not hedged.
   const std::optional<HedgeRules>& hedging() const { return hedging_; }
 
-  /// Whether another attempt would follow if the one in this slot ended with `report`. Const.
-  bool would_repeat(std::size_t slot, const AttemptReport& report, const ShardInputs& moment) const;
   /// The suitable mirrors, with a free slot or one to wait for, that the attempts of this slot have
   /// not tried.
   Candidates untried(std::size_t slot, const ShardInputs& moment) const;
@@ -41,6 +39,7 @@ class ShardRequest : private AttemptChains {
  private:
   void on(const event::Started&);
   void on(const event::AttemptEnded& ended) { attempt_ended(chain(ended.slot), ended.report); }
+  void on(const event::MirrorUnreachable& now);
   void on(const event::TimePassed&) { proceed_waits(false); }
   void on(const event::SetChanged&) { proceed_waits(true); }
   void on(const event::SlotFreed& freed) { slot_freed(freed.mirror); }

@@ -228,13 +228,13 @@ void Masters::process(std::uint32_t index, const ShardEvent& event) {
   auto& set = *request.set;
   ++request.wait;
   std::optional<action::Wait> wait;
-  boost::container::small_vector<std::pair<std::uint32_t, bool>, 2> cancelled;
+  boost::container::small_vector<std::pair<std::uint32_t, action::Cancel::Why>, 2> cancelled;
   bool finished = false;
   for (const auto& action : request.machine->next(event, request.master->moment(set, world_.now))) {
     if (const auto* const sent = std::get_if<action::Send>(&action)) {
       send(index, *sent);
     } else if (const auto* const cancel = std::get_if<action::Cancel>(&action)) {
-      cancelled.emplace_back(request.attempts[cancel->slot], cancel->lost_race);
+      cancelled.emplace_back(request.attempts[cancel->slot], cancel->why);
     } else if (std::holds_alternative<action::NotifyWaiters>(action)) {
       tell_news(set);
     } else if (const auto* const check = std::get_if<action::CheckMirrors>(&action)) {
@@ -251,8 +251,9 @@ void Masters::process(std::uint32_t index, const ShardEvent& event) {
   }
   if (finished) return end_request(index, request.machine->result().answered());
   begin_wait(index, wait);
-  for (const auto& [attempt, lost_race] : cancelled)
-    end_attempt(attempt, {.outcome = Outcome::cancelled, .lost_race = lost_race});
+  for (const auto& [attempt, why] : cancelled)
+    end_attempt(attempt, {.outcome = Outcome::cancelled,
+                          .lost_race = why == action::Cancel::Why::lost_race});
 }
 
 void Masters::end_request(std::uint32_t index, bool answered) {

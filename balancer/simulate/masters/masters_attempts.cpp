@@ -191,8 +191,9 @@ void Masters::mirror_unreachable(std::uint32_t number) {
   AttemptReport report;
   report.outcome = Outcome::unreachable;
   report.sent = attempt.has_connection;
-  if (request.machine->would_repeat(attempt.slot, report,
-                                    request.master->moment(*request.set, world_.now)))
+  const auto decided = request.machine->next(event::MirrorUnreachable{attempt.slot, report},
+                                             request.master->moment(*request.set, world_.now));
+  if (!decided.empty())
     world_.events.add_at(world_.now, EventKind::attempt_interrupted, {number, pooled.version});
 }
 

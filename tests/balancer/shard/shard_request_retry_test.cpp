@@ -612,14 +612,16 @@ TEST_F(ARequest, HasNoAnswerWhenTheMergeRejectsTheLastReply) {
   EXPECT_EQ(take(event::Rejected{"not JSON"}), "finish: wrong reply");
 }
 
-TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
+TEST_F(ARequest, CancelsAnAttemptAtAnUnreachableMirrorOnlyIfAnotherWouldFollow) {
   start();
-  const ShardInputs moment{now, random, *protection, *mirrors, counters};
-  EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment));
+  const auto ending = report(Outcome::unreachable);
+  const event::MirrorUnreachable unreachable{0, ending};
+  EXPECT_EQ(take(unreachable), "cancel 0 (unreachable)");
   mirrors->without_slot = these({1, 2});
-  EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment)) << "when one is free";
+  EXPECT_EQ(take(unreachable), "cancel 0 (unreachable)") << "when one is free";
   mirrors->most_waiting = 0;
-  EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));
+  EXPECT_EQ(take(unreachable), "");
+  EXPECT_EQ(answers(), "finish: answered") << "it went on";
 }
 
 // AgentSlots (`max_in_flight`)

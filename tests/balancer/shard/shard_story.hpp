@@ -198,7 +198,8 @@ class ShardStory : public ::testing::Test {
       said.append(" (").append(trace_name(send.reason)) += ')';
   }
   static void tell(std::string& said, const action::Cancel& cancel) {
-    said += fmt::format("cancel {}{}", cancel.slot, cancel.lost_race ? " (lost race)" : "");
+    constexpr std::string_view kWhy[] = {"", " (lost race)", " (unreachable)"};
+    said += fmt::format("cancel {}{}", cancel.slot, kWhy[static_cast<std::size_t>(cancel.why)]);
   }
   static void tell(std::string&, const action::Log&) {}
   static void tell(std::string& said, const action::NotifyWaiters&) { said += "tell others"; }
