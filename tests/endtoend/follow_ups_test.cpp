@@ -34,8 +34,8 @@ class FollowUps : public testing::Test {
   /// Requests with a cursor that `mirror` has seen: the check of a set is another one.
   static std::size_t scrolls(const FakeMirror& mirror) {
     const auto seen = mirror.seen();
-    return static_cast<std::size_t>(std::ranges::count_if(
-        seen, [](const auto& request) { return request.contains(kScroll); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(seen, [](const auto& request) { return request.contains(kScroll); }));
   }
 };
 
