@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "agent/json/json_tree.hpp"
+#include "agent/stats/document.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/following.hpp"
 #include "config/text/number_in.hpp"
@@ -54,16 +56,40 @@ Task<std::string> watch_keys(Following& of, SourceClient& client, std::uint64_t 
     const auto note = read_watch_line(**line);
     if (!note) co_return note.error();
     if (*note == EtcdNote::nothing) continue;
-    if (*note == EtcdNote::changed) co_await of.pause(kGather);
+    co_await of.pause(kGather);
     co_return std::string();
   }
 }
 
+/// With USER:PASSWORD in the file of the token, gets a token from etcd, which is sent from then on.
+/// Returns an error; else nothing.
+Task<std::string> log_in(SourceClient& client) {
+  client.authorization(std::nullopt);
+  const auto user = client.token();
+  if (!user) co_return user.error();
+  if (!user->contains(':')) co_return std::string();
+  client.authorization(std::string());
+  const SourceRequest request{"/v3/auth/authenticate", login_request(*user)};
+  auto token = co_await client.ask(request);
+  if (token) token = read_login(*token);
+  if (!token) co_return "authentication failed: " + token.error();
+  client.authorization(*std::move(token));
+  co_return std::string();
+}
+
 Task<std::string> etcd_session(Following& of, SourceClient& client) {
   const SourceRequest all_keys{"/v3/kv/range", range_request(of.source.name)};
+  bool works = false;
   while (!of.stopped()) {
+    if (!works) {
+      auto why = co_await log_in(client);
+      if (!why.empty()) co_return why;
+    }
     const auto answer = co_await client.ask(all_keys);
+    // A token of etcd ends after minutes: asks once more with another.
+    if (!answer && std::exchange(works, false)) continue;
     if (!answer) co_return answer.error();
+    works = true;
     auto range = read_range(*answer);
     if (!range) {
       // Not the connection's fault, and another server would answer the same.
@@ -89,6 +115,24 @@ std::string watch_request(std::string_view prefix, std::uint64_t revision) {
   return fmt::format(
       R"({{"create_request":{{"key":"{}","range_end":"{}","start_revision":"{}"}}}})",
       base64_of(prefix), base64_of(range_end(prefix)), revision);
+}
+
+std::string login_request(std::string_view user) {
+  const auto colon = user.find(':');
+  return json_object([&](Document& out) {
+    out.text("name", user.substr(0, colon));
+    out.text("password", user.substr(colon + 1));
+  });
+}
+
+std::expected<std::string, std::string> read_login(std::string_view json) {
+  const auto document = parse_source(json);
+  if (!document) return std::unexpected(document.error());
+  if (auto error = etcd_error(*document); !error.empty()) return std::unexpected(error);
+  std::string token(text_member(*document, "token"));
+  if (!is_sound_token(token))
+    return std::unexpected("not an answer of etcd: it has no token that can be sent");
+  return token;
 }
 
 std::expected<EtcdRange, std::string> read_range(std::string_view json) {

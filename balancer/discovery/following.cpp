@@ -19,16 +19,15 @@ constexpr Micros kLongestRequest = 15s;
 constexpr Micros kHeadAlone = 100ms;  // without more, what follows a head is read line by line
 constexpr std::size_t kReadAtOnce = 16 << 10;
 
+constexpr std::size_t kLongestToken = 16 << 10;
+
 /// The token, which is the first line of the file, or why there is none.
 std::expected<std::string, std::string> read_token(const std::string& file) {
-  constexpr std::size_t kLongestToken = 16 << 10;
   std::string token;
   if (!std::getline(std::ifstream(file), token))
     return std::unexpected(fmt::format("{}: no token can be read", file));
   if (token.ends_with('\r')) token.pop_back();
-  const bool is_sound = !token.empty() && token.size() <= kLongestToken &&
-                        std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
-  if (!is_sound)
+  if (!is_sound_token(token))
     return std::unexpected(
         fmt::format("{}: its first line must be a token, without blanks, of at most {} bytes", file,
                     kLongestToken));
@@ -50,6 +49,11 @@ std::string failure(const AttemptResult& result) {
 
 }  // namespace
 
+bool is_sound_token(std::string_view token) {
+  return !token.empty() && token.size() <= kLongestToken &&
+         std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
 SourceClient::SourceClient(const SourceRun& run, const SourceAccess& access, const Address& server,
                            Ending& ending)
     : loop_(run.loop),
@@ -69,9 +73,9 @@ SourceClient::Step<SourceClient::Done> SourceClient::send(const SourceRequest& r
     if (!made) co_return Result(std::unexpected(made.error().why));
     server_->tls(std::make_shared<TlsClient>(*std::move(made), rules, server_->address.host));
   }
-  std::string authorization;
-  if (!access_.token.empty()) {
-    const auto token = read_token(access_.token);
+  auto authorization = authorization_.value_or(std::string());
+  if (!authorization_ && !access_.token.empty()) {
+    const auto token = this->token();
     if (!token) co_return Result(std::unexpected(token.error()));
     authorization = "Bearer " + *token;
   }
@@ -101,6 +105,10 @@ SourceClient::Step<SourceClient::Done> SourceClient::send(const SourceRequest& r
   text_ = result.reply.body();
   searched_ = 0;
   co_return Result(Done{});
+}
+
+std::expected<std::string, std::string> SourceClient::token() const {
+  return access_.token.empty() ? std::string() : read_token(access_.token);
 }
 
 SourceClient::Step<std::string> SourceClient::ask(const SourceRequest& request) {

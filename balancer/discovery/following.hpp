@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "agent/transport/http/http_head.hpp"
@@ -53,6 +54,9 @@ struct SourceRequest {
   std::string body;  ///< empty: a GET, else a POST of JSON
 };
 
+/// Whether it may stand in a field of HTTP: not empty, not too long, ASCII without blanks.
+bool is_sound_token(std::string_view token);
+
 /// Asks one server of a source over HTTP, with TLS if that is its access; each request has a
 /// connection of its own. The loop's thread only. Every step has a time limit, and fails after
 /// `ending`; texts are bounded by kLongestSource. References must stay valid until the step has
@@ -66,6 +70,10 @@ class SourceClient {
   SourceClient(const SourceRun& run, const SourceAccess& access, const Address& server,
                Ending& ending);
 
+  /// The token in its file, which is sent as `Bearer`; empty without a file.
+  std::expected<std::string, std::string> token() const;
+  /// From now on sends this instead, or nothing if it is empty; without a value, that again.
+  void authorization(std::optional<std::string> words) { authorization_ = std::move(words); }
   /// The answer, whose status must be 200.
   Step<std::string> ask(const SourceRequest& request);
   /// The same for an answer without an end, which next_line() reads.
@@ -90,8 +98,9 @@ class SourceClient {
   ConnectionPtr connection_;             ///< null: nothing more comes
   std::uint64_t left_ = 0;               ///< Reply::left
   std::unique_ptr<ChunkedBody> chunks_;  ///< Reply::chunks
-  std::string text_;                     ///< of the answer, not handed out yet
-  std::size_t searched_ = 0;             ///< bytes of it without the end of a line
+  std::optional<std::string> authorization_;
+  std::string text_;          ///< of the answer, not handed out yet
+  std::size_t searched_ = 0;  ///< bytes of it without the end of a line
 };
 
 /// A source that is read over HTTP: what its task and its owner share.

@@ -48,6 +48,11 @@ std::string range_request(std::string_view prefix);
 /// The body of POST /v3/watch for changes of these keys from that revision on.
 std::string watch_request(std::string_view prefix, std::uint64_t revision);
 
+/// The body of POST /v3/auth/authenticate for USER:PASSWORD.
+std::string login_request(std::string_view user);
+/// The token that it gives, which may stand in a field of HTTP.
+std::expected<std::string, std::string> read_login(std::string_view json);
+
 struct EtcdRange {
   std::uint64_t revision = 0;
   FoundEntries entries;

@@ -64,7 +64,7 @@ struct SourceAccess {
   bool tls = false;         ///< their URLs begin with `https:`; the rest is for TLS alone
   std::string ca;           ///< file with roots; empty: those of the system
   std::string certificate;  ///< file with what is shown to the servers, and its key; empty: none
-  std::string token;        ///< file with a bearer token; empty: none is sent
+  std::string token;        ///< file with a bearer token, or a user of etcd; empty: none is sent
 
   auto operator<=>(const SourceAccess&) const = default;
 };

@@ -216,8 +216,14 @@ class Etcd {
   void remove(const std::string& key) const {
     ask("/v3/kv/deleterange", fmt::format(R"({{"key":"{}"}})", in_base64(key)));
   }
+  /// From now on only `root` with this password is answered.
+  void wants_password(const std::string& password) const {
+    ask("/v3/auth/user/add", fmt::format(R"({{"name":"root","password":"{}"}})", password));
+    ask("/v3/auth/role/add", R"({"name":"root"})");
+    ask("/v3/auth/user/grant", R"({"user":"root","role":"root"})");
+    ask("/v3/auth/enable", "{}");
+  }
 
- private:
   static std::string in_base64(const std::string& text) {
     static constexpr std::string_view kDigits =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -231,6 +237,8 @@ class Etcd {
     }
     return out;
   }
+
+ private:
   void ask(const std::string& target, const std::string& body) const {
     HttpClient client(port_);
     const auto answer = client.request("POST", target, body);
@@ -304,6 +312,77 @@ TEST(EtcdDiscovery, UsesTlsWithACertificateOfItsOwn) {
   EXPECT_TRUE(eventually([&] { return answers(master); }));
   etcd.put("/karmad/t/1", entry(second));
   EXPECT_TRUE(eventually([&] { return answers(master) && second.requests() > 0; }));
+}
+
+std::string with_token(const EncryptedFront& front, const std::string& file) {
+  return discovered(
+      fmt::format("etcd https://{}/karmad/t/", front.address),
+      fmt::format("discovery_ca = {}\n discovery_token = {}", front.authority.root(), file));
+}
+
+TEST(EtcdDiscovery, LogsInToAServerWithUsers) {
+  const Etcd etcd;
+  if (!etcd.installed()) GTEST_SKIP() << "/usr/bin/etcd is not installed (package etcd-server)";
+  FakeMirror mirror(finds_nothing);
+  etcd.put("/karmad/t/1", entry(mirror));
+  etcd.wants_password("s:e~cret");
+  const TempDir dir;
+  const auto file = dir.path() + "/user";
+  write_file(file, "root:another\n");
+  const EncryptedFront front(etcd.address());
+  Master master(kNoPings, with_token(front, file));
+  EXPECT_TRUE(eventually([&] {
+    return told_events(master).contains("authentication failed: the answer has status 400");
+  })) << told_events(master);
+  write_file(file, "root:s:e~cret\n");
+  EXPECT_TRUE(eventually([&] { return answers(master); }));
+}
+
+/// Answers as etcd with one user, whose token ends with each change; each watch tells one at once.
+FakeMirror::React etcd_of_user(const std::string& login, const std::string& value, int& token) {
+  return [=, &token](const std::string& request) {
+    if (request.starts_with("POST /v3/auth/authenticate ")) {
+      if (!request.contains(login) || request.contains("Authorization"))
+        return json(R"({"error":"etcdserver: authentication failed, invalid user ID or password",)"
+                    R"("code":3})",
+                    400);
+      return json(fmt::format(R"({{"token":"t.{}"}})", token));
+    }
+    if (!request.contains(fmt::format("\r\nAuthorization: t.{}\r\n", token)))
+      return json(R"({"error":"etcdserver: invalid auth token","code":16})", 401);
+    if (request.starts_with("POST /v3/kv/range "))
+      return json(
+          fmt::format(R"({{"header":{{"revision":"1"}},"kvs":[{{"key":"{}","value":"{}"}}]}})",
+                      Etcd::in_base64("/karmad/t/1"), Etcd::in_base64(value)));
+    ++token;
+    return json("{\"result\":{\"events\":[{}]}}\n");
+  };
+}
+
+TEST(EtcdDiscovery, GetsATokenForItsPasswordAndAnotherWhenThatEnds) {
+  FakeMirror mirror(finds_nothing);
+  int token = 7;
+  const FakeMirror etcd(
+      etcd_of_user(R"({"name":"karmad","password":"two\"words"})", entry(mirror), token));
+  const TempDir dir;
+  const auto file = dir.path() + "/user";
+  write_file(file, "karmad:one-word\n");
+  const EncryptedFront front(etcd.address());
+  Master master(kNoPings, with_token(front, file));
+  const auto source = fmt::format("etcd https://{}/karmad/t/", front.address);
+  EXPECT_TRUE(eventually([&] { return master.count(source + "_source_failures") >= 2; }));
+  EXPECT_LT(etcd.requests(), 20u);
+  EXPECT_TRUE(told_events(master).contains("authentication failed: the answer has status 400"))
+      << told_events(master);
+  EXPECT_FALSE(told_events(master).contains("one-word"));
+  EXPECT_FALSE(master.process().output().contains("one-word"));
+
+  write_file(file, "karmad:two\"words\n");
+  EXPECT_TRUE(eventually([&] { return answers(master); }));
+  const auto failures = master.count(source + "_source_failures");
+  const auto asked = etcd.requests();
+  EXPECT_TRUE(eventually([&] { return etcd.requests() > asked + 12; }));
+  EXPECT_EQ(master.count(source + "_source_failures"), failures) << told_events(master);
 }
 
 /// Answers as the API server: 127.0.0.1 is ready, and then only 127.0.0.2 is.

@@ -217,11 +217,13 @@ void read_kubernetes(std::string_view bytes) {
   }
 }
 
-/// What etcd sends: a range, and the line of a watch. And base64 itself.
+/// What etcd sends: a range, a token, and the line of a watch. And base64 itself.
 void read_etcd(std::string_view bytes) {
   const auto range = read_range(bytes);
   require(range || !range.error().empty(), "a range fails without a reason", bytes);
   require(!range || range->entries.size() <= kMostEntries, "too many mirrors", bytes);
+  const auto login = read_login(bytes);
+  require(login || !login.error().empty(), "a login fails without a reason", bytes);
   const auto note = read_watch_line(bytes);
   require(note || !note.error().empty(), "a line fails without a reason", bytes);
   const auto back = bytes_of_base64(base64_of(bytes));

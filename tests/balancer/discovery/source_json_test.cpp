@@ -142,6 +142,16 @@ TEST(EtcdJson, SaysWhatIsWrongInARange) {
             "a key or value is not in base64");
 }
 
+TEST(EtcdJson, GivesAPasswordForAToken) {
+  EXPECT_EQ(login_request("karmad:a\"b\\:c"), R"({"name":"karmad","password":"a\"b\\:c"})");
+  EXPECT_EQ(login_request("karmad:"), R"({"name":"karmad","password":""})");
+  EXPECT_EQ(read_login(R"({"header":{"revision":"1"},"token":"JjmCrkElhsYOBwYE.10"})"),
+            "JjmCrkElhsYOBwYE.10");
+  for (const auto* json : {"{", "{}", R"({"token":""})", R"({"token":7})", R"({"token":"a\r\nb"})",
+                           R"({"error":"etcdserver: authentication is not enabled","token":"a"})"})
+    EXPECT_FALSE(read_login(json)) << json;
+}
+
 TEST(EtcdJson, ReadsTheLinesOfAWatch) {
   EXPECT_EQ(read_watch_line(R"({"result":{"header":{"revision":"1"},"created":true}})"),
             EtcdNote::nothing);
