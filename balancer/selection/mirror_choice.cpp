@@ -201,7 +201,7 @@ std::optional<Pick> MirrorChoice::probe() const {
 }
 
 Candidates MirrorChoice::suitable() const {
-  return suiting(all() - excluded());
+  return levels(all() - excluded()).all();
 }
 
 PreferenceLevels MirrorChoice::untried_levels(Candidates without) const {

@@ -101,7 +101,7 @@ class MirrorChoice {
   bool has_up_to_date() const;
   /// Whether one of untried() is in another zone than `last` and in no zone that was left.
   bool has_other_zone(std::optional<std::size_t> last) const;
-  /// All suitable mirrors, full or not.
+  /// All suitable mirrors of every level, full or not.
   Candidates suitable() const;
   /// Whether the operator has taken out all mirrors that could be asked.
   bool all_out_of_service() const;

@@ -129,6 +129,40 @@ TEST_F(AHedgedRequest, IsNotHedgedWhereThereIsOneMirrorOnly) {
   EXPECT_EQ(start(), "ask a");
 }
 
+// A hedge goes, as a retry does, to a later level of the preference.
+TEST_F(AHedgedRequest, IsHedgedOntoThePrimaryWhereThePreferenceLeavesOneReplica) {
+  roles_are(2);
+  need.preference.mode = Mode::secondary_preferred;
+  EXPECT_EQ(start(), "ask b; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "ask a in 1 (hedge)");
+  EXPECT_EQ(answers(1), "cancel 0 (lost race)");
+  at(0ms);
+  need.preference.mode = Mode::secondary;
+  EXPECT_EQ(start(), "ask b");
+}
+
+TEST_F(AHedgedRequest, GoesToTheReplicasBeforeThePrimary) {
+  roles_are(3);
+  need.preference.mode = Mode::secondary_preferred;
+  EXPECT_EQ(start(), "ask b; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "ask c in 1 (hedge); wait until 150ms");
+  at(150ms);
+  EXPECT_EQ(time_passes(), "ask a in 2 (hedge)");
+}
+
+TEST_F(AHedgedRequest, GoesToMirrorsOfALaterTagSet) {
+  roles_are(3);
+  mirrors->known.picture.mirrors[2].tags = {{"dc", "a"}};
+  need.preference.tag_sets = {{{"dc", "a"}}, {}};
+  EXPECT_EQ(start(), "ask c; wait until 100ms");
+  at(100ms);
+  EXPECT_EQ(time_passes(), "ask a in 1 (hedge); wait until 150ms");
+  need.preference.tag_sets.pop_back();
+  EXPECT_EQ(start(), "ask c");
+}
+
 // CO-084
 TEST_F(AHedgedRequest, IsNotHedgedWhenItIsAnUpdate) {
   need.operation = Operation::write;
