@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/smart_ptr/make_local_shared.hpp>
 #include <cassert>
+#include <utility>
 
 #include "strategies/expected_wait.hpp"
 
@@ -41,13 +42,6 @@ WaitQueue::Status WaitQueue::status() const {
           .waited = read(waited),
           .refused = read(refused),
           .time = Micros{static_cast<Micros::rep>(read(micros))}};
-}
-
-void WaitQueue::take_over(const WaitQueue& before) {
-  const auto counted = before.status();
-  waited = counted.waited;
-  refused = counted.refused;
-  micros = static_cast<std::uint64_t>(counted.time.count());
 }
 
 void write(StatsWriter& out, const WaitQueue::Status& line) {
@@ -111,7 +105,8 @@ void MirrorSet::take_over() {
   block_ = before->block_;
   typical_duration_ = before->typical_duration_.load(std::memory_order_relaxed);
   failure_cost_ = before->failure_cost_;
-  queue_.take_over(before->queue_);
+  // Those that wait there compete for the same slots. Of several sets that replace it one counts.
+  if (!std::exchange(before->queue_passed_on_, true)) queue_ = before->queue_;
   options_.strategy->continue_from(before->strategy(), options_.places);
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     if (!options_.places[i]) absent_.insert(i);

@@ -127,8 +127,6 @@ struct WaitQueue {
     Micros time{};
   };
   Status status() const;
-  /// Goes on counting from there; those that wait stay in the other queue.
-  void take_over(const WaitQueue& before);
 };
 void write(StatsWriter& out, const WaitQueue::Status& line);
 
@@ -166,8 +164,8 @@ struct SetOptions {
   SetSettings state;
   std::vector<Member> members;  ///< from the configuration; empty: no roles or tags configured
   Selector selector;            ///< of the application, if any (SS-020)
-  std::shared_ptr<const MirrorSet> before{};  ///< the set it replaces at a reload
-  FormerPlaces places{};                      ///< positions in `before`, one per mirror
+  std::shared_ptr<MirrorSet> before{};  ///< the set it replaces at a reload
+  FormerPlaces places{};                ///< positions in `before`, one per mirror
 };
 
 /// The mirrors of a shard, their state, and the strategy that chooses among them. Picks run on any
@@ -256,9 +254,10 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   }
   /// Reads the limits of its agents after a change; from any thread.
   void read_limits();
-  /// The queue of queries that wait because all mirrors are full, and its bound for `per_slot`.
-  WaitQueue& wait_queue() { return queue_; }
-  const WaitQueue& wait_queue() const { return queue_; }
+  /// The queue of queries that wait because all mirrors are full, also those that still use the set
+  /// that this one has replaced, and its bound for `per_slot`.
+  WaitQueue& wait_queue() { return *queue_; }
+  const WaitQueue& wait_queue() const { return *queue_; }
   std::uint64_t longest_queue(unsigned per_slot) const;
   const Loops& loops() const { return loops_; }
 
@@ -326,7 +325,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::atomic<bool> limited_{false};
   std::atomic<std::uint64_t> drained_{0};  ///< bits of mirrors
   std::atomic<std::uint64_t> maint_{0};
-  WaitQueue queue_;
+  std::shared_ptr<WaitQueue> queue_ = std::make_shared<WaitQueue>();
+  bool queue_passed_on_ = false;               ///< worker 0 only
   SetState state_;                             ///< worker 0 only
   std::vector<std::weak_ptr<Pings>> pingers_;  ///< worker 0 only
   std::vector<Slot> slots_;

@@ -374,6 +374,29 @@ TEST(Reload, AFailureOfAMirrorIsKeptWhenOthersAreAddedOrLimitsChange) {
   }
 }
 
+TEST(Reload, QueriesThatWaitForASlotOfAFormerSetAreCountedInOneNewSet) {
+  Built built;
+  built.build(table("t", " agent = a:1|b:1:x"));
+  auto& first = Seen(built).shard->mirrors->wait_queue();
+  const auto former = built.now;
+  first.waiting = 3;
+  first.refused = 2;
+  const auto now = [&](std::size_t shard) {
+    return built.now->find("t")->shards[shard]->mirrors->wait_queue().status();
+  };
+  for (const auto* lines : {" agent = b:1|a:1|c:1:x", " agent = b:1:x\n agent = a:1|c:1:x",
+                            " agent = b:1|d:1:x\n agent = a:1|d:1:x"}) {
+    built.build(table("t", lines));
+    EXPECT_EQ(now(0).waiting, 3U) << lines;
+    EXPECT_EQ(now(0).refused, 2U) << lines;
+  }
+  EXPECT_EQ(now(1).waiting, 0U);
+  first.waiting = 1;
+  ++first.waited;
+  EXPECT_EQ(now(0).waiting, 1U);
+  EXPECT_EQ(now(0).waited, 1U);
+}
+
 TEST(Reload, TheStateFromPingsMovesToTheNewSet) {
   Built built;
   const auto line = [](const std::string& mirrors) {
