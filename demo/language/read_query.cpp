@@ -22,27 +22,30 @@ const Json::Member* only_member(const Json& json, std::string_view of, Reading& 
   return nullptr;
 }
 
+/// The words of `match` and its kin: of a text, an object with one, or of `terms` a list of texts.
 Query read_match(const Json& json, std::string_view kind, Reading& reading) {
   const auto* member = only_member(json, kind, reading);
   if (member == nullptr) return {};
   const auto fields = read_fields(text_of(member->name), reading.table, reading.complaint);
-  std::string_view text;
-  bool all = false;
-  if (member->value.IsString()) {
-    text = text_of(member->value);
-  } else if (member->value.IsObject() && member->value.HasMember("query") &&
-             member->value["query"].IsString()) {
-    text = text_of(member->value["query"]);
-    const auto op = member->value.FindMember("operator");
-    all = op != member->value.MemberEnd() && op->value.IsString() &&
-          lower_case(text_of(op->value)) == "and";
+  const auto& value = member->value;
+  const auto* text = find_member(value, kind == "term" ? "value" : "query");
+  if (text == nullptr) text = &value;
+  std::vector<std::string> found;
+  if (text->IsString()) {
+    found = words(text_of(*text));
+  } else if (kind == "terms" && value.IsArray() &&
+             std::ranges::all_of(value.GetArray(), &Json::IsString)) {
+    for (const auto& each : value.GetArray())
+      for (auto& word : words(text_of(each))) found.push_back(std::move(word));
   } else {
     reading.complaint.say(400, fmt::format("\"{}\" property value should be a string or an object "
                                            "with \"query\"",
                                            kind));
   }
-  if (kind == "match_phrase") return {Phrase{fields, words(text)}};
-  return {Words{fields, words(text), all}};
+  if (kind == "match_phrase") return {Phrase{fields, std::move(found)}};
+  const auto* op = find_member(value, "operator");
+  const bool all = op != nullptr && op->IsString() && lower_case(text_of(*op)) == "and";
+  return {Words{fields, std::move(found), all}};
 }
 
 Query read_query_string_node(const Json& json, Reading& reading) {
@@ -270,7 +273,9 @@ Query read_bool(const Json& json, Reading& reading) {
 }
 
 Query read_named(std::string_view kind, const Json& json, Reading& reading) {
-  if (kind == "match" || kind == "match_phrase") return read_match(json, kind, reading);
+  constexpr std::string_view kOfWords[] = {"match", "match_phrase", "term", "terms"};
+  if (std::ranges::find(kOfWords, kind) != std::end(kOfWords))
+    return read_match(json, kind, reading);
   if (kind == "match_all") return {Everything{}};
   if (kind == "query_string") return read_query_string_node(json, reading);
   if (kind == "bool") return read_bool(json, reading);

@@ -49,6 +49,19 @@ TEST(Search, BestScoreFirstAndTiesById) {
   EXPECT_GT(ties, 50U);
 }
 
+TEST(Search, TermsAreWordsOfAField) {
+  const auto of = [](std::string_view query) {
+    return total_of(ask(whole_shop(), body(fmt::format(R"("query":{})", query))));
+  };
+  const auto lamps = of(R"({"match":{"title":"lamp"}})");
+  EXPECT_GT(lamps, 0U);
+  EXPECT_EQ(of(R"({"term":{"title":"Lamp"}})"), lamps);
+  EXPECT_EQ(of(R"({"term":{"title":{"value":"lamp"}}})"), lamps);
+  EXPECT_EQ(of(R"({"terms":{"title":["lamp","nosuchword"]}})"), lamps);
+  EXPECT_EQ(of(R"({"terms":{"title":["lamp","bag"]}})"), of(R"({"match":{"title":"lamp bag"}})"));
+  EXPECT_EQ(ask(whole_shop(), body(R"("query":{"terms":{"title":["lamp",5]}})")).status, 400);
+}
+
 TEST(Search, ScoresAreOneUnlessTheSortUsesThemOrTheyAreTracked) {
   struct Case {
     std::string_view rest;
