@@ -18,41 +18,41 @@ extern "C" const char karmad_schema_tables_end[];  // NOLINT(readability-identif
 namespace karmad {
 namespace {
 
-/// Names of tables with the names of their columns, those of numbers with `#`.
+/// Names of tables with their columns, as the file describes them.
 const Paragraphs& definitions() {
   static const auto all = read_paragraphs(karmad_schema_tables, karmad_schema_tables_end);
   return all;
 }
 
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return out;
+SchemaValue value_in(const SchemaColumn& column, std::string_view text) {
+  return {column.is_number ? SchemaValue::Kind::number : SchemaValue::Kind::text,
+          std::string(text)};
 }
 
 std::vector<SchemaColumn> columns_of(const Paragraph& definition) {
   std::vector<SchemaColumn> columns;
   for (std::string_view rest = definition.text; !rest.empty();) {
-    auto name = take_until(rest, ' ');
-    const bool is_number = name.ends_with('#');
-    if (is_number) name.remove_suffix(1);
-    columns.push_back({std::string(name), is_number});
+    auto word = take_until(rest, ' ');
+    const bool has_value = word.contains('=');
+    const auto name = take_until(word, '=');
+    auto& column = columns.emplace_back();
+    column.name = name.substr(0, name.find('#'));
+    column.is_number = name.ends_with('#');
+    if (has_value) column.usual = value_in(column, word);
+    std::ranges::replace(column.usual.text, '+', ' ');
   }
   return columns;
 }
 
-/// Adds a row of these values, in the only catalog; the other columns are NULL.
+/// Adds a row of these values, and the usual ones in the other columns.
 void add(SchemaTable& table,
          std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
   auto& row = table.rows.emplace_back();
-  for (const auto& column : table.columns)
-    row.push_back(column.name.contains("CATALOG") ? SchemaValue::of_text("def") : SchemaValue());
+  for (const auto& column : table.columns) row.push_back(column.usual);
   for (const auto& [name, value] : values) {
     const auto found = std::ranges::find(table.columns, name, &SchemaColumn::name);
     if (found == table.columns.end()) continue;
-    row[static_cast<std::size_t>(found - table.columns.begin())] = {
-        found->is_number ? SchemaValue::Kind::number : SchemaValue::Kind::text, std::string(value)};
+    row[static_cast<std::size_t>(found - table.columns.begin())] = value_in(*found, value);
   }
 }
 
@@ -117,13 +117,10 @@ class TableMaker {
                   {"VERSION", "10"},
                   {"ROW_FORMAT", "Dynamic"},
                   {"TABLE_COLLATION", kCollation},
-                  {"CREATE_OPTIONS", ""},
-                  {"TABLE_COMMENT", ""}});
+                  {"CREATE_OPTIONS", ""}});
     for (const auto& view : definitions())
-      add(table, {{"TABLE_SCHEMA", kSchema},
-                  {"TABLE_NAME", view.head},
-                  {"TABLE_TYPE", "SYSTEM VIEW"},
-                  {"TABLE_COMMENT", ""}});
+      add(table,
+          {{"TABLE_SCHEMA", kSchema}, {"TABLE_NAME", view.head}, {"TABLE_TYPE", "SYSTEM VIEW"}});
   }
 
   void add_columns_of(std::string_view schema, const std::string& table,
@@ -148,12 +145,9 @@ class TableMaker {
                 {"CHARACTER_SET_NAME", has_text ? "utf8mb4" : ""},
                 {"COLLATION_NAME", has_text ? kCollation : ""},
                 {"COLUMN_TYPE", as_engine ? column.type : type.type},
-                {"COLUMN_DEFAULT", ""},
                 {"COLUMN_KEY", is_key && !as_engine ? "PRI" : ""},
-                {"EXTRA", ""},
                 {"PRIVILEGES", facts_.read_only ? "select" : "select,insert,update"},
-                {"COLUMN_COMMENT", is_engine_type && !as_engine ? column.type : ""},
-                {"GENERATION_EXPRESSION", ""}});
+                {"COLUMN_COMMENT", is_engine_type && !as_engine ? column.type : ""}});
       auto& row = out.rows.back();
       for (std::size_t c = 0; c < row.size(); ++c) {
         const auto& name = out.columns[c].name;
@@ -196,10 +190,7 @@ class TableMaker {
     }
     if (name == "SCHEMATA") {
       for (const auto schema : {kSchema, std::string_view(facts_.schema)})
-        add(table, {{"SCHEMA_NAME", schema},
-                    {"DEFAULT_CHARACTER_SET_NAME", "utf8mb4"},
-                    {"DEFAULT_COLLATION_NAME", kCollation},
-                    {"DEFAULT_ENCRYPTION", "NO"}});
+        add(table, {{"SCHEMA_NAME", schema}});
     } else if (name == "CHARACTER_SETS" || name.starts_with("COLLATION")) {
       struct Charset {
         std::string_view name, collation, id, length;
@@ -210,21 +201,11 @@ class TableMaker {
       for (const auto& charset : std::span(kKnownCharsets).first(facts_.is_mysql ? 2 : 1))
         add(table, {{"CHARACTER_SET_NAME", charset.name},
                     {"DEFAULT_COLLATE_NAME", charset.collation},
-                    {"DESCRIPTION", "UTF-8 Unicode"},
                     {"MAXLEN", charset.length},
                     {"COLLATION_NAME", charset.collation},
-                    {"ID", charset.id},
-                    {"IS_DEFAULT", "Yes"},
-                    {"IS_COMPILED", "Yes"},
-                    {"SORTLEN", "1"},
-                    {"PAD_ATTRIBUTE", "PAD SPACE"}});
+                    {"ID", charset.id}});
     } else if (name == "ENGINES") {
-      add(table, {{"ENGINE", kEngine},
-                  {"SUPPORT", "DEFAULT"},
-                  {"COMMENT", "tables of the search servers behind karmad"},
-                  {"TRANSACTIONS", "NO"},
-                  {"XA", "NO"},
-                  {"SAVEPOINTS", "NO"}});
+      add(table, {{"ENGINE", kEngine}});
     } else if (name == "PROCESSLIST") {
       for (const auto& each : contents_.processes) {
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(each.lasts).count();
@@ -243,26 +224,12 @@ class TableMaker {
         add(table, {{"TABLE_SCHEMA", facts_.schema},
                     {"TABLE_NAME", each},
                     {"CONSTRAINT_SCHEMA", facts_.schema},
-                    {"CONSTRAINT_NAME", "PRIMARY"},
-                    {"CONSTRAINT_TYPE", "PRIMARY KEY"},
-                    {"ENFORCED", "YES"},
-                    {"NON_UNIQUE", "0"},
-                    {"INDEX_SCHEMA", facts_.schema},
-                    {"INDEX_NAME", "PRIMARY"},
-                    {"SEQ_IN_INDEX", "1"},
-                    {"COLUMN_NAME", kId},
-                    {"ORDINAL_POSITION", "1"},
-                    {"COLLATION", "A"},
-                    {"NULLABLE", ""},
-                    {"INDEX_TYPE", "BTREE"},
-                    {"COMMENT", ""},
-                    {"INDEX_COMMENT", ""},
-                    {"IS_VISIBLE", "YES"}});
+                    {"INDEX_SCHEMA", facts_.schema}});
     } else if (name == "USER_PRIVILEGES") {
       const auto grantee = fmt::format("'{}'@'{}'", facts_.user, facts_.host);
       for (const std::string_view privilege : {"SELECT", "INSERT", "UPDATE", "DELETE"})
         if (privilege == "SELECT" || !facts_.read_only)
-          add(table, {{"GRANTEE", grantee}, {"PRIVILEGE_TYPE", privilege}, {"IS_GRANTABLE", "NO"}});
+          add(table, {{"GRANTEE", grantee}, {"PRIVILEGE_TYPE", privilege}});
     }
   }
 
@@ -290,12 +257,12 @@ std::vector<SchemaTable> tables_named(std::string_view select, const SchemaConte
   for (SchemaTokens tokens(select); !tokens.at_end(); tokens.step()) {
     if (!tokens.now().names_table()) continue;
     const auto word = tokens.now().inner();  // information_schema.tables may be one
-    words.insert(upper(word.substr(word.rfind('.') + 1)));
+    words.insert(lower(word.substr(word.rfind('.') + 1)));
   }
   std::vector<SchemaTable> tables{{.schema = "main", .name = "DUAL", .rows = {{}}}};
   const TableMaker maker(contents, facts);
   for (const auto& definition : definitions()) {
-    if (!words.contains(definition.head)) continue;
+    if (!words.contains(lower(definition.head))) continue;
     tables.push_back(maker.made(kSchema, definition));
     if (definition.head.ends_with("_VARIABLES") || definition.head.ends_with("_STATUS") ||
         definition.head == "PROCESSLIST")

@@ -29,6 +29,7 @@ struct SchemaValue {
 struct SchemaColumn {
   std::string name;
   bool is_number = false;
+  SchemaValue usual{};  ///< of rows without another one
 };
 
 struct SchemaTable {
