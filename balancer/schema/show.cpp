@@ -42,10 +42,6 @@ const std::vector<View>& views() {
 constexpr std::array<std::string_view, 5> kWithBlank{
     "Database_Collation", "Time_zone", "Execute_at", "Interval_value", "Interval_field"};
 
-std::unexpected<ClientError> wrong(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
-}
-
 std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
   std::string out;
   for (auto at = text.find(mark); at != text.npos; at = text.find(mark)) {
@@ -70,7 +66,7 @@ std::string empty_select(std::string_view columns) {
 /// A statement for a mirror about the table that the tokens name.
 SchemaResult<SchemaStatement> passed(std::string_view before, SchemaTokens& tokens,
                                      std::string_view behind) {
-  if (!tokens.now().names_table()) return wrong("syntax error: expected a table");
+  if (!tokens.now().names_table()) return refused("syntax error: expected a table");
   SchemaStatement out{.is = SchemaStatement::Is::passed, .text = std::string(before)};
   out.table = tokens.take_path().back();
   out.table_begin = out.text.size();
@@ -94,7 +90,7 @@ class ShowReader {
       from_ = tokens_.now().names_table() ? tokens_.take_path().back() : facts_.schema;
     if (words == "columns" || words == "index") {
       if (!take_from() || !tokens_.now().names_table())
-        return wrong("syntax error: expected FROM and a table behind SHOW " + words);
+        return refused("syntax error: expected FROM and a table behind SHOW " + words);
       of_ = tokens_.take_path();
     }
     if (words == "grants" && tokens_.take_word("for"))
@@ -102,7 +98,7 @@ class ShowReader {
     auto view = std::ranges::find(views(), full_ ? "full " + words : words, &View::words);
     if (view == views().end()) view = std::ranges::find(views(), words, &View::words);
     if (view == views().end())
-      return wrong(fmt::format("unknown statement: SHOW {}", shortened_utf8(given)));
+      return refused(fmt::format("unknown statement: SHOW {}", shortened_utf8(given)));
     if (take_from()) from_ = tokens_.take_path().back();
     return made_of(*view);
   }
@@ -194,7 +190,7 @@ class ShowReader {
     std::string out;
     if (tokens_.take_word("like")) {
       if (tokens_.now().kind != sql::Token::Kind::quoted)
-        return wrong("LIKE needs a pattern in quotes");
+        return refused("LIKE needs a pattern in quotes");
       const auto from = tokens_.now().at;
       tokens_.take_text();
       const auto pattern = tokens_.statement().substr(from, tokens_.end_before() - from);
@@ -203,8 +199,8 @@ class ShowReader {
     if (tokens_.take_word("limit"))
       while (!tokens_.at_end()) tokens_.step();
     if (tokens_.at_end()) return out;
-    return wrong(fmt::format("syntax error: expected LIKE 'pattern', WHERE or the end at offset {}",
-                             tokens_.now().at));
+    return refused(fmt::format(
+        "syntax error: expected LIKE 'pattern', WHERE or the end at offset {}", tokens_.now().at));
   }
 
   SchemaTokens& tokens_;
@@ -219,7 +215,7 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
   const bool passes = tokens.now().is_word("desc");
   tokens.step();
   if (!tokens.now().names_table() && tokens.now().kind != sql::Token::Kind::quoted)
-    return wrong("syntax error: expected a table");
+    return refused("syntax error: expected a table");
   const auto begin = tokens.now().at;
   if (passes) return passed("DESC ", tokens, " TABLE");
   if (tokens.now().kind == sql::Token::Kind::quoted)
@@ -230,7 +226,8 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
   std::string like;
   tokens.take_word("like");
   if (!tokens.at_end()) like = fmt::format(" LIKE {}", sql_literal(tokens.take_text()));
-  if (!tokens.at_end()) return wrong("syntax error: expected the end behind DESCRIBE table column");
+  if (!tokens.at_end())
+    return refused("syntax error: expected the end behind DESCRIBE table column");
   const auto text = fmt::format("SHOW COLUMNS FROM {}{}",
                                 table.starts_with('\'') || table.starts_with('"')
                                     ? "`" + std::string(table.substr(1, table.size() - 2)) + "`"
