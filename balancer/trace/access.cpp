@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "balancer/trace/plain_text.hpp"
+
 namespace karmad {
 
 std::string_view end_of(const Trace& trace, const Access& access) {
@@ -57,23 +59,10 @@ void add_named(JsonLine& out, std::string_view name, std::string_view text) {
   add_plain(out, text);
 }
 
-void add_second(JsonLine& out, std::chrono::sys_seconds time) {
-  const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  out.add_digits<4>(static_cast<unsigned>(static_cast<int>(date.year())));
-  out.add('-');
-  out.add_digits<2>(static_cast<unsigned>(date.month()));
-  out.add('-');
-  out.add_digits<2>(static_cast<unsigned>(date.day()));
-  out.add('T');
-  out.add_digits<2>(number(clock.hours()));
-  out.add(':');
-  out.add_digits<2>(number(clock.minutes()));
-  out.add(':');
-  out.add_digits<2>(number(clock.seconds()));
-  out.add('.');
+void add_named_time(JsonLine& out, std::string_view name, std::optional<Micros> time) {
+  if (!time) return;
+  out.add(name);
+  add_millis(out, *time);
 }
 
 /// Writes ` [1 10.0.0.2:9308 retry 0.420..1.180 ms answered]`.
@@ -86,14 +75,9 @@ void add_attempt_text(JsonLine& out, const TracedAttempt& attempt) {
   out.add(trace_name(attempt.start.reason));
   out.add(' ');
   add_millis(out, attempt.started);
-  const auto add_time = [&out](std::string_view name, const std::optional<Micros>& time) {
-    if (!time) return;
-    out.add(name);
-    add_millis(out, *time);
-  };
-  add_time(" connected=", attempt.connected);
-  add_time(" first_byte=", attempt.first_byte);
-  add_time(" end=", attempt.ended);
+  add_named_time(out, " connected=", attempt.connected);
+  add_named_time(out, " first_byte=", attempt.first_byte);
+  add_named_time(out, " end=", attempt.ended);
   out.add(' ');
   add_plain(out, name(attempt.outcome));
   add_named(out, ": ", attempt.error);
@@ -121,9 +105,8 @@ void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
   static thread_local std::string text;
   const auto second = std::chrono::floor<std::chrono::seconds>(time);
   if (second != known) {
-    text.clear();
-    JsonLine line(text);
-    add_second(line, known = second);
+    text = utc_text(known = second);
+    text.resize(text.size() - std::string_view("000Z").size());
   }
   out.add(std::string_view(text));
   out.add_digits<6>(static_cast<unsigned>(std::chrono::floor<Micros>(time - second).count()));
@@ -144,10 +127,6 @@ void append_access_text(std::string& line, const Trace& trace, TimePoint now,
     out.add(' ');
     add_plain(out, word.empty() ? "-" : word, most);
   };
-  const auto add_time = [&out](std::string_view name, Micros time) {
-    out.add(name);
-    add_millis(out, time);
-  };
   add_date(out, access.time);
   add_word(trace.client);
   add_word(access.method);
@@ -155,7 +134,7 @@ void append_access_text(std::string& line, const Trace& trace, TimePoint now,
   out.add(' ');
   out.add_number(access.status);
   add_word(end_of(trace, access));
-  add_time(" ", std::chrono::duration_cast<Micros>(now - trace.began));
+  add_named_time(out, " ", std::chrono::duration_cast<Micros>(now - trace.began));
   out.add(" ms in=");
   out.add_number(access.bytes_in);
   out.add(" out=");
@@ -164,10 +143,10 @@ void append_access_text(std::string& line, const Trace& trace, TimePoint now,
   add_named(out, " trace_id=", trace.trace_id);
   add_named(out, " operation=", trace.operation);
   add_named(out, " table=", trace.table);
-  if (trace.queued > Micros{0}) add_time(" queued=", trace.queued);
-  if (const auto connect = longest_connect(trace)) add_time(" connect=", *connect);
-  if (const auto first = first_reply_byte(trace)) add_time(" first_byte=", *first);
-  if (trace.merge) add_time(" merge=", *trace.merge);
+  if (trace.queued > Micros{0}) add_named_time(out, " queued=", trace.queued);
+  add_named_time(out, " connect=", longest_connect(trace));
+  add_named_time(out, " first_byte=", first_reply_byte(trace));
+  add_named_time(out, " merge=", trace.merge);
   if (trace.retried()) out.add(" retried");
   if (trace.hedged()) out.add(" hedged");
   add_named(out, " broken_off=", access.broken_off);

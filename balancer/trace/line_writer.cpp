@@ -43,6 +43,53 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+constexpr auto kReaderWait = 1s;
+constexpr int kPoll = 100;  // ms; delay until the end is noticed while a pipe is not read
+constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr std::string_view kSyslog = "syslog";
+constexpr std::string_view kSystemLog = "/dev/log";
+
+mode_t kind_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+bool is_datagram_socket(int file) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+}
+
+bool is_standard_output(std::string_view target) {
+  return target == "-" || target == "stdout";
+}
+
+/// The path of the socket that a target means; empty: it means no system log.
+std::string_view socket_of(std::string_view target) {
+  if (!target.starts_with(kSyslog)) return {};
+  target.remove_prefix(kSyslog.size());
+  if (target.empty()) return kSystemLog;
+  return target.front() == ':' ? target.substr(1) : std::string_view();
+}
+
+int open_socket(std::string_view path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  path.copy(address.sun_path, path.size());
+  const int file = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (file < 0) return -1;
+  if (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return file;
+  const auto error = errno;
+  ::close(file);
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 
 /// State shared by callers and the thread.
@@ -234,59 +281,6 @@ void write(StatsWriter& out, const LineWriter* log) {
            StatKind::counter, Unit::count, "dropped"},
           log != nullptr ? log->dropped() : 0U);
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kReaderWait = 1s;
-constexpr int kPoll = 100;  // ms; delay until the end is noticed while a pipe is not read
-constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-constexpr std::string_view kSyslog = "syslog";
-constexpr std::string_view kSystemLog = "/dev/log";
-
-mode_t kind_of(int file) {
-  struct stat status {};
-  return ::fstat(file, &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
-
-bool is_datagram_socket(int file) {
-  int type = 0;
-  socklen_t size = sizeof type;
-  return ::getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
-}
-
-bool is_standard_output(std::string_view target) {
-  return target == "-" || target == "stdout";
-}
-
-/// The path of the socket that a target means; empty: it means no system log.
-std::string_view socket_of(std::string_view target) {
-  if (!target.starts_with(kSyslog)) return {};
-  target.remove_prefix(kSyslog.size());
-  if (target.empty()) return kSystemLog;
-  return target.front() == ':' ? target.substr(1) : std::string_view();
-}
-
-int open_socket(std::string_view path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  path.copy(address.sun_path, path.size());
-  const int file = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (file < 0) return -1;
-  if (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return file;
-  const auto error = errno;
-  ::close(file);
-  errno = error;
-  return -1;
-}
-
-}  // namespace
 
 /// A descriptor shares its O_NONBLOCK with all processes that inherited it, so pipes and terminals
 /// are opened again. If that is not permitted, a duplicate is used.

@@ -5,12 +5,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <array>
 #include <mutex>
 
 #include "agent/json/json_line.hpp"
 #include "balancer/trace/plain_text.hpp"
-#include "config/text/enum_names.hpp"
+#include "config/settings/words.hpp"
 
 namespace karmad {
 namespace {
@@ -76,16 +75,7 @@ std::string lines_were_dropped(LogFormat format, std::uint64_t count) {
 }
 
 spdlog::level::level_enum level_of(LogLevel level) {
-  struct Row {
-    LogLevel level;
-    spdlog::level::level_enum of_spdlog;
-  };
-  static constexpr std::array<Row, 4> kLevels{{{LogLevel::debug, spdlog::level::debug},
-                                               {LogLevel::info, spdlog::level::info},
-                                               {LogLevel::warning, spdlog::level::warn},
-                                               {LogLevel::error, spdlog::level::err}}};
-  static_assert(lists_all(kLevels, &Row::level));
-  return kLevels[static_cast<std::size_t>(level)].of_spdlog;
+  return spdlog::level::from_str(std::string(word(level)));
 }
 
 }  // namespace

@@ -18,44 +18,35 @@ constexpr std::size_t kAttemptsInLog = 32 << 10;
 constexpr int kFirstErrorStatus = 400;  // lower ones are not worth their bytes in each line
 constexpr std::string_view kLongestEnd = R"(],"left_out":18446744073709551615})";
 
-// Below, `name` is `,"name":`.
+// Below, `name` is `,"name":`, a literal.
 
-template <std::size_t Size>
-void add_text(JsonLine& out, const char (&name)[Size], std::string_view value, std::size_t most) {
+void add_text(JsonLine& out, const auto& name, std::string_view value, std::size_t most) {
   if (value.empty()) return;
   out.add(name);
   out.add_ascii(value, most);
 }
 
 /// A fixed word that needs no escapes; `name` ends with its opening quote.
-template <std::size_t Size>
-void add_word(JsonLine& out, const char (&name)[Size], std::string_view word) {
+void add_word(JsonLine& out, const auto& name, std::string_view word) {
   out.add(name);
   out.add(word);
   out.add('"');
 }
 
-template <std::size_t Size>
-void add_count(JsonLine& out, const char (&name)[Size], std::uint64_t value) {
+void add_count(JsonLine& out, const auto& name, std::uint64_t value) {
   out.add(name);
   out.add_number(value);
 }
 
-template <std::size_t Size>
-void add_time(JsonLine& out, const char (&name)[Size], std::optional<Micros> value) {
+void add_time(JsonLine& out, const auto& name, std::optional<Micros> value) {
   if (!value) return;
   out.add(name);
   out.add_number(value->count());
 }
 
-template <std::size_t Size>
-void add_flag(JsonLine& out, const char (&name)[Size], bool value) {
+void add_flag(JsonLine& out, const auto& name, bool value) {
   out.add(name);
   out.add(value ? std::string_view("true") : std::string_view("false"));
-}
-
-void add_queued(JsonLine& out, const Trace& trace) {
-  if (trace.queued > Micros{0}) add_time(out, R"(,"queued_us":)", trace.queued);
 }
 
 void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
@@ -150,7 +141,7 @@ void append_json(std::string& text, const Trace& trace, TimePoint now, std::size
   add_time(out, R"(,"deadline_us":)",
            std::chrono::duration_cast<Micros>(trace.deadline - trace.began));
   add_time(out, R"(,"took_us":)", took(trace, now));
-  add_queued(out, trace);
+  if (trace.queued > Micros{0}) add_time(out, R"(,"queued_us":)", trace.queued);
   add_time(out, R"(,"merge_us":)", trace.merge);
   add_refused(out, trace, end);
   add_attempts(out, trace, end);
@@ -171,9 +162,9 @@ void append_access_json(std::string& text, const Trace& trace, TimePoint now,
   add_count(out, R"(,"status":)", static_cast<std::uint64_t>(access.status));
   add_count(out, R"(,"bytes_in":)", access.bytes_in);
   add_count(out, R"(,"bytes_out":)", access.bytes_out);
-  if (!access.broken_off.empty()) add_text(out, R"(,"broken_off":)", access.broken_off, kError);
+  add_text(out, R"(,"broken_off":)", access.broken_off, kError);
   add_word(out, R"(,"end":")", end_of(trace, access));
-  if (!access.reason.empty()) add_text(out, R"(,"reason":)", access.reason, kError);
+  add_text(out, R"(,"reason":)", access.reason, kError);
   out.add(R"(,"total_ms":)");
   add_millis(out, took(trace, now));
   add_flag(out, R"(,"hedged":)", trace.hedged());
@@ -183,7 +174,7 @@ void append_access_json(std::string& text, const Trace& trace, TimePoint now,
     out.add(R"(,"sample":)");
     out.add_number(access.sample);
   }
-  add_queued(out, trace);
+  if (trace.queued > Micros{0}) add_time(out, R"(,"queued_us":)", trace.queued);
   add_time(out, R"(,"connect_us":)", longest_connect(trace));
   add_time(out, R"(,"first_byte_us":)", first_reply_byte(trace));
   add_time(out, R"(,"merge_us":)", trace.merge);
