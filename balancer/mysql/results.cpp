@@ -51,15 +51,6 @@ bool has_escapes(std::string_view value) {
   return is_string(value) && value.contains('\\');
 }
 
-/// Appends the next bytes of `text`, until `out` has `enough`.
-void append_text(JsonText& text, std::string& out, std::size_t enough) {
-  while (out.size() < enough) {
-    const int c = text.next();
-    if (c < 0) return;
-    out += static_cast<char>(c);
-  }
-}
-
 /// Size of the value as a text.
 std::size_t text_size(std::string_view value) {
   const auto raw = raw_text(value);
@@ -67,16 +58,6 @@ std::size_t text_size(std::string_view value) {
   std::size_t size = 0;
   for (JsonText text(raw); text.next() >= 0;) ++size;
   return size;
-}
-
-/// The value as a text; `scratch` may get it. For short ones.
-std::string_view text_value(std::string_view value, std::string& scratch) {
-  const auto raw = raw_text(value);
-  if (!has_escapes(value)) return raw;
-  scratch.clear();
-  JsonText text(raw);
-  append_text(text, scratch, scratch.max_size());
-  return scratch;
 }
 
 /// Size of a value in the binary form; 0: it is sent as a text.
@@ -241,7 +222,9 @@ Results::SentValue Results::sent_value(std::string_view value, Type type) {
   const SentValue null{.size = binary ? 0U : 1U, .number = 0xfb};
   if (value.empty() || value == "null" || is_infinity(value)) return null;
   if (const auto fixed = binary ? binary_size(type) : 0; fixed != 0) {
-    const auto number = binary_number(text_value(value, scratch_), type);
+    const auto raw = raw_text(value);
+    const auto number =
+        has_escapes(value) ? binary_number(json_unescaped(raw), type) : binary_number(raw, type);
     return number ? SentValue{.size = fixed, .number = *number} : null;
   }
   const auto size = text_size(value);
@@ -275,7 +258,8 @@ bool Results::write_text(Writer& out, std::size_t enough) {
   for (;;) {
     if (plain_.empty()) {
       scratch_.clear();
-      append_text(escaped_, scratch_, kUnescapedAtOnce);
+      for (int c = 0; scratch_.size() < kUnescapedAtOnce && (c = escaped_.next()) >= 0;)
+        scratch_ += static_cast<char>(c);
       plain_ = scratch_;
     }
     if (plain_.empty()) return true;
