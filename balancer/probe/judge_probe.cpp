@@ -46,7 +46,6 @@ void add_line(std::vector<ProbeTarget>& targets, const TableSettings& table,
   }
 }
 
-using About = ProbeRequest::About;
 using rapidjson::Value;
 
 constexpr std::size_t kLongestError = 200;
