@@ -167,24 +167,18 @@ std::expected<ExplainParameters, std::string> explain_parameters(std::string_vie
   return parameters;
 }
 
-std::string explanation_in(const Worker& worker, std::string_view id) {
-  std::string text;
-  for (const auto* ring : {&worker.explained_on_request, &worker.explained})
-    if (const auto* record = ring->find(id)) {
-      append_explanation(text, *record, Loop::now(), std::chrono::system_clock::now());
-      break;
-    }
-  return text;
-}
-
 /// A search through the records of all workers, one after the other.
 struct RecordSearch {
   std::string id;
   std::string found;
 
   bool operator()(Worker& worker) {
-    found = explanation_in(worker, id);
-    return !found.empty();
+    for (const auto* ring : {&worker.explained_on_request, &worker.explained})
+      if (const auto* record = ring->find(id)) {
+        append_explanation(found, *record, Loop::now(), std::chrono::system_clock::now());
+        return true;
+      }
+    return false;
   }
 };
 
