@@ -201,35 +201,6 @@ void write_shards(StatsWriter& out, const Snapshot& snapshot) {
           over);
 }
 
-void write_counters(StatsWriter& out, const Worker& worker) {
-  for (const auto& [count, stat] : kCountStats)
-    if (count != Count::connections) out.add(stat, worker.total(count));  // ProcessStatus has these
-}
-
-void write_attempt_results(StatsWriter& out, const Worker& worker) {
-  AttemptResultTotals totals;
-  for (const auto& each : worker.all) each->attempt_results.add_to(totals);
-  write(out, totals);
-}
-
-/// Writes the delays of the workers' loops.
-void write_loops(StatsWriter& out, const Worker& worker) {
-  Micros longest{};
-  std::uint64_t late = 0;
-  for (const auto& each : worker.all) {
-    longest = std::max(longest, each->loop.delay().longest());
-    late += each->loop.delay().late();
-  }
-  out.add({.name = "loop_longest_delay",
-           .help = "longest delay of a worker's event loop in the last one to two minutes",
-           .kind = gauge,
-           .unit = Unit::milliseconds,
-           .row = "loop_longest_delay_ms",
-           .decimals = 1},
-          longest);
-  out.add({"loop_delays", "delays of a worker's event loop of more than 5 ms"}, late);
-}
-
 void write_admission(StatsWriter& out, const Admission& admission) {
   std::uint64_t exempt = 0;
   std::uint64_t would_wait = 0;
@@ -278,18 +249,25 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
   const auto& limits = worker.limits;
   const auto& monitoring = worker.monitoring;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
-  write_counters(out, worker);
-  write_attempt_results(out, worker);
+  AttemptResultTotals results;
+  std::uint64_t unasked = 0;
+  std::uint64_t shortages = 0;
+  std::uint64_t late = 0;
+  Micros longest{};
+  for (const auto& each : worker.all) {
+    each->attempt_results.add_to(results);
+    unasked += each->loop.unasked.get();
+    shortages += each->loop.shortages.get();
+    late += each->loop.delay().late();
+    longest = std::max(longest, each->loop.delay().longest());
+  }
+  for (const auto& [count, stat] : kCountStats)
+    if (count != Count::connections) out.add(stat, worker.total(count));  // ProcessStatus has these
+  write(out, results);
   write(out, monitoring.reloads);
   write_shards(out, snapshot);
   out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},
           read(process.waiting_selections));
-  std::uint64_t unasked = 0;
-  std::uint64_t shortages = 0;
-  for (const auto& each : worker.all) {
-    unasked += each->loop.unasked.get();
-    shortages += each->loop.shortages.get();
-  }
   out.add({"unasked_bytes", "connections closed because the agent sent unrequested bytes"},
           unasked);
   out.add({"connection_shortages",
@@ -303,7 +281,14 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
           read(worker.connections.admin_open));
   out.add({"tunnels_open", "client connections that have changed their protocol, open now", gauge},
           read(worker.connections.tunnels));
-  write_loops(out, worker);
+  out.add({.name = "loop_longest_delay",
+           .help = "longest delay of a worker's event loop in the last one to two minutes",
+           .kind = gauge,
+           .unit = Unit::milliseconds,
+           .row = "loop_longest_delay_ms",
+           .decimals = 1},
+          longest);
+  out.add({"loop_delays", "delays of a worker's event loop of more than 5 ms"}, late);
   write(out, process.helpers);
   write(out, limits.memory);
   write_rates(out, limits.rates, now);
@@ -313,8 +298,6 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
 }
 
 }  // namespace
-
-using enum StatKind;
 
 void write(StatsWriter& out, const Standing& standing) {
   out.add({"staleness", "how far the replica lags behind", gauge, Unit::milliseconds,
