@@ -8,11 +8,9 @@
 #include <system_error>
 
 #include "balancer/client/commands.hpp"
-#include "balancer/simulate/engine/simulation.hpp"
-#include "balancer/simulate/html_report.hpp"
+#include "balancer/simulate/engine/html_report.hpp"
 #include "balancer/simulate/replay/access_trace.hpp"
 #include "balancer/simulate/replay/replay.hpp"
-#include "balancer/simulate/world/recorder.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/environment.hpp"
 #include "strategies/kinds/registry.hpp"
@@ -112,22 +110,10 @@ std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOpti
   return scenarios;
 }
 
-ScenarioReport scenario_report(const Report& report) {
-  const auto& scenario = report.scenario;
-  return {.name = scenario.name,
-          .description = scenario.about,
-          .results = report.results,
-          .changes = reported_changes(scenario),
-          .mirrors = first_mirror_names(scenario, kReportedMirrors)};
-}
-
 /// False: the file cannot be written; the reason is printed.
 bool write_html(const SimulateOptions& options, const std::vector<Report>& reports) {
-  HtmlReport page{.title = "karmad simulate",
-                  .description = fmt::format("karmad {}, seed {}", KARMAD_VERSION, options.seed)};
-  for (const auto& report : reports) page.scenarios.push_back(scenario_report(report));
   std::ofstream file(options.html);
-  file << html_report(page);
+  file << html_report(reports, options.seed);
   if (file.flush()) return true;
   std::cerr << "karmad simulate: " << options.html << " cannot be written\n";
   return false;

@@ -1,7 +1,7 @@
 # Makes a header from the style sheet and the script of the report of a simulation, with the hashes for
 # the page's Content-Security-Policy. Run at configuration; configuration runs again if a part changes.
 function(karmad_embed_report target)
-  set(from ${CMAKE_SOURCE_DIR}/balancer/simulate)
+  set(from ${CMAKE_SOURCE_DIR}/balancer/simulate/engine)
   set(to ${CMAKE_BINARY_DIR}/report)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${from}/html_report.css ${from}/html_report.js)

@@ -1,4 +1,4 @@
-#include "balancer/simulate/html_report.hpp"
+#include "balancer/simulate/engine/html_report.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,321 @@ namespace {
 
 double seconds_of(Micros time) {
   return static_cast<double>(time.count()) / 1e6;
+}
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";
+
+std::string_view html_of(char c, std::string_view as_it_is) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    case '\t':
+    case '\n':
+      return " ";
+    default:
+      return static_cast<unsigned char>(c) < ' ' || c == 0x7f ? kReplacement : as_it_is;
+  }
+}
+
+/// Any text as content or quoted attribute of HTML and XML. Control characters, which XML does not
+/// allow, and bytes that are not UTF-8 become U+FFFD.
+std::string html_escaped(std::string_view text) {
+  const auto clean = clean_utf8(text);
+  std::string out;
+  out.reserve(clean.size());
+  for (const char& c : clean) out += html_of(c, {&c, 1});
+  return out;
+}
+
+/// A count with a narrow space between groups of three digits.
+std::string count_text(std::uint64_t count) {
+  const auto digits = fmt::format("{}", count);
+  std::string out;
+  for (std::size_t at = 0; at < digits.size(); ++at) {
+    if (at > 0 && (digits.size() - at) % 3 == 0) out += kNarrowSpace;
+    out += digits[at];
+  }
+  return out;
+}
+
+/// At most three significant digits, none after the point from 100 on: `0.25`, `12.3`, `180`.
+std::string short_number(double value) {
+  const auto size = std::abs(value);
+  if (size == 0) return "0";
+  if (size < 0.9995) return fmt::format("{:.3g}", value);
+  return fmt::format("{:.{}f}", value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+}
+
+/// At most four significant digits, without zeros at the end: for round numbers.
+std::string round_number(double value) {
+  const bool large = std::abs(value) >= 9999.5;
+  return large ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+/// A time with its unit and three significant digits: `340 us`, `12.3 ms`, `1.20 s`, `180 s`.
+std::string duration_text(Micros time) {
+  const auto us = static_cast<double>(time.count());
+  if (us < 1000) return fmt::format("{} us", time.count());
+  if (us < 999'500) return short_number(us / 1e3) + " ms";
+  return short_number(us / 1e6) + " s";
+}
+
+constexpr std::size_t kLineColours = 8;  // c0 to c7 of the style sheet
+constexpr std::size_t kLineDashes = 3;   // d0 to d2
+
+/// Consecutive intervals that share a point of a chart.
+struct ChartPoint {
+  double from = 0;  ///< s
+  std::uint64_t requests = 0;
+  std::uint64_t errors = 0;
+  Micros p99{};                         ///< the highest of them
+  std::vector<std::uint64_t> attempts;  ///< of each mirror
+};
+
+std::vector<ChartPoint> points_of(const Result& result) {
+  const auto joined = (result.intervals.size() + kMostChartPoints - 1) / kMostChartPoints;
+  std::vector<ChartPoint> points;
+  for (std::size_t i = 0; i < result.intervals.size(); ++i) {
+    const auto& interval = result.intervals[i];
+    if (i % joined == 0) points.push_back({.from = seconds_of(interval.from)});
+    auto& point = points.back();
+    point.requests += interval.requests;
+    point.errors += interval.errors;
+    point.p99 = std::max(point.p99, interval.latency.p99);
+    point.attempts.resize(std::max(point.attempts.size(), interval.mirrors.size()));
+    for (std::size_t m = 0; m < interval.mirrors.size(); ++m)
+      point.attempts[m] += interval.mirrors[m].attempts;
+  }
+  return points;
+}
+
+double end_second(const Result& result) {
+  return result.intervals.empty() ? 0 : seconds_of(result.intervals.back().from + result.interval);
+}
+
+/// Positions of the results with a line: the first ones, and the last.
+std::vector<std::size_t> charted_results(const Report& report, std::size_t most) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < report.results.size(); ++i) {
+    const bool has_room = places.size() + 1 < most || i + 1 == report.results.size();
+    if (has_room && !report.results[i].intervals.empty()) places.push_back(i);
+  }
+  return places;
+}
+
+/// An array of numbers in few digits; an empty one is null.
+template <class Values, class ValueOf>
+void add_values(Document& out, std::string_view key, const Values& values, ValueOf value_of) {
+  out.array(key, values, [&](const auto& value) {
+    const std::optional<double> number = value_of(value);
+    out.raw(number ? round_number(*number) : "null");
+  });
+}
+
+/// Appends the object of a chart to an array without brackets. `add_lines` adds its own members;
+/// the others are those that all charts of the scenario have.
+template <class AddLines>
+void add_chart(std::string& data, std::string_view kind, const Report& report, const Result& result,
+               AddLines add_lines) {
+  if (!data.empty()) data += ",\n";
+  Document out(data);
+  out.object([&] {
+    out.text("kind", kind);
+    out.value("seconds", end_second(result));
+    add_values(out, "marks", reported_changes(report.scenario),
+               [](const ReportedChange& change) { return seconds_of(change.at); });
+    add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
+    add_lines(out);
+  });
+}
+
+std::string chart_figure(std::string_view caption, std::string_view label,
+                         std::string_view classes) {
+  return fmt::format(
+      "<figure class=\"{}\"><figcaption>{}</figcaption><div class=\"plot\"><canvas role=\"img\" "
+      "aria-label=\"{}\"></canvas></div></figure>\n",
+      classes, html_escaped(caption), html_escaped(label));
+}
+
+/// A chart over the whole scenario with a line for each strategy; `value_of` a point.
+template <class ValueOf>
+void chart_of_all(std::string& data, std::string_view kind, const Report& report,
+                  ValueOf value_of) {
+  const auto places = charted_results(report, kMostChartLines);
+  // All results of a scenario have the same intervals, but one may end early.
+  const auto longest = std::ranges::max(
+      places, {}, [&](auto place) { return report.results[place].intervals.size(); });
+  add_chart(data, kind, report, report.results[longest], [&](Document& out) {
+    out.array("lines", places, [&](std::size_t place) {
+      const auto& result = report.results[place];
+      out.object([&] {
+        out.text("name", result.strategy);
+        out.value("place", is_reference(result.strategy) ? -1 : static_cast<std::int64_t>(place));
+        add_values(out, "values", points_of(result), value_of);
+      });
+    });
+  });
+}
+
+std::optional<double> p99_millis(const ChartPoint& point) {
+  if (point.p99 <= Micros{0}) return std::nullopt;  // the scale is logarithmic
+  return static_cast<double>(point.p99.count()) / 1000;
+}
+
+std::optional<double> failed_percent(const ChartPoint& point) {
+  if (point.requests == 0) return std::nullopt;
+  return 100.0 * static_cast<double>(point.errors) / static_cast<double>(point.requests);
+}
+
+std::string error_chart(const Report& report, std::string& data) {
+  if (std::ranges::all_of(report.results, [](const auto& result) { return result.errors == 0; }))
+    return "<p class=\"none\">No request failed with any strategy.</p>\n";
+  chart_of_all(data, "errors", report, failed_percent);
+  return chart_figure("Failed requests, per cent",
+                      report.scenario.name +
+                          ": failed requests of each strategy over time, in per cent of the "
+                          "requests that arrived in an interval.",
+                      "large");
+}
+
+bool is_changed_mirror(std::span<const ReportedChange> changes, std::string_view mirror) {
+  constexpr std::string_view kSeparators = " ,;:=";
+  return std::ranges::any_of(changes, [&](const ReportedChange& change) {
+    std::string_view text = change.text;
+    while (!text.empty()) {
+      const auto word = text.substr(0, text.find_first_of(kSeparators));
+      if (!word.empty() && word == mirror) return true;
+      text.remove_prefix(std::min(text.size(), word.size() + 1));
+    }
+    return false;
+  });
+}
+
+struct ChartedMirrors {
+  std::vector<std::size_t> places;  ///< those that change first: they stand at the axis
+  std::size_t changed = 0;          ///< of them
+  std::size_t all = 0;              ///< mirrors, with those that are not in the charts
+};
+
+ChartedMirrors charted_mirrors(const Report& report) {
+  ChartedMirrors charted;
+  for (const auto& result : report.results)
+    for (const auto& interval : result.intervals)
+      charted.all = std::max(charted.all, interval.mirrors.size());
+  auto& places = charted.places;
+  places.resize(charted.all);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto changes = reported_changes(report.scenario);
+  const auto unchanged = std::ranges::stable_partition(places, [&](std::size_t mirror) {
+    return is_changed_mirror(changes, mirror_name(report.scenario, mirror));
+  });
+  charted.changed = places.size() - unchanged.size();
+  if (charted.all > kMostBands) {
+    places.resize(charted.changed > 0 ? std::min(charted.changed, kMostBands) : kMostBands);
+    charted.changed = std::min(charted.changed, places.size());
+  }
+  return charted;
+}
+
+double mirror_share(const ChartPoint& point, std::size_t mirror) {
+  const auto all = std::accumulate(point.attempts.begin(), point.attempts.end(), std::uint64_t{0});
+  if (all == 0 || mirror >= point.attempts.size()) return 0;
+  return static_cast<double>(point.attempts[mirror]) / static_cast<double>(all);
+}
+
+/// Highest sum of the bands in any chart, in per cent: one scale lets charts be compared.
+double highest_band(const Report& report, const ChartedMirrors& mirrors) {
+  double highest = 0;
+  for (const auto place : charted_results(report, kMostTrafficCharts))
+    for (const auto& point : points_of(report.results[place])) {
+      double sum = 0;
+      for (const auto mirror : mirrors.places) sum += mirror_share(point, mirror);
+      highest = std::max(highest, 100 * sum);
+    }
+  return mirrors.places.size() == mirrors.all || highest == 0 ? 100 : highest;
+}
+
+void traffic_chart(std::string& data, const Report& report, const Result& result,
+                   const ChartedMirrors& mirrors, double most) {
+  add_chart(data, "shares", report, result, [&](Document& out) {
+    const auto points = points_of(result);
+    std::size_t changed = mirrors.changed;
+    out.array("lines", mirrors.places, [&](std::size_t mirror) {
+      out.object([&] {
+        out.text("name", mirror_name(report.scenario, mirror));
+        out.value("changes", changed > 0);
+        add_values(out, "values", points,
+                   [&](const ChartPoint& point) { return 100 * mirror_share(point, mirror); });
+      });
+      if (changed > 0) --changed;
+    });
+    out.raw("most", round_number(most));
+  });
+}
+
+std::string traffic_charts(const Report& report, std::string& data) {
+  const auto mirrors = charted_mirrors(report);
+  if (mirrors.places.empty()) return {};
+  const auto most = highest_band(report, mirrors);
+  std::string figures;
+  for (const auto place : charted_results(report, kMostTrafficCharts)) {
+    const auto& result = report.results[place];
+    traffic_chart(data, report, result, mirrors, most);
+    figures += chart_figure(
+        result.strategy,
+        fmt::format("{}, {}: share of each mirror in the attempts over time, as bands on each "
+                    "other; the mirrors that the scenario changes are the lowest.",
+                    report.scenario.name, result.strategy),
+        "small");
+  }
+  const auto left_out =
+      mirrors.places.size() == mirrors.all
+          ? std::string()
+          : fmt::format("<p class=\"none\">The charts show {} of {} mirrors: {}.</p>\n",
+                        mirrors.places.size(), mirrors.all,
+                        mirrors.changed > 0 ? "those that change" : "the first ones");
+  return fmt::format(
+      "<h3>Share of each mirror in the attempts</h3>\n{}<div class=\"multiples\">\n{}</div>\n",
+      left_out, figures);
+}
+
+/// Classes of the style sheet for the line of the strategy at that position: its colour and its
+/// dashes, so that lines differ without colours too. html_report.js has the same rule.
+std::string line_classes(std::size_t strategy, bool reference) {
+  if (reference) return "reference-line";
+  return fmt::format("c{} d{}", strategy % kLineColours, strategy % kLineDashes);
+}
+
+/// The charts of a scenario as figures of HTML: p99 and errors of all strategies over time, and for
+/// each strategy the share of each mirror in the attempts. Empty if no result has intervals. What
+/// the canvases show is appended to `data`, a JSON array without its brackets: for each canvas an
+/// object, in their order.
+std::string scenario_charts(const Report& report, std::string& data) {
+  if (charted_results(report, kMostChartLines).empty()) return {};
+  std::string left_out;
+  if (report.results.size() > kMostChartLines)
+    left_out = fmt::format(
+        "<p class=\"none\">The charts of all strategies show the first {}, and "
+        "the last.</p>\n",
+        kMostChartLines - 1);
+  chart_of_all(data, "p99", report, p99_millis);
+  const auto p99 = chart_figure("p99 of answered requests, logarithmic",
+                                report.scenario.name +
+                                    ": p99 of each strategy over time on a logarithmic scale. The "
+                                    "table above has the values of the whole simulation.",
+                                "large");
+  const auto errors = error_chart(report, data);
+  return fmt::format("{}<div class=\"charts\">\n{}{}</div>\n{}", left_out, p99, errors,
+                     traffic_charts(report, data));
 }
 
 enum class BestValue : std::uint8_t { none, least, most };
@@ -119,14 +434,14 @@ using TableColumnValues = std::vector<TableValue>;  // one per result
 
 /// The best text of a column, or none if there is no choice between texts. References do not
 /// take part.
-std::optional<std::string> best_of(const TableColumn& column, const ScenarioReport& scenario,
+std::optional<std::string> best_of(const TableColumn& column, const Report& report,
                                    const TableColumnValues& values) {
   const TableValue* best = nullptr;
   const TableValue* worst = nullptr;
   const auto sign = column.best == most ? -1.0 : 1.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& value = values[i];
-    if (!value.number || is_reference(scenario.results[i].strategy)) continue;
+    if (!value.number || is_reference(report.results[i].strategy)) continue;
     if (best == nullptr || sign * *value.number < sign * *best->number) best = &value;
     if (worst == nullptr || sign * *value.number > sign * *worst->number) worst = &value;
   }
@@ -156,50 +471,50 @@ std::string strategy_cell(const Result& result, std::size_t place) {
 }
 
 /// All strategies of a report in the order of their first appearance.
-std::vector<std::string_view> all_strategies(const HtmlReport& report) {
+std::vector<std::string_view> all_strategies(std::span<const Report> reports) {
   std::vector<std::string_view> names;
-  for (const auto& scenario : report.scenarios)
-    for (const auto& result : scenario.results)
+  for (const auto& report : reports)
+    for (const auto& result : report.results)
       if (std::ranges::find(names, result.strategy) == names.end())
         names.emplace_back(result.strategy);
   return names;
 }
 
 /// The position of the strategy with the lowest p99, references excluded; empty if none answered.
-std::optional<std::size_t> lowest_p99(const ScenarioReport& scenario) {
+std::optional<std::size_t> lowest_p99(const Report& report) {
   std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < scenario.results.size(); ++i) {
-    const auto& result = scenario.results[i];
+  for (std::size_t i = 0; i < report.results.size(); ++i) {
+    const auto& result = report.results[i];
     if (is_reference(result.strategy) || result.answered == 0) continue;
-    if (!best || result.latency.p99 < scenario.results[*best].latency.p99) best = i;
+    if (!best || result.latency.p99 < report.results[*best].latency.p99) best = i;
   }
   return best;
 }
 
-std::string overview_cell(const ScenarioReport& scenario, std::string_view strategy) {
-  const auto found = std::ranges::find(scenario.results, strategy, &Result::strategy);
-  if (found == scenario.results.end()) return "<td>\u2013</td>";
-  const auto best = lowest_p99(scenario);
+std::string overview_cell(const Report& report, std::string_view strategy) {
+  const auto found = std::ranges::find(report.results, strategy, &Result::strategy);
+  if (found == report.results.end()) return "<td>\u2013</td>";
+  const auto best = lowest_p99(report);
   const bool is_best =
-      best && !is_reference(strategy) && found->latency.p99 == scenario.results[*best].latency.p99;
+      best && !is_reference(strategy) && found->latency.p99 == report.results[*best].latency.p99;
   return table_cell(latency_of<&Latency::p99>(*found, false), is_best && found->answered > 0);
 }
 
 /// The table of all strategies of a scenario; the best value of each column that has one is marked.
-std::string strategy_table(const ScenarioReport& scenario) {
-  auto out = table_head(fmt::format("{}: results of each strategy", scenario.name));
+std::string strategy_table(const Report& report) {
+  auto out = table_head(fmt::format("{}: results of each strategy", report.scenario.name));
+  const bool has_changes = !reported_changes(report.scenario).empty();
   std::vector<TableColumnValues> columns;
   std::vector<std::optional<std::string>> best;
   for (const auto& column : kTableColumns) {
     out += fmt::format("<th scope=\"col\">{}</th>", column.title);
     auto& values = columns.emplace_back();
-    for (const auto& result : scenario.results)
-      values.push_back(column.value(result, !scenario.changes.empty()));
-    best.push_back(best_of(column, scenario, values));
+    for (const auto& result : report.results) values.push_back(column.value(result, has_changes));
+    best.push_back(best_of(column, report, values));
   }
   out += "</tr></thead>\n<tbody>\n";
-  for (std::size_t row = 0; row < scenario.results.size(); ++row) {
-    const auto& result = scenario.results[row];
+  for (std::size_t row = 0; row < report.results.size(); ++row) {
+    const auto& result = report.results[row];
     out += is_reference(result.strategy) ? "<tr class=\"reference\">" : "<tr>";
     out += strategy_cell(result, row);
     for (std::size_t i = 0; i < columns.size(); ++i)
@@ -216,16 +531,16 @@ std::string scenario_id(std::size_t scenario) {
 }
 
 /// p99 of each strategy in each scenario: for reports with several.
-std::string overview_table(const HtmlReport& report) {
+std::string overview_table(std::span<const Report> reports) {
   auto out = table_head("p99 of each strategy in each scenario, in milliseconds");
-  for (std::size_t i = 0; i < report.scenarios.size(); ++i)
+  for (std::size_t i = 0; i < reports.size(); ++i)
     out += fmt::format(R"(<th scope="col"><a href="#{}">{}</a></th>)", scenario_id(i),
-                       html_escaped(report.scenarios[i].name));
+                       html_escaped(reports[i].scenario.name));
   out += "</tr></thead>\n<tbody>\n";
-  for (const auto strategy : all_strategies(report)) {
+  for (const auto strategy : all_strategies(reports)) {
     out += is_reference(strategy) ? "<tr class=\"reference\">" : "<tr>";
     out += fmt::format("<th scope=\"row\">{}</th>", html_escaped(strategy));
-    for (const auto& scenario : report.scenarios) out += overview_cell(scenario, strategy);
+    for (const auto& report : reports) out += overview_cell(report, strategy);
     out += "</tr>\n";
   }
   return out + "</tbody>\n</table>\n</div>\n";
@@ -240,27 +555,15 @@ std::string column_help() {
   return out + "</dl>\n";
 }
 
-std::string page_head(const HtmlReport& report) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-      "<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {}; "
-      "script-src {}; base-uri 'none'; form-action 'none'\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-      kHtmlReportStyleHash, kHtmlReportScriptHashes, html_escaped(report.title), kHtmlReportStyle);
-}
-
 std::string report_paragraph(std::string_view text) {
   return text.empty() ? std::string() : fmt::format("<p>{}</p>\n", html_escaped(text));
 }
 
 /// The result in a sentence.
-std::string scenario_verdict(const ScenarioReport& scenario) {
-  const auto best = lowest_p99(scenario);
+std::string scenario_verdict(const Report& report) {
+  const auto best = lowest_p99(report);
   if (!best) return {};
-  const auto& result = scenario.results[*best];
+  const auto& result = report.results[*best];
   auto text = fmt::format("Lowest p99: <b>{}</b> with {}", html_escaped(result.strategy),
                           duration_text(result.latency.p99));
   if (result.regret > 0)
@@ -271,26 +574,26 @@ std::string scenario_verdict(const ScenarioReport& scenario) {
   return fmt::format("<p class=\"verdict\">{}.</p>\n", text);
 }
 
-std::string change_list(const ScenarioReport& scenario) {
-  if (scenario.changes.empty()) return {};
+std::string change_list(const Report& report) {
+  const auto changes = reported_changes(report.scenario);
+  if (changes.empty()) return {};
   std::string out = "<h3>Changes</h3>\n<ol class=\"changes\">\n";
-  for (const auto& change : scenario.changes)
+  for (const auto& change : changes)
     out += fmt::format("<li>{} s: {}</li>\n", round_number(seconds_of(change.at)),
                        html_escaped(change.text));
   return out + "</ol>\n";
 }
 
-std::string scenario_section(const ScenarioReport& scenario, std::size_t place,
-                             std::string& chart_data) {
+std::string scenario_section(const Report& report, std::size_t place, std::string& chart_data) {
   auto out = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-name\">\n<h2 id=\"{0}-name\">{1}"
       "</h2>\n",
-      scenario_id(place), html_escaped(scenario.name));
-  out += report_paragraph(scenario.description);
-  if (scenario.results.empty())
+      scenario_id(place), html_escaped(report.scenario.name));
+  out += report_paragraph(report.scenario.about);
+  if (report.results.empty())
     return out + "<p class=\"none\">No strategy was simulated.</p>\n</section>\n";
-  return out + scenario_verdict(scenario) + change_list(scenario) + strategy_table(scenario) +
-         scenario_charts(scenario, chart_data) + "</section>\n";
+  return out + scenario_verdict(report) + change_list(report) + strategy_table(report) +
+         scenario_charts(report, chart_data) + "</section>\n";
 }
 
 /// The scripts that draw the charts, and what they draw.
@@ -318,332 +621,25 @@ std::string page_end(std::string_view chart_data) {
 
 }  // namespace
 
-std::string html_report(const HtmlReport& report) {
-  auto page = page_head(report);
-  page += fmt::format("<header>\n<h1>{}</h1>\n{}</header>\n<main>\n", html_escaped(report.title),
-                      report_paragraph(report.description));
+std::string html_report(std::span<const Report> reports, std::uint64_t seed) {
+  auto page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+      "<meta charset=\"utf-8\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {}; "
+      "script-src {}; base-uri 'none'; form-action 'none'\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+      "<title>karmad simulate</title>\n<style>{}</style>\n</head>\n<body>\n"
+      "<header>\n<h1>karmad simulate</h1>\n<p>karmad {}, seed {}</p>\n</header>\n<main>\n",
+      kHtmlReportStyleHash, kHtmlReportScriptHashes, kHtmlReportStyle, KARMAD_VERSION, seed);
   std::string chart_data;
-  if (report.scenarios.empty()) page += "<p class=\"none\">No scenario was simulated.</p>\n";
-  if (report.scenarios.size() > 1)
+  if (reports.empty()) page += "<p class=\"none\">No scenario was simulated.</p>\n";
+  if (reports.size() > 1)
     page +=
-        "<section>\n<h2>p99 in each scenario, ms</h2>\n" + overview_table(report) + "</section>\n";
-  for (std::size_t i = 0; i < report.scenarios.size(); ++i)
-    page += scenario_section(report.scenarios[i], i, chart_data);
+        "<section>\n<h2>p99 in each scenario, ms</h2>\n" + overview_table(reports) + "</section>\n";
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    page += scenario_section(reports[i], i, chart_data);
   return page + "</main>\n" + page_end(chart_data);
-}
-
-namespace {
-
-constexpr std::size_t kLineColours = 8;  // c0 to c7 of the style sheet
-constexpr std::size_t kLineDashes = 3;   // d0 to d2
-
-/// Consecutive intervals that share a point of a chart.
-struct ChartPoint {
-  double from = 0;  ///< s
-  std::uint64_t requests = 0;
-  std::uint64_t errors = 0;
-  Micros p99{};                         ///< the highest of them
-  std::vector<std::uint64_t> attempts;  ///< of each mirror
-};
-
-std::vector<ChartPoint> points_of(const Result& result) {
-  const auto joined = (result.intervals.size() + kMostChartPoints - 1) / kMostChartPoints;
-  std::vector<ChartPoint> points;
-  for (std::size_t i = 0; i < result.intervals.size(); ++i) {
-    const auto& interval = result.intervals[i];
-    if (i % joined == 0) points.push_back({.from = seconds_of(interval.from)});
-    auto& point = points.back();
-    point.requests += interval.requests;
-    point.errors += interval.errors;
-    point.p99 = std::max(point.p99, interval.latency.p99);
-    point.attempts.resize(std::max(point.attempts.size(), interval.mirrors.size()));
-    for (std::size_t m = 0; m < interval.mirrors.size(); ++m)
-      point.attempts[m] += interval.mirrors[m].attempts;
-  }
-  return points;
-}
-
-double end_second(const Result& result) {
-  return result.intervals.empty() ? 0 : seconds_of(result.intervals.back().from + result.interval);
-}
-
-/// Positions of the results with a line: the first ones, and the last.
-std::vector<std::size_t> charted_results(const ScenarioReport& scenario, std::size_t most) {
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < scenario.results.size(); ++i) {
-    const bool has_room = places.size() + 1 < most || i + 1 == scenario.results.size();
-    if (has_room && !scenario.results[i].intervals.empty()) places.push_back(i);
-  }
-  return places;
-}
-
-/// An array of numbers in few digits; an empty one is null.
-template <class Values, class ValueOf>
-void add_values(Document& out, std::string_view key, const Values& values, ValueOf value_of) {
-  out.array(key, values, [&](const auto& value) {
-    const std::optional<double> number = value_of(value);
-    out.raw(number ? round_number(*number) : "null");
-  });
-}
-
-/// Appends the object of a chart to an array without brackets. `add_lines` adds its own members;
-/// the others are those that all charts of the scenario have.
-template <class AddLines>
-void add_chart(std::string& data, std::string_view kind, const ScenarioReport& scenario,
-               const Result& result, AddLines add_lines) {
-  if (!data.empty()) data += ",\n";
-  Document out(data);
-  out.object([&] {
-    out.text("kind", kind);
-    out.value("seconds", end_second(result));
-    add_values(out, "marks", scenario.changes,
-               [](const ReportedChange& change) { return seconds_of(change.at); });
-    add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
-    add_lines(out);
-  });
-}
-
-std::string chart_figure(std::string_view caption, std::string_view label,
-                         std::string_view classes) {
-  return fmt::format(
-      "<figure class=\"{}\"><figcaption>{}</figcaption><div class=\"plot\"><canvas role=\"img\" "
-      "aria-label=\"{}\"></canvas></div></figure>\n",
-      classes, html_escaped(caption), html_escaped(label));
-}
-
-/// A chart over the whole scenario with a line for each strategy; `value_of` a point.
-template <class ValueOf>
-void chart_of_all(std::string& data, std::string_view kind, const ScenarioReport& scenario,
-                  ValueOf value_of) {
-  const auto places = charted_results(scenario, kMostChartLines);
-  // All results of a scenario have the same intervals, but one may end early.
-  const auto longest = std::ranges::max(
-      places, {}, [&](auto place) { return scenario.results[place].intervals.size(); });
-  add_chart(data, kind, scenario, scenario.results[longest], [&](Document& out) {
-    out.array("lines", places, [&](std::size_t place) {
-      const auto& result = scenario.results[place];
-      out.object([&] {
-        out.text("name", result.strategy);
-        out.value("place", is_reference(result.strategy) ? -1 : static_cast<std::int64_t>(place));
-        add_values(out, "values", points_of(result), value_of);
-      });
-    });
-  });
-}
-
-std::optional<double> p99_millis(const ChartPoint& point) {
-  if (point.p99 <= Micros{0}) return std::nullopt;  // the scale is logarithmic
-  return static_cast<double>(point.p99.count()) / 1000;
-}
-
-std::optional<double> failed_percent(const ChartPoint& point) {
-  if (point.requests == 0) return std::nullopt;
-  return 100.0 * static_cast<double>(point.errors) / static_cast<double>(point.requests);
-}
-
-std::string error_chart(const ScenarioReport& scenario, std::string& data) {
-  if (std::ranges::all_of(scenario.results, [](const auto& result) { return result.errors == 0; }))
-    return "<p class=\"none\">No request failed with any strategy.</p>\n";
-  chart_of_all(data, "errors", scenario, failed_percent);
-  return chart_figure("Failed requests, per cent",
-                      scenario.name +
-                          ": failed requests of each strategy over time, in per cent of the "
-                          "requests that arrived in an interval.",
-                      "large");
-}
-
-bool is_changed_mirror(const ScenarioReport& scenario, std::string_view mirror) {
-  constexpr std::string_view kSeparators = " ,;:=";
-  return std::ranges::any_of(scenario.changes, [&](const ReportedChange& change) {
-    std::string_view text = change.text;
-    while (!text.empty()) {
-      const auto word = text.substr(0, text.find_first_of(kSeparators));
-      if (!word.empty() && word == mirror) return true;
-      text.remove_prefix(std::min(text.size(), word.size() + 1));
-    }
-    return false;
-  });
-}
-
-std::string mirror_name(const ScenarioReport& scenario, std::size_t mirror) {
-  return mirror < scenario.mirrors.size() ? scenario.mirrors[mirror]
-                                          : fmt::format("mirror {}", mirror + 1);
-}
-
-struct ChartedMirrors {
-  std::vector<std::size_t> places;  ///< those that change first: they stand at the axis
-  std::size_t changed = 0;          ///< of them
-  std::size_t all = 0;              ///< mirrors, with those that are not in the charts
-};
-
-ChartedMirrors charted_mirrors(const ScenarioReport& scenario) {
-  ChartedMirrors charted;
-  for (const auto& result : scenario.results)
-    for (const auto& interval : result.intervals)
-      charted.all = std::max(charted.all, interval.mirrors.size());
-  auto& places = charted.places;
-  places.resize(charted.all);
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto unchanged = std::ranges::stable_partition(
-      places, [&](std::size_t m) { return is_changed_mirror(scenario, mirror_name(scenario, m)); });
-  charted.changed = places.size() - unchanged.size();
-  if (charted.all > kMostBands) {
-    places.resize(charted.changed > 0 ? std::min(charted.changed, kMostBands) : kMostBands);
-    charted.changed = std::min(charted.changed, places.size());
-  }
-  return charted;
-}
-
-double mirror_share(const ChartPoint& point, std::size_t mirror) {
-  const auto all = std::accumulate(point.attempts.begin(), point.attempts.end(), std::uint64_t{0});
-  if (all == 0 || mirror >= point.attempts.size()) return 0;
-  return static_cast<double>(point.attempts[mirror]) / static_cast<double>(all);
-}
-
-/// Highest sum of the bands in any chart, in per cent: one scale lets charts be compared.
-double highest_band(const ScenarioReport& scenario, const ChartedMirrors& mirrors) {
-  double highest = 0;
-  for (const auto place : charted_results(scenario, kMostTrafficCharts))
-    for (const auto& point : points_of(scenario.results[place])) {
-      double sum = 0;
-      for (const auto mirror : mirrors.places) sum += mirror_share(point, mirror);
-      highest = std::max(highest, 100 * sum);
-    }
-  return mirrors.places.size() == mirrors.all || highest == 0 ? 100 : highest;
-}
-
-void traffic_chart(std::string& data, const ScenarioReport& scenario, const Result& result,
-                   const ChartedMirrors& mirrors, double most) {
-  add_chart(data, "shares", scenario, result, [&](Document& out) {
-    const auto points = points_of(result);
-    std::size_t changed = mirrors.changed;
-    out.array("lines", mirrors.places, [&](std::size_t mirror) {
-      out.object([&] {
-        out.text("name", mirror_name(scenario, mirror));
-        out.value("changes", changed > 0);
-        add_values(out, "values", points,
-                   [&](const ChartPoint& point) { return 100 * mirror_share(point, mirror); });
-      });
-      if (changed > 0) --changed;
-    });
-    out.raw("most", round_number(most));
-  });
-}
-
-std::string traffic_charts(const ScenarioReport& scenario, std::string& data) {
-  const auto mirrors = charted_mirrors(scenario);
-  if (mirrors.places.empty()) return {};
-  const auto most = highest_band(scenario, mirrors);
-  std::string figures;
-  for (const auto place : charted_results(scenario, kMostTrafficCharts)) {
-    const auto& result = scenario.results[place];
-    traffic_chart(data, scenario, result, mirrors, most);
-    figures += chart_figure(
-        result.strategy,
-        fmt::format("{}, {}: share of each mirror in the attempts over time, as bands on each "
-                    "other; the mirrors that the scenario changes are the lowest.",
-                    scenario.name, result.strategy),
-        "small");
-  }
-  const auto left_out =
-      mirrors.places.size() == mirrors.all
-          ? std::string()
-          : fmt::format("<p class=\"none\">The charts show {} of {} mirrors: {}.</p>\n",
-                        mirrors.places.size(), mirrors.all,
-                        mirrors.changed > 0 ? "those that change" : "the first ones");
-  return fmt::format(
-      "<h3>Share of each mirror in the attempts</h3>\n{}<div class=\"multiples\">\n{}</div>\n",
-      left_out, figures);
-}
-
-}  // namespace
-
-std::string line_classes(std::size_t strategy, bool reference) {
-  if (reference) return "reference-line";
-  return fmt::format("c{} d{}", strategy % kLineColours, strategy % kLineDashes);
-}
-
-std::string scenario_charts(const ScenarioReport& scenario, std::string& data) {
-  if (charted_results(scenario, kMostChartLines).empty()) return {};
-  std::string left_out;
-  if (scenario.results.size() > kMostChartLines)
-    left_out = fmt::format(
-        "<p class=\"none\">The charts of all strategies show the first {}, and "
-        "the last.</p>\n",
-        kMostChartLines - 1);
-  chart_of_all(data, "p99", scenario, p99_millis);
-  const auto p99 = chart_figure("p99 of answered requests, logarithmic",
-                                scenario.name +
-                                    ": p99 of each strategy over time on a logarithmic scale. The "
-                                    "table above has the values of the whole simulation.",
-                                "large");
-  const auto errors = error_chart(scenario, data);
-  return fmt::format("{}<div class=\"charts\">\n{}{}</div>\n{}", left_out, p99, errors,
-                     traffic_charts(scenario, data));
-}
-
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";
-
-std::string_view html_of(char c, std::string_view as_it_is) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    case '\t':
-    case '\n':
-      return " ";
-    default:
-      return static_cast<unsigned char>(c) < ' ' || c == 0x7f ? kReplacement : as_it_is;
-  }
-}
-
-}  // namespace
-
-std::string html_escaped(std::string_view text) {
-  const auto clean = clean_utf8(text);
-  std::string out;
-  out.reserve(clean.size());
-  for (const char& c : clean) out += html_of(c, {&c, 1});
-  return out;
-}
-
-std::string count_text(std::uint64_t count) {
-  const auto digits = fmt::format("{}", count);
-  std::string out;
-  for (std::size_t at = 0; at < digits.size(); ++at) {
-    if (at > 0 && (digits.size() - at) % 3 == 0) out += kNarrowSpace;
-    out += digits[at];
-  }
-  return out;
-}
-
-std::string short_number(double value) {
-  const auto size = std::abs(value);
-  if (size == 0) return "0";
-  if (size < 0.9995) return fmt::format("{:.3g}", value);
-  return fmt::format("{:.{}f}", value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
-}
-
-std::string round_number(double value) {
-  const bool large = std::abs(value) >= 9999.5;
-  return large ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
-}
-
-std::string duration_text(Micros time) {
-  const auto us = static_cast<double>(time.count());
-  if (us < 1000) return fmt::format("{} us", time.count());
-  if (us < 999'500) return short_number(us / 1e3) + " ms";
-  return short_number(us / 1e6) + " s";
 }
 
 }  // namespace karmad::simulate

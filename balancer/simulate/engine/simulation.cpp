@@ -12,7 +12,6 @@
 
 #include "balancer/simulate/masters/masters.hpp"
 #include "balancer/simulate/replay/replay.hpp"
-#include "balancer/simulate/world/recorder.hpp"
 #include "balancer/simulate/world/world.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"

@@ -8,9 +8,20 @@
 #include <vector>
 
 #include "balancer/simulate/scenario/scenario.hpp"
-#include "balancer/simulate/simulation_result.hpp"
+#include "balancer/simulate/world/recorder.hpp"
 
 namespace karmad::simulate {
+
+/// Name of the strategy that knows the true state of all mirrors.
+inline constexpr std::string_view kOracleName = "oracle";
+
+/// In place of a strategy: what an access log tells.
+inline constexpr std::string_view kRecordedName = "recorded";
+
+/// Not a strategy, but what strategies are compared with.
+inline bool is_reference(std::string_view strategy) {
+  return strategy == kOracleName || strategy == kRecordedName;
+}
 
 /// Simulates a scenario with one strategy, or with kOracleName. The same arguments give the same
 /// result, on one version of the program and its libraries. Fails if the strategy is unknown or a

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "agent/stats/document.hpp"
-#include "balancer/simulate/world/recorder.hpp"
 
 namespace karmad::simulate {
 namespace {
@@ -141,8 +141,9 @@ void add_report(Document& out, const Report& report) {
   out.text("scenario", scenario.name);
   out.text("about", scenario.about);
   out.value("mirrors", scenario.mirrors);
-  out.array("mirror_names", first_mirror_names(scenario, kReportedMirrors),
-            [&](const std::string& name) { out.text(name); });
+  const auto shown = std::min<std::size_t>(scenario.mirrors, kReportedMirrors);
+  out.array("mirror_names", std::views::iota(std::size_t{0}, shown),
+            [&](std::size_t mirror) { out.text(mirror_name(scenario, mirror)); });
   out.value("masters", scenario.masters);
   out.value("rate", scenario.rate);
   out.value("duration_ms", scenario.duration * 1000);

@@ -497,12 +497,9 @@ std::expected<Scenario, Problems> with_overrides(Scenario scenario,
   return scenario;
 }
 
-std::vector<std::string> first_mirror_names(const Scenario& scenario, std::size_t most) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(scenario.mirrors, most); ++i)
-    names.push_back(scenario.mirror_names.empty() ? fmt::format("m{}", i + 1)
-                                                  : scenario.mirror_names[i]);
-  return names;
+std::string mirror_name(const Scenario& scenario, std::size_t mirror) {
+  return scenario.mirror_names.empty() ? fmt::format("m{}", mirror + 1)
+                                       : scenario.mirror_names[mirror];
 }
 
 std::vector<ReportedChange> reported_changes(const Scenario& scenario) {

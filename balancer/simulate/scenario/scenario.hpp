@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "balancer/simulate/simulation_result.hpp"
 #include "config/text/located.hpp"
 #include "strategies/random_source.hpp"
 #include "strategies/time.hpp"
@@ -155,10 +154,16 @@ std::expected<Scenario, Problems> parse_scenario(std::string_view text, const st
 std::expected<Scenario, Problems> with_overrides(Scenario scenario,
                                                  const ScenarioOverrides& overrides);
 
-/// The names of the first mirrors, at most `most`, for charts.
-std::vector<std::string> first_mirror_names(const Scenario& scenario, std::size_t most);
+/// The name of a mirror, counted from 0, for charts.
+std::string mirror_name(const Scenario& scenario, std::size_t mirror);
 
-/// The changes of mirrors, for charts.
+/// A change of the simulated mirrors, for charts.
+struct ReportedChange {
+  Micros at{};
+  std::string text;  ///< such as `m2 slow=10`
+};
+
+/// All changes in the order of time.
 std::vector<ReportedChange> reported_changes(const Scenario& scenario);
 
 /// A scenario of the library; nullptr: unknown.

@@ -1,4 +1,4 @@
-#include "balancer/simulate/html_report.hpp"
+#include "balancer/simulate/engine/html_report.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -41,17 +41,30 @@ Result charted_result(std::string strategy, Micros p99, std::size_t mirrors = 3,
   return result;
 }
 
-ScenarioReport stall_report() {
-  return {.name = "stall",
-          .description = "A mirror stalls.",
-          .results = {charted_result("random", 50ms), charted_result("leastops", 20ms),
-                      charted_result("oracle", 15ms)},
-          .changes = {{5s, "m2 slow=10"}, {10s, "m2 slow=1"}},
-          .mirrors = {"m1", "m2", "m3"}};
+MirrorChange change_at(Micros at, std::string text) {
+  MirrorChange change;
+  change.time = at;
+  change.text = std::move(text);
+  return change;
 }
 
-std::string page_of(ScenarioReport scenario) {
-  return html_report({.title = "report", .scenarios = {std::move(scenario)}});
+Report stall_report() {
+  Report report;
+  report.scenario.name = "stall";
+  report.scenario.about = "A mirror stalls.";
+  report.scenario.mirrors = 3;
+  report.scenario.changes = {change_at(5s, "m2 slow=10"), change_at(10s, "m2 slow=1")};
+  report.results = {charted_result("random", 50ms), charted_result("leastops", 20ms),
+                    charted_result("oracle", 15ms)};
+  return report;
+}
+
+std::string page_of(const Report& report) {
+  return html_report({&report, 1}, 1);
+}
+
+std::string page_of_two(const Report& first, const Report& second) {
+  return html_report(std::vector{first, second}, 1);
 }
 
 std::size_t count_of_text(std::string_view text, std::string_view wanted) {
@@ -129,14 +142,13 @@ std::string markup_problem(std::string_view text) {
 }
 
 TEST(HtmlReport, IsWellFormed) {
-  const auto page = html_report(
-      {.title = "two", .description = "seed 1", .scenarios = {stall_report(), stall_report()}});
+  const auto page = page_of_two(stall_report(), stall_report());
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n<html "));
   EXPECT_EQ(markup_problem(without_scripts(page)), "");
 }
 
 TEST(HtmlReport, HasEachIdOnce) {
-  const auto page = html_report({.title = "two", .scenarios = {stall_report(), stall_report()}});
+  const auto page = page_of_two(stall_report(), stall_report());
   std::set<std::string_view> ids;
   for (auto at = page.find(" id=\""); at != page.npos; at = page.find(" id=\"", at + 1)) {
     const auto id = std::string_view(page).substr(at + 5, page.find('"', at + 5) - at - 5);
@@ -158,20 +170,19 @@ TEST(HtmlReport, NeedsNoOtherFile) {
 }
 
 TEST(HtmlReport, HasNoScriptWithoutCharts) {
-  EXPECT_FALSE(html_report({.title = "none"}).contains("<script"));
+  EXPECT_FALSE(html_report({}, 1).contains("<script"));
 }
 
 TEST(HtmlReport, EscapesEveryText) {
   for (const std::string hostile :
        {"<script>alert(\"1\")</script>&'\x01\xff", "</script><!--<script>", "]]>\\\"}]</SCRIPT >",
         "\xE2\x80\xA8\xC3<!DOCTYPE"}) {
-    auto scenario = stall_report();
-    scenario.name = scenario.description = hostile;
-    for (auto& name : scenario.mirrors) name = hostile;
-    for (auto& result : scenario.results) result.strategy = hostile;
-    for (auto& change : scenario.changes) change.text = hostile;
-    const auto page =
-        html_report({.title = hostile, .description = hostile, .scenarios = {scenario, scenario}});
+    auto report = stall_report();
+    report.scenario.name = report.scenario.about = hostile;
+    report.scenario.mirror_names.assign(3, hostile);
+    for (auto& result : report.results) result.strategy = hostile;
+    for (auto& change : report.scenario.changes) change.text = hostile;
+    const auto page = page_of_two(report, report);
     EXPECT_EQ(markup_problem(without_scripts(page)), "");
     EXPECT_EQ(count_of_text(page, "<script"), 3U) << "the data, Chart.js and what draws";
     EXPECT_FALSE(between(page, kDataElement, "</script>").contains('<'));
@@ -186,9 +197,9 @@ TEST(HtmlReport, EscapesEveryText) {
 }
 
 TEST(HtmlReport, EscapesForHtml) {
-  auto scenario = stall_report();
-  scenario.name = "<script>alert(\"1\")</script>&'";
-  EXPECT_TRUE(page_of(scenario).contains(
+  auto report = stall_report();
+  report.scenario.name = "<script>alert(\"1\")</script>&'";
+  EXPECT_TRUE(page_of(report).contains(
       "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;: results of each strategy"));
 }
 
@@ -216,15 +227,15 @@ TEST(HtmlReport, IsComplete) {
 }
 
 TEST(HtmlReport, ChartsTheIntervals) {
-  auto scenario = stall_report();
-  auto& intervals = scenario.results[1].intervals;
+  auto report = stall_report();
+  auto& intervals = report.results[1].intervals;
   intervals[3].latency.p99 = 123456us;
   intervals[4].latency.p99 = 0us;
   intervals[7].requests = 0;
   intervals[9].errors = 25;
   intervals[2].mirrors[1].attempts = 20;
   intervals[6].mirrors = {};
-  const auto charts = charts_of(page_of(scenario));
+  const auto charts = charts_of(page_of(report));
   ASSERT_EQ(charts.Size(), 5U);
   EXPECT_STREQ(charts[0]["kind"].GetString(), "p99");
   EXPECT_STREQ(charts[0]["lines"][1]["name"].GetString(), "leastops");
@@ -254,10 +265,10 @@ TEST(HtmlReport, ChartsTheIntervals) {
 }
 
 TEST(HtmlReport, JoinsTheIntervalsOfALongSimulation) {
-  auto scenario = stall_report();
-  scenario.results = {charted_result("random", 10ms, 3, 2 * kMostChartPoints + 1)};
-  scenario.results[0].intervals[4].latency.p99 = 70ms;
-  const auto charts = charts_of(page_of(scenario));
+  auto report = stall_report();
+  report.results = {charted_result("random", 10ms, 3, 2 * kMostChartPoints + 1)};
+  report.results[0].intervals[4].latency.p99 = 70ms;
+  const auto charts = charts_of(page_of(report));
   const auto values = numbers_in(charts[0]["lines"][0]["values"]);
   ASSERT_EQ(values.size(), (2 * kMostChartPoints + 1 + 2) / 3);
   EXPECT_EQ(values[0], 10);
@@ -267,9 +278,9 @@ TEST(HtmlReport, JoinsTheIntervalsOfALongSimulation) {
 }
 
 TEST(HtmlReport, ChartsAsLongAsTheLongestResult) {
-  auto scenario = stall_report();
-  scenario.results[0].intervals.resize(7);
-  const auto charts = charts_of(page_of(scenario));
+  auto report = stall_report();
+  report.results[0].intervals.resize(7);
+  const auto charts = charts_of(page_of(report));
   EXPECT_EQ(charts[0]["times"].Size(), 20U);
   EXPECT_EQ(charts[0]["lines"][0]["values"].Size(), 7U);
   EXPECT_EQ(charts[2]["times"].Size(), 7U);
@@ -282,28 +293,28 @@ TEST(HtmlReport, MarksTheBestOfAColumnButNotTheOracle) {
 }
 
 TEST(HtmlReport, MarksAllThatAreEqual) {
-  auto scenario = stall_report();
-  scenario.results.insert(scenario.results.begin(), charted_result("nodeads", 20ms));
-  EXPECT_EQ(count_of_text(page_of(scenario), "class=\"best\""), 2U);
+  auto report = stall_report();
+  report.results.insert(report.results.begin(), charted_result("nodeads", 20ms));
+  EXPECT_EQ(count_of_text(page_of(report), "class=\"best\""), 2U);
 }
 
 TEST(HtmlReport, SaysWhatIsUnknown) {
-  auto scenario = stall_report();
-  EXPECT_TRUE(page_of(scenario).contains("<td>never</td>"));
-  scenario.changes.clear();
-  EXPECT_FALSE(page_of(scenario).contains("<td>never</td>"));
-  scenario.results.resize(1);
-  scenario.results[0].answered = 0;
-  scenario.results[0].regret = 0;
-  const auto page = page_of(scenario);
+  auto report = stall_report();
+  EXPECT_TRUE(page_of(report).contains("<td>never</td>"));
+  report.scenario.changes.clear();
+  EXPECT_FALSE(page_of(report).contains("<td>never</td>"));
+  report.results.resize(1);
+  report.results[0].answered = 0;
+  report.results[0].regret = 0;
+  const auto page = page_of(report);
   EXPECT_FALSE(page.contains("Lowest p99"));
   EXPECT_EQ(count_of_text(page, "<td>\u2013</td>"), 8U);
 }
 
 TEST(HtmlReport, SaysThatNoRequestFailed) {
-  auto scenario = stall_report();
-  for (auto& result : scenario.results) result.errors = 0;
-  const auto page = page_of(scenario);
+  auto report = stall_report();
+  for (auto& result : report.results) result.errors = 0;
+  const auto page = page_of(report);
   EXPECT_TRUE(page.contains("No request failed with any strategy"));
   EXPECT_EQ(count_of_text(page, "class=\"large\""), 1U);
 }
@@ -311,57 +322,63 @@ TEST(HtmlReport, SaysThatNoRequestFailed) {
 TEST(HtmlReport, ComparesScenarios) {
   EXPECT_FALSE(page_of(stall_report()).contains("href="));
   auto other = stall_report();
-  other.name = "overload";
+  other.scenario.name = "overload";
   other.results.erase(other.results.begin());
-  const auto page = html_report({.title = "two", .scenarios = {stall_report(), other}});
+  const auto page = page_of_two(stall_report(), other);
   EXPECT_TRUE(page.contains("<a href=\"#scenario-2\">overload</a>"));
   EXPECT_TRUE(page.contains("<th scope=\"row\">random</th><td>50.0</td><td>\u2013</td>"));
 }
 
 TEST(HtmlReport, DoesWithoutInput) {
-  const HtmlReport reports[] = {
-      {},
-      {.scenarios = {{}}},
-      {.scenarios = {{.name = "x", .results = {{}}}}},
-      {.scenarios = {{.name = "x", .results = {charted_result("random", 0us, 0, 1)}}}},
-      {.scenarios = {{.name = "x", .results = {charted_result("random", 1us, 3, 0)}}}},
-      {.scenarios = {{.name = "x", .results = {charted_result("random", 1us, 3, 1)}}}},
+  const auto report_of = [](std::vector<Result> results) {
+    Report report;
+    report.scenario.name = "x";
+    report.results = std::move(results);
+    return std::vector{report};
   };
-  for (const auto& report : reports) {
-    const auto page = html_report(report);
+  const std::vector<Report> inputs[] = {
+      {},
+      std::vector{Report()},
+      report_of({{}}),
+      report_of({charted_result("random", 0us, 0, 1)}),
+      report_of({charted_result("random", 1us, 3, 0)}),
+      report_of({charted_result("random", 1us, 3, 1)}),
+  };
+  for (const auto& reports : inputs) {
+    const auto page = html_report(reports, 1);
     EXPECT_EQ(markup_problem(without_scripts(page)), "");
     for (const auto& chart : charts_of(page).GetArray())
       EXPECT_EQ(chart["times"].Size(), chart["lines"][0]["values"].Size());
   }
-  EXPECT_TRUE(html_report({}).contains("No scenario was simulated"));
+  EXPECT_TRUE(html_report({}, 1).contains("No scenario was simulated"));
 }
 
 TEST(HtmlReport, ShowsTheChangedMirrorsOfMany) {
-  auto scenario = stall_report();
-  scenario.results = {charted_result("random", 1ms, 64)};
-  scenario.mirrors.clear();
-  for (int i = 1; i <= 64; ++i) scenario.mirrors.push_back(fmt::format("m{}", i));
-  auto page = page_of(scenario);
+  auto report = stall_report();
+  report.results = {charted_result("random", 1ms, 64)};
+  report.scenario.mirrors = 64;
+  auto page = page_of(report);
   EXPECT_TRUE(page.contains("The charts show 1 of 64 mirrors: those that change."));
   const auto of_one = charts_of(page);
   EXPECT_EQ(of_one[2]["lines"].Size(), 1U);
   EXPECT_EQ(of_one[2]["most"].GetDouble(), 1.562) << "one of 64, in per cent";
-  scenario.changes.clear();
-  page = page_of(scenario);
+  report.scenario.changes.clear();
+  page = page_of(report);
   EXPECT_TRUE(page.contains("The charts show 8 of 64 mirrors: the first ones."));
   EXPECT_EQ(charts_of(page)[2]["lines"].Size(), kMostBands);
-  for (int i = 1; i <= 64; ++i) scenario.changes.push_back({i * 100ms, fmt::format("m{} down", i)});
-  page = page_of(scenario);
+  for (int i = 1; i <= 64; ++i)
+    report.scenario.changes.push_back(change_at(i * 100ms, fmt::format("m{} down", i)));
+  page = page_of(report);
   EXPECT_EQ(charts_of(page)[2]["lines"].Size(), kMostBands);
   EXPECT_EQ(markup_problem(without_scripts(page)), "");
 }
 
 TEST(HtmlReport, StaysSmallForALongSimulationOfManyStrategies) {
-  auto scenario = stall_report();
-  scenario.results.clear();
+  auto report = stall_report();
+  report.results.clear();
   for (int i = 0; i < 40; ++i)
-    scenario.results.push_back(charted_result(fmt::format("strategy {}", i), 10ms, 64, 5000));
-  const auto page = page_of(scenario);
+    report.results.push_back(charted_result(fmt::format("strategy {}", i), 10ms, 64, 5000));
+  const auto page = page_of(report);
   EXPECT_LT(page.size(), 2U << 20);
   EXPECT_EQ(count_of_text(page, "class=\"small\""), kMostTrafficCharts);
   EXPECT_TRUE(page.contains("The charts of all strategies show the first 11, and the last."));
