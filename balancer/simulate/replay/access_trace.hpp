@@ -116,9 +116,6 @@ struct AccessLine {
 /// skipped. False: it is something else, and `line` has no meaning.
 bool parse_access_line(std::string_view text, AccessLine& line);
 
-/// Whether a request with that operation changes data.
-bool is_update(std::string_view operation);
-
 /// Longest line that is read: karmad writes lines below this (32 KiB of attempts, and a head).
 inline constexpr std::size_t kLongestAccessLine = 64 << 10;
 
