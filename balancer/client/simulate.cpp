@@ -40,14 +40,17 @@ std::string base_of(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-std::expected<Scenario, Problems> find_scenario(const std::string& name) {
+std::expected<std::vector<Scenario>, Problems> find_scenarios_named(const std::string& name) {
+  if (name == "all") return scenario_library();
   if (is_file(name)) {
     const auto text = real_environment().read_file(name, kLargestScenario, FileKind::any);
     if (!text) return std::unexpected(problem(fmt::format("{}: {}", name, text.error())));
     const auto base = base_of(name);
-    return parse_scenario(*text, name, base.substr(0, base.rfind('.')));
+    auto read = parse_scenario(*text, name, base.substr(0, base.rfind('.')));
+    if (!read) return std::unexpected(std::move(read.error()));
+    return std::vector{*std::move(read)};
   }
-  if (const auto* const found = library_scenario(name)) return *found;
+  if (const auto* const found = library_scenario(name)) return std::vector{*found};
   std::vector<std::string_view> names;
   for (const auto& scenario : scenario_library()) names.push_back(scenario.name);
   return std::unexpected(problem(fmt::format(
@@ -91,21 +94,14 @@ std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOpti
                                     .mirrors = options.mirrors,
                                     .masters = options.masters,
                                     .settings = options.settings};
-  const auto add = [&](Scenario scenario) -> std::expected<void, Problems> {
-    auto changed = with_overrides(std::move(scenario), overrides);
-    if (!changed) return std::unexpected(std::move(changed.error()));
-    scenarios.push_back(*std::move(changed));
-    return {};
-  };
   for (const auto& name : options.scenarios) {
-    if (name == "all") {
-      for (const auto& scenario : scenario_library())
-        if (auto done = add(scenario); !done) return std::unexpected(std::move(done.error()));
-      continue;
-    }
-    auto found = find_scenario(name);
+    auto found = find_scenarios_named(name);
     if (!found) return std::unexpected(std::move(found.error()));
-    if (auto done = add(*std::move(found)); !done) return std::unexpected(std::move(done.error()));
+    for (auto& scenario : *found) {
+      auto changed = with_overrides(std::move(scenario), overrides);
+      if (!changed) return std::unexpected(std::move(changed.error()));
+      scenarios.push_back(*std::move(changed));
+    }
   }
   return scenarios;
 }
