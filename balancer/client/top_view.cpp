@@ -17,6 +17,44 @@ namespace {
 
 using Value = rapidjson::Value;
 
+/// How bad a state is: 0 well, 1 slow and the like, 2 not usable.
+int trouble_of(std::string_view state) {
+  if (state == "ready" || state == "starting" || state == "unknown" || state == "blackhole")
+    return 0;
+  constexpr std::string_view kNotable[] = {"slow",       "lagging", "full",
+                                           "unsuitable", "drain",   "maint"};
+  if (std::ranges::find(kNotable, state) != std::end(kNotable)) return 1;
+  return 2;
+}
+
+/// The numbers of the process that are shown, by their names there.
+struct TopRate {
+  std::string_view name;
+  std::vector<std::string_view> counters;  ///< of /status; their sum
+  bool is_gauge = false;
+};
+
+const std::vector<TopRate>& top_rates() {
+  static const std::vector<TopRate> all{
+      {"requests/s", {"requests"}},
+      {"failed/s", {"queries_failed"}},
+      {"partial/s", {"answers_partial"}},
+      {"retries/s", {"agent_retry"}},
+      {"hedges/s", {"hedges"}},
+      {"hedges won/s", {"hedges_won"}},
+      {"refused/s",
+       {"tickets_refused", "requests_over_rate", "requests_over_client_rate",
+        "requests_over_table_rate", "max_in_flight_refused", "selections_refused", "memory_refused",
+        "long_work_refused"}},
+      {"search tickets", {"search_tickets_out"}, true},
+      {"waiting for tickets",
+       {"ingress_tickets_queued", "search_tickets_queued", "update_tickets_queued"},
+       true},
+      {"connections", {"connections_open"}, true},
+  };
+  return all;
+}
+
 std::string text_at(const Value& of, std::string_view key) {
   return without_controls(text_member(of, key));
 }
@@ -126,23 +164,20 @@ struct Column {
   bool to_the_right = true;
 };
 
-const std::vector<Column>& columns() {
-  static const std::vector<Column> all{
-      {"SINCE", [](const TopMirror& m) { return time_of_day(m.since); }, false},
-      {"MIRROR", [](const TopMirror& m) { return m.address; }, false},
-      {"TABLE", [](const TopMirror& m) { return m.table; }, false},
-      {"SHARD", [](const TopMirror& m) { return fmt::format("{}.{}", m.shard, m.mirror); }},
-      {"ROLE", [](const TopMirror& m) { return m.role; }, false},
-      {"SHARE", [](const TopMirror& m) { return in_percent(m.share); }},
-      {"WEIGHT", [](const TopMirror& m) { return in_percent(m.weight); }},
-      {"P50MS", [](const TopMirror& m) { return number(m.p50, 1); }},
-      {"P95MS", [](const TopMirror& m) { return number(m.p95, 1); }},
-      {"P99MS", [](const TopMirror& m) { return number(m.p99, 1); }},
-      {"FLIGHT", [](const TopMirror& m) { return fmt::format("{}", m.in_flight); }},
-      {"ERRORS", [](const TopMirror& m) { return fmt::format("{}", m.errors_in_a_row); }},
-  };
-  return all;
-}
+constexpr Column kColumns[]{
+    {"SINCE", [](const TopMirror& m) { return time_of_day(m.since); }, false},
+    {"MIRROR", [](const TopMirror& m) { return m.address; }, false},
+    {"TABLE", [](const TopMirror& m) { return m.table; }, false},
+    {"SHARD", [](const TopMirror& m) { return fmt::format("{}.{}", m.shard, m.mirror); }},
+    {"ROLE", [](const TopMirror& m) { return m.role; }, false},
+    {"SHARE", [](const TopMirror& m) { return in_percent(m.share); }},
+    {"WEIGHT", [](const TopMirror& m) { return in_percent(m.weight); }},
+    {"P50MS", [](const TopMirror& m) { return number(m.p50, 1); }},
+    {"P95MS", [](const TopMirror& m) { return number(m.p95, 1); }},
+    {"P99MS", [](const TopMirror& m) { return number(m.p99, 1); }},
+    {"FLIGHT", [](const TopMirror& m) { return fmt::format("{}", m.in_flight); }},
+    {"ERRORS", [](const TopMirror& m) { return fmt::format("{}", m.errors_in_a_row); }},
+};
 
 constexpr std::size_t kWidestColumn = 40;
 constexpr std::size_t kStateColumn = 14;
@@ -151,7 +186,7 @@ constexpr std::size_t kVerdictLines = 6;
 
 std::vector<std::size_t> widths_of(const std::vector<const TopMirror*>& mirrors) {
   std::vector<std::size_t> widths;
-  for (const auto& column : columns()) {
+  for (const auto& column : kColumns) {
     auto width = column.title.size();
     for (const auto* mirror : mirrors) width = std::max(width, width_of(column.text(*mirror)));
     widths.push_back(std::min(width, kWidestColumn));
@@ -163,8 +198,8 @@ std::vector<std::size_t> widths_of(const std::vector<const TopMirror*>& mirrors)
 template <class Text>
 std::string cells(const std::vector<std::size_t>& widths, Text text) {
   std::string line;
-  for (std::size_t i = 0; i < columns().size(); ++i)
-    line += ' ' + fitted(text(columns()[i]), widths[i], columns()[i].to_the_right);
+  for (std::size_t i = 0; i < std::size(kColumns); ++i)
+    line += ' ' + fitted(text(kColumns[i]), widths[i], kColumns[i].to_the_right);
   return line;
 }
 
@@ -228,37 +263,54 @@ void add_mirror(Document& out, const TopMirror& mirror) {
   out.value("errors_in_a_row", mirror.errors_in_a_row);
 }
 
+/// The diagnoses that the verdict does not have, the worst first.
+std::vector<std::string> diagnosis_lines(const TopView& view, const TopStyle& style) {
+  auto diagnoses = view.diagnoses;
+  std::ranges::stable_sort(diagnoses, std::greater{}, &TopDiagnosis::trouble);
+  std::vector<std::string> lines;
+  for (const auto& [trouble, text] : diagnoses) {
+    if (view.verdict.starts_with(text)) continue;
+    for (auto& line :
+         wrapped(fmt::format("{} {}", mark_of(trouble, style), text), style.columns, kVerdictLines))
+      lines.push_back(coloured(std::move(line), trouble, style));
+  }
+  return lines;
+}
+
+std::vector<std::string> event_lines(const TopView& view, const TopStyle& style) {
+  std::vector<std::string> lines;
+  for (std::size_t i = view.events.size(); i > 0 && lines.size() < kShownEvents; --i) {
+    const auto& event = view.events[i - 1];
+    lines.push_back(cut(time_of_day(event.time) + " " + event.message, style.columns));
+  }
+  return lines;
+}
+
+std::vector<std::string> mirror_lines(const TopView& view, const TopStyle& style,
+                                      std::size_t most) {
+  std::vector<const TopMirror*> mirrors;
+  for (const auto& mirror : view.mirrors) mirrors.push_back(&mirror);
+  std::ranges::stable_sort(mirrors, std::greater{},
+                           [](const auto* mirror) { return trouble_of(mirror->state); });
+  const auto widths = widths_of(mirrors);
+  const auto header = cells(widths, [](const Column& c) { return std::string(c.title); });
+  std::vector<std::string> lines{cut(fitted("STATE", kStateColumn) + header, style.columns)};
+  for (std::size_t i = 0; i < std::min(most, mirrors.size()); ++i) {
+    const auto trouble = trouble_of(mirrors[i]->state);
+    const auto state =
+        fitted(fmt::format("{} {}", mark_of(trouble, style), mirrors[i]->state), kStateColumn);
+    const auto rest = cells(widths, [&](const Column& c) { return c.text(*mirrors[i]); });
+    const auto line = cut(state + rest, style.columns);
+    const auto split = std::min(line.size(), state.size());
+    lines.push_back(coloured(line.substr(0, split), trouble, style) + line.substr(split));
+  }
+  if (mirrors.size() > most)
+    lines.push_back(
+        cut(fmt::format("... and {} more mirrors", mirrors.size() - most), style.columns));
+  return lines;
+}
+
 }  // namespace
-
-int trouble_of(std::string_view state) {
-  if (state == "ready" || state == "starting" || state == "unknown" || state == "blackhole")
-    return 0;
-  constexpr std::string_view kNotable[] = {"slow",       "lagging", "full",
-                                           "unsuitable", "drain",   "maint"};
-  if (std::ranges::find(kNotable, state) != std::end(kNotable)) return 1;
-  return 2;
-}
-
-const std::vector<TopRate>& top_rates() {
-  static const std::vector<TopRate> all{
-      {"requests/s", {"requests"}},
-      {"failed/s", {"queries_failed"}},
-      {"partial/s", {"answers_partial"}},
-      {"retries/s", {"agent_retry"}},
-      {"hedges/s", {"hedges"}},
-      {"hedges won/s", {"hedges_won"}},
-      {"refused/s",
-       {"tickets_refused", "requests_over_rate", "requests_over_client_rate",
-        "requests_over_table_rate", "max_in_flight_refused", "selections_refused", "memory_refused",
-        "long_work_refused"}},
-      {"search tickets", {"search_tickets_out"}, true},
-      {"waiting for tickets",
-       {"ingress_tickets_queued", "search_tickets_queued", "update_tickets_queued"},
-       true},
-      {"connections", {"connections_open"}, true},
-  };
-  return all;
-}
 
 std::expected<TopView, std::string> read_top(std::string_view agents, std::string_view status,
                                              std::string_view events, std::string_view table) {
@@ -327,57 +379,6 @@ void since(TopView& view, const TopView& earlier, double seconds) {
       view.rates[std::string(rate.name)] =
           std::max(0.0, sum_of(view, rate) - sum_of(earlier, rate)) / seconds;
 }
-
-namespace {
-
-/// The diagnoses that the verdict does not have, the worst first.
-std::vector<std::string> diagnosis_lines(const TopView& view, const TopStyle& style) {
-  auto diagnoses = view.diagnoses;
-  std::ranges::stable_sort(diagnoses, std::greater{}, &TopDiagnosis::trouble);
-  std::vector<std::string> lines;
-  for (const auto& [trouble, text] : diagnoses) {
-    if (view.verdict.starts_with(text)) continue;
-    for (auto& line :
-         wrapped(fmt::format("{} {}", mark_of(trouble, style), text), style.columns, kVerdictLines))
-      lines.push_back(coloured(std::move(line), trouble, style));
-  }
-  return lines;
-}
-
-std::vector<std::string> event_lines(const TopView& view, const TopStyle& style) {
-  std::vector<std::string> lines;
-  for (std::size_t i = view.events.size(); i > 0 && lines.size() < kShownEvents; --i) {
-    const auto& event = view.events[i - 1];
-    lines.push_back(cut(time_of_day(event.time) + " " + event.message, style.columns));
-  }
-  return lines;
-}
-
-std::vector<std::string> mirror_lines(const TopView& view, const TopStyle& style,
-                                      std::size_t most) {
-  std::vector<const TopMirror*> mirrors;
-  for (const auto& mirror : view.mirrors) mirrors.push_back(&mirror);
-  std::ranges::stable_sort(mirrors, std::greater{},
-                           [](const auto* mirror) { return trouble_of(mirror->state); });
-  const auto widths = widths_of(mirrors);
-  const auto header = cells(widths, [](const Column& c) { return std::string(c.title); });
-  std::vector<std::string> lines{cut(fitted("STATE", kStateColumn) + header, style.columns)};
-  for (std::size_t i = 0; i < std::min(most, mirrors.size()); ++i) {
-    const auto trouble = trouble_of(mirrors[i]->state);
-    const auto state =
-        fitted(fmt::format("{} {}", mark_of(trouble, style), mirrors[i]->state), kStateColumn);
-    const auto rest = cells(widths, [&](const Column& c) { return c.text(*mirrors[i]); });
-    const auto line = cut(state + rest, style.columns);
-    const auto split = std::min(line.size(), state.size());
-    lines.push_back(coloured(line.substr(0, split), trouble, style) + line.substr(split));
-  }
-  if (mirrors.size() > most)
-    lines.push_back(
-        cut(fmt::format("... and {} more mirrors", mirrors.size() - most), style.columns));
-  return lines;
-}
-
-}  // namespace
 
 std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
   const int worst = view.verdict == "all well" ? 0 : std::max(1, view.worst);

@@ -57,17 +57,6 @@ struct TopView {
   std::map<std::string, double, std::less<>> rates;  ///< per second
 };
 
-/// How bad a state is: 0 well, 1 slow and the like, 2 not usable.
-int trouble_of(std::string_view state);
-
-/// The numbers of the process that are shown, by their names there.
-struct TopRate {
-  std::string_view name;
-  std::vector<std::string_view> counters;  ///< of /status; their sum
-  bool is_gauge = false;
-};
-const std::vector<TopRate>& top_rates();
-
 /// Reads the bodies of GET /agents, /status and /events. The error says which one is not what
 /// karmad sends, or which tables there are. Rates and shares are those since the start of karmad;
 /// `table`: only mirrors of that one, if not empty.
