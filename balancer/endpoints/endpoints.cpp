@@ -303,6 +303,69 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
                           : answer_served(query, served, scatter);
 }
 
+const DialectEndpoint* find_endpoint(const DialectKind& kind, std::string_view path) {
+  const auto found = std::ranges::find(kind.endpoints, path, &DialectEndpoint::path);
+  return found == kind.endpoints.end() ? nullptr : &*found;
+}
+
+/// Whether a table of these settings has the dialect whose path it is.
+bool is_path_of_a_table(std::string_view path, const Settings& settings, Dialects known) {
+  return std::ranges::any_of(settings.tables, [&](const TableSettings& table) {
+    const auto* kind = find_dialect(known, table.dialect.value);
+    return kind != nullptr && find_endpoint(*kind, path) != nullptr;
+  });
+}
+
+/// Warns of a route whose first segment is a table with paths of its own: they come first.
+void judge_patterns(const TableSettings& routed, const Settings& settings, Dialects known,
+                    Problems& notices) {
+  for (const auto& table : settings.tables) {
+    const auto* kind = find_dialect(known, table.dialect.value);
+    if (kind == nullptr || kind->is_routed()) continue;
+    if (!route_covers(fmt::format("/{}", table.name), routed.route.value)) continue;
+    const auto pattern = std::ranges::find_if(kind->endpoints, [](const DialectEndpoint& endpoint) {
+      return endpoint.path.starts_with(fmt::format("/{}/", kTableSegment));
+    });
+    if (pattern == kind->endpoints.end()) continue;
+    notices.push_back(
+        {routed.route.at,
+         fmt::format("paths such as '/{}{}' are answered by table {}, not by this route",
+                     table.name, pattern->path.substr(kTableSegment.size() + 1), table.name),
+         Problem::Severity::warning});
+  }
+}
+
+/// Answers the query again with the current topology (CO-052).
+Task<Answer> replan(Query& query, Scatter scatter) {
+  query.plan_again = false;
+  query.worker.counters.add(Count::planned_anew);
+  const auto& current = query.newer_topologies.emplace_front(query.worker.topology());
+  query.former = std::exchange(query.topology, current.get());
+  return answer(query, scatter);
+}
+
+/// Begins the answer to a request; all that it reads before a mirror is asked is read here.
+Task<Answer> begin_answer(Query& query, Scatter scatter) {
+  if (equals_literal(query.request.path, "*"))
+    return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
+  if (is_admin_call(query)) return answer_admin_call(query);
+  const auto* const served = query.topology->endpoint_at(query.request.path);
+  // Fields of the request about mirrors do not concern an answer about karmad itself.
+  if (served == nullptr)
+    if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
+  if (const auto wrong = read_request_fields(query.request.fields, query.request.query,
+                                             query.request.without_preference, query.request))
+    return completed_task(field_refusal(query, *wrong));
+  if (query.request.hops > query.topology->settings.max_hops.value)
+    return completed_task(loop_refusal(query));
+  if (served != nullptr) return answer_at(query, *served, scatter);
+  if (query.client.on_admin_port) return completed_task(no_queries_here(query));
+  query.request.operation = query.request.method;
+  if (const auto* table = query.topology->route(query.request.path))
+    return pass_through(query, *table, scatter);
+  return completed_task(no_such_path(query));
+}
+
 }  // namespace
 
 std::string_view trouble_with_path(std::string_view path) {
@@ -343,23 +406,6 @@ const Table* table_passed_to(const Topology& topology, std::string_view path) {
   return topology.route(path);
 }
 
-namespace {
-
-const DialectEndpoint* find_endpoint(const DialectKind& kind, std::string_view path) {
-  const auto found = std::ranges::find(kind.endpoints, path, &DialectEndpoint::path);
-  return found == kind.endpoints.end() ? nullptr : &*found;
-}
-
-/// Whether a table of these settings has the dialect whose path it is.
-bool is_path_of_a_table(std::string_view path, const Settings& settings, Dialects known) {
-  return std::ranges::any_of(settings.tables, [&](const TableSettings& table) {
-    const auto* kind = find_dialect(known, table.dialect.value);
-    return kind != nullptr && find_endpoint(*kind, path) != nullptr;
-  });
-}
-
-}  // namespace
-
 bool is_own_path(std::string_view path, Dialects known) {
   const auto serves_it = [path](const DialectKind* kind) {
     const auto* const found = find_endpoint(*kind, path);
@@ -390,29 +436,6 @@ bool is_about_karmad(std::string_view path) {
   return reserved_endpoint_at(path) != nullptr;
 }
 
-namespace {
-
-/// Warns of a route whose first segment is a table with paths of its own: they come first.
-void judge_patterns(const TableSettings& routed, const Settings& settings, Dialects known,
-                    Problems& notices) {
-  for (const auto& table : settings.tables) {
-    const auto* kind = find_dialect(known, table.dialect.value);
-    if (kind == nullptr || kind->is_routed()) continue;
-    if (!route_covers(fmt::format("/{}", table.name), routed.route.value)) continue;
-    const auto pattern = std::ranges::find_if(kind->endpoints, [](const DialectEndpoint& endpoint) {
-      return endpoint.path.starts_with(fmt::format("/{}/", kTableSegment));
-    });
-    if (pattern == kind->endpoints.end()) continue;
-    notices.push_back(
-        {routed.route.at,
-         fmt::format("paths such as '/{}{}' are answered by table {}, not by this route",
-                     table.name, pattern->path.substr(kTableSegment.size() + 1), table.name),
-         Problem::Severity::warning});
-  }
-}
-
-}  // namespace
-
 Judge judge_with(Dialects known) {
   return [known](const Settings& settings, Problems& problems, Problems& notices) {
     // A problem without a place is a file that cannot be read, or is empty.
@@ -440,41 +463,6 @@ Judge judge_with(Dialects known) {
 void judge(const Settings& settings, Problems& problems, Problems& notices) {
   judge_with(dialects())(settings, problems, notices);
 }
-
-namespace {
-
-/// Answers the query again with the current topology (CO-052).
-Task<Answer> replan(Query& query, Scatter scatter) {
-  query.plan_again = false;
-  query.worker.counters.add(Count::planned_anew);
-  const auto& current = query.newer_topologies.emplace_front(query.worker.topology());
-  query.former = std::exchange(query.topology, current.get());
-  return answer(query, scatter);
-}
-
-/// Begins the answer to a request; all that it reads before a mirror is asked is read here.
-Task<Answer> begin_answer(Query& query, Scatter scatter) {
-  if (equals_literal(query.request.path, "*"))
-    return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
-  if (is_admin_call(query)) return answer_admin_call(query);
-  const auto* const served = query.topology->endpoint_at(query.request.path);
-  // Fields of the request about mirrors do not concern an answer about karmad itself.
-  if (served == nullptr)
-    if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
-  if (const auto wrong = read_request_fields(query.request.fields, query.request.query,
-                                             query.request.without_preference, query.request))
-    return completed_task(field_refusal(query, *wrong));
-  if (query.request.hops > query.topology->settings.max_hops.value)
-    return completed_task(loop_refusal(query));
-  if (served != nullptr) return answer_at(query, *served, scatter);
-  if (query.client.on_admin_port) return completed_task(no_queries_here(query));
-  query.request.operation = query.request.method;
-  if (const auto* table = query.topology->route(query.request.path))
-    return pass_through(query, *table, scatter);
-  return completed_task(no_such_path(query));
-}
-
-}  // namespace
 
 Task<Answer> answer(Query& query, Scatter scatter) {
   query.replan = replan;

@@ -145,27 +145,6 @@ Task<Answer> read_long_statements(Query& query, const ServedPath& served, Scatte
   co_return answer;
 }
 
-}  // namespace
-
-const StatementsRead& statements_of(Query& query) {
-  const auto& request = query.request;
-  if (query.request.statements == nullptr || !query.request.statements->are_of(request))
-    query.request.statements = std::make_shared<const FoundStatements>(
-        FoundStatements{request.path, request.query, request.body,
-                        or_internal_error([&] { return sql::read_statements(request); })});
-  return query.request.statements->found;
-}
-
-Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter) {
-  const bool found =
-      query.request.statements != nullptr && query.request.statements->are_of(query.request);
-  if (!found && is_long_work(query, query.request.body.size()))
-    return read_long_statements(query, served, scatter);
-  return answer_list(query, served, scatter);
-}
-
-namespace {
-
 constexpr std::size_t kMostDescribed = 1000;  // tables of one statement
 constexpr int kMostRounds = 8;                // of tables that it turns out to need
 constexpr std::size_t kMostPairs = 10'000;    // rows of an answer of a mirror
@@ -327,6 +306,23 @@ bool asks_for_variables(const Query& query, std::string_view words,
 }
 
 }  // namespace
+
+const StatementsRead& statements_of(Query& query) {
+  const auto& request = query.request;
+  if (query.request.statements == nullptr || !query.request.statements->are_of(request))
+    query.request.statements = std::make_shared<const FoundStatements>(
+        FoundStatements{request.path, request.query, request.body,
+                        or_internal_error([&] { return sql::read_statements(request); })});
+  return query.request.statements->found;
+}
+
+Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter scatter) {
+  const bool found =
+      query.request.statements != nullptr && query.request.statements->are_of(query.request);
+  if (!found && is_long_work(query, query.request.body.size()))
+    return read_long_statements(query, served, scatter);
+  return answer_list(query, served, scatter);
+}
 
 Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
                            StatusForm form) {

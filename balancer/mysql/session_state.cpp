@@ -294,6 +294,21 @@ std::optional<Error> assign(Values& values, const sql::SessionSetting& setting,
   return std::nullopt;
 }
 
+/// All variables that have a value.
+std::vector<std::pair<std::string, std::string>> all_variables(const ConnectionFacts& facts) {
+  constexpr std::array<std::string_view, 11> kFacts{
+      "max_allowed_packet", "wait_timeout", "interactive_timeout", "read_only",      "tx_read_only",
+      "have_openssl",       "have_ssl",     "warning_count",       "last_insert_id", "identity",
+      "pseudo_thread_id"};
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto add = [&](std::string_view name) {
+    if (auto value = value_of_variable(name, facts)) all.emplace_back(name, *std::move(value));
+  };
+  for (const auto& variable : kVariables) add(variable.name);
+  for (const auto name : kFacts) add(name);
+  return all;
+}
+
 }  // namespace
 
 std::optional<Error> Variables::set(std::span<const sql::SessionSetting> settings,
@@ -394,20 +409,6 @@ std::optional<std::string> value_of_variable(std::string_view name, const Connec
   if (name == "wait_timeout" && number_in<std::uint64_t>(*set).value_or(0) > facts.idle_seconds)
     return fmt::format("{}", facts.idle_seconds);
   return *set;
-}
-
-std::vector<std::pair<std::string, std::string>> all_variables(const ConnectionFacts& facts) {
-  constexpr std::array<std::string_view, 11> kFacts{
-      "max_allowed_packet", "wait_timeout", "interactive_timeout", "read_only",      "tx_read_only",
-      "have_openssl",       "have_ssl",     "warning_count",       "last_insert_id", "identity",
-      "pseudo_thread_id"};
-  std::vector<std::pair<std::string, std::string>> all;
-  const auto add = [&](std::string_view name) {
-    if (auto value = value_of_variable(name, facts)) all.emplace_back(name, *std::move(value));
-  };
-  for (const auto& variable : kVariables) add(variable.name);
-  for (const auto name : kFacts) add(name);
-  return all;
 }
 
 SchemaFacts schema_facts(const ConnectionFacts& facts) {

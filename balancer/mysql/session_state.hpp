@@ -98,9 +98,6 @@ class SessionState {
 /// it, or of those that clients read when they connect; nothing for an unknown one.
 std::optional<std::string> value_of_variable(std::string_view name, const ConnectionFacts& facts);
 
-/// All variables that have a value.
-std::vector<std::pair<std::string, std::string>> all_variables(const ConnectionFacts& facts);
-
 /// What the connection tells about itself, for statements about the schema. Refers to what the
 /// facts refer to.
 SchemaFacts schema_facts(const ConnectionFacts& facts);

@@ -90,16 +90,6 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
   });
 }
 
-}  // namespace
-
-SetCount count_of(const ShardStatus& shard) {
-  SetCount count;
-  for (const auto& mirror : shard.mirrors) count.add(mirror.report.condition);
-  return count;
-}
-
-namespace {
-
 const MirrorStatus& worst_of(const ShardStatus& shard) {
   return *std::ranges::max_element(shard.mirrors, {}, [](const MirrorStatus& mirror) {
     return std::pair(is_trouble(mirror.report.condition), mirror.report.condition);
@@ -107,6 +97,12 @@ const MirrorStatus& worst_of(const ShardStatus& shard) {
 }
 
 }  // namespace
+
+SetCount count_of(const ShardStatus& shard) {
+  SetCount count;
+  for (const auto& mirror : shard.mirrors) count.add(mirror.report.condition);
+  return count;
+}
 
 std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard) {
   if (shard.mirrors.empty()) return "has no mirrors";
