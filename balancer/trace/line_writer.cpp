@@ -90,6 +90,17 @@ int open_socket(std::string_view path) {
   return -1;
 }
 
+/// The file of a descriptor that stays open, for writes of its own.
+/// A descriptor shares its O_NONBLOCK with all processes that inherited it, so pipes and terminals
+/// are opened again. If that is not permitted, a duplicate is used.
+int open_same(int descriptor) {
+  if (const auto kind = kind_of(descriptor); kind == S_IFIFO || kind == S_IFCHR) {
+    const auto path = "/proc/self/fd/" + std::to_string(descriptor);
+    if (const int file = ::open(path.c_str(), kFlags); file >= 0) return file;
+  }
+  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 }  // namespace
 
 /// State shared by callers and the thread.
@@ -128,8 +139,6 @@ struct LineWriter::State {
   std::uint64_t untold = 0;  ///< dropped lines that were not reported
 
   void write_out(const Lines& lines);
-  void connect_again();
-  void open_again();
   void report(int error, std::string_view consequence) const;
 };
 
@@ -228,7 +237,10 @@ void LineWriter::run(const std::shared_ptr<State>& state) {
       last = my.ending;
     }
     my.untold += lines.dropped;
-    if (again) my.open_again();
+    if (const int file = again ? open_output(my.path) : -1; file >= 0)
+      my.output.change(file);
+    else if (again)
+      my.report(errno, "the old file stays in use");
     if (lines.count > 0) my.write_out(lines);
     lines.bytes.clear();
     lines.count = lines.dropped = 0;
@@ -246,7 +258,9 @@ void LineWriter::State::write_out(const Lines& lines) {
     untold += lines.count;
     if (!std::exchange(trouble, true))
       report(error, "lines are dropped until the file can be written");
-    if (output.sends_messages()) connect_again();
+    // A system log may have been started again: its old socket takes nothing any more.
+    const int file = output.sends_messages() && !path.empty() ? open_output(path) : -1;
+    if (file >= 0) output.change(file);
     return;
   }
   trouble = false;
@@ -255,17 +269,6 @@ void LineWriter::State::write_out(const Lines& lines) {
   const auto count = std::exchange(untold, 0);
   const auto line = options.on_recovery ? options.on_recovery(count) : std::string();
   if (!line.empty()) output.write(line + '\n');
-}
-
-/// For a system log that was started again: its old socket takes nothing any more.
-void LineWriter::State::connect_again() {
-  if (const int file = path.empty() ? -1 : open_output(path); file >= 0) output.change(file);
-}
-
-void LineWriter::State::open_again() {
-  const int file = open_output(path);
-  if (file >= 0) return output.change(file);
-  report(errno, "the old file stays in use");
 }
 
 void LineWriter::State::report(int error, std::string_view consequence) const {
@@ -280,16 +283,6 @@ void write(StatsWriter& out, const LineWriter* log) {
   out.add({"log_lines_dropped", "lines dropped: the log had no room or could not be written",
            StatKind::counter, Unit::count, "dropped"},
           log != nullptr ? log->dropped() : 0U);
-}
-
-/// A descriptor shares its O_NONBLOCK with all processes that inherited it, so pipes and terminals
-/// are opened again. If that is not permitted, a duplicate is used.
-int open_same(int descriptor) {
-  if (const auto kind = kind_of(descriptor); kind == S_IFIFO || kind == S_IFCHR) {
-    const auto path = "/proc/self/fd/" + std::to_string(descriptor);
-    if (const int file = ::open(path.c_str(), kFlags); file >= 0) return file;
-  }
-  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
 int open_output(const std::string& target) {

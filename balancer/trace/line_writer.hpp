@@ -80,8 +80,6 @@ void write(StatsWriter& out, const LineWriter* log);
 /// `target`: `-` or `stdout`, the standard output; `syslog` or `syslog:PATH`, the socket of the
 /// system log (`/dev/log`); else a file to append to.
 int open_output(const std::string& target);
-/// The file of a descriptor that stays open, for writes of its own.
-int open_same(int descriptor);
 /// Whether the target has a name by which it can be opened again.
 bool can_be_reopened(std::string_view target);
 
