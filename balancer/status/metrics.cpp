@@ -46,10 +46,6 @@ double scale(Unit unit) {
   return unit == Unit::microseconds ? 1e6 : unit == Unit::milliseconds ? 1e3 : 1;
 }
 
-bool is_time(Unit unit) {
-  return unit == Unit::microseconds || unit == Unit::milliseconds || unit == Unit::seconds;
-}
-
 void append_escaped(std::string& out, std::string_view text) {
   if (text.find_first_of("\\\"\n") == text.npos) {
     out += text;
@@ -159,7 +155,7 @@ class Metrics final : public StatsWriter {
     if (known == nullptr) {
       const std::string_view of_type = type();
       auto name = fmt::format("{}{}", prefix, stat.name);
-      if (is_time(stat.unit)) name += "_seconds";
+      if (stat.unit == Unit::seconds || scale(stat.unit) != 1) name += "_seconds";
       if (stat.unit == Unit::bytes && stat.name.find("bytes") == stat.name.npos) name += "_bytes";
       if (of_type == "counter") name += "_total";
       known = &*families_.try_emplace(std::move(name)).first;
