@@ -94,9 +94,6 @@ std::string duration_text(Micros time) {
   return short_number(us / 1e6) + " s";
 }
 
-constexpr std::size_t kLineColours = 8;  // c0 to c7 of the style sheet
-constexpr std::size_t kLineDashes = 3;   // d0 to d2
-
 /// Consecutive intervals that share a point of a chart.
 struct ChartPoint {
   double from = 0;  ///< s
@@ -121,10 +118,6 @@ std::vector<ChartPoint> points_of(const Result& result) {
       point.attempts[m] += interval.mirrors[m].attempts;
   }
   return points;
-}
-
-double end_second(const Result& result) {
-  return result.intervals.empty() ? 0 : seconds_of(result.intervals.back().from + result.interval);
 }
 
 /// Positions of the results with a line: the first ones, and the last.
@@ -155,7 +148,8 @@ void add_chart(std::string& data, std::string_view kind, const Report& report, c
   Document out(data);
   out.object([&] {
     out.text("kind", kind);
-    out.value("seconds", end_second(result));
+    const auto& all = result.intervals;
+    out.value("seconds", all.empty() ? 0 : seconds_of(all.back().from + result.interval));
     add_values(out, "marks", reported_changes(report.scenario),
                [](const ReportedChange& change) { return seconds_of(change.at); });
     add_values(out, "times", points_of(result), [](const ChartPoint& point) { return point.from; });
@@ -313,13 +307,6 @@ std::string traffic_charts(const Report& report, std::string& data) {
       left_out, figures);
 }
 
-/// Classes of the style sheet for the line of the strategy at that position: its colour and its
-/// dashes, so that lines differ without colours too. html_report.js has the same rule.
-std::string line_classes(std::size_t strategy, bool reference) {
-  if (reference) return "reference-line";
-  return fmt::format("c{} d{}", strategy % kLineColours, strategy % kLineDashes);
-}
-
 /// The charts of a scenario as figures of HTML: p99 and errors of all strategies over time, and for
 /// each strategy the share of each mirror in the attempts. Empty if no result has intervals. What
 /// the canvases show is appended to `data`, a JSON array without its brackets: for each canvas an
@@ -464,12 +451,6 @@ std::string table_head(std::string_view caption) {
       html_escaped(caption));
 }
 
-std::string strategy_cell(const Result& result, std::size_t place) {
-  return fmt::format(R"(<th scope="row"><span class="sample {}" aria-hidden="true"></span>{}</th>)",
-                     line_classes(place, is_reference(result.strategy)),
-                     html_escaped(result.strategy));
-}
-
 /// All strategies of a report in the order of their first appearance.
 std::vector<std::string_view> all_strategies(std::span<const Report> reports) {
   std::vector<std::string_view> names;
@@ -500,6 +481,13 @@ std::string overview_cell(const Report& report, std::string_view strategy) {
   return table_cell(latency_of<&Latency::p99>(*found, false), is_best && found->answered > 0);
 }
 
+/// Classes of the style sheet for the line of the strategy at that position: its colour (c0 to c7)
+/// and its dashes (d0 to d2), so that lines differ without colours too. html_report.js has the same
+/// rule.
+std::string line_classes(std::size_t strategy) {
+  return fmt::format("c{} d{}", strategy % 8, strategy % 3);
+}
+
 /// The table of all strategies of a scenario; the best value of each column that has one is marked.
 std::string strategy_table(const Report& report) {
   auto out = table_head(fmt::format("{}: results of each strategy", report.scenario.name));
@@ -516,7 +504,10 @@ std::string strategy_table(const Report& report) {
   for (std::size_t row = 0; row < report.results.size(); ++row) {
     const auto& result = report.results[row];
     out += is_reference(result.strategy) ? "<tr class=\"reference\">" : "<tr>";
-    out += strategy_cell(result, row);
+    const auto line = is_reference(result.strategy) ? "reference-line" : line_classes(row);
+    out +=
+        fmt::format(R"(<th scope="row"><span class="sample {}" aria-hidden="true"></span>{}</th>)",
+                    line, html_escaped(result.strategy));
     for (std::size_t i = 0; i < columns.size(); ++i)
       out += table_cell(columns[i][row],
                         !is_reference(result.strategy) && columns[i][row].text == best[i]);
@@ -555,10 +546,6 @@ std::string column_help() {
   return out + "</dl>\n";
 }
 
-std::string report_paragraph(std::string_view text) {
-  return text.empty() ? std::string() : fmt::format("<p>{}</p>\n", html_escaped(text));
-}
-
 /// The result in a sentence.
 std::string scenario_verdict(const Report& report) {
   const auto best = lowest_p99(report);
@@ -589,7 +576,8 @@ std::string scenario_section(const Report& report, std::size_t place, std::strin
       "<section id=\"{0}\" aria-labelledby=\"{0}-name\">\n<h2 id=\"{0}-name\">{1}"
       "</h2>\n",
       scenario_id(place), html_escaped(report.scenario.name));
-  out += report_paragraph(report.scenario.about);
+  if (const auto& about = report.scenario.about; !about.empty())
+    out += fmt::format("<p>{}</p>\n", html_escaped(about));
   if (report.results.empty())
     return out + "<p class=\"none\">No strategy was simulated.</p>\n</section>\n";
   return out + scenario_verdict(report) + change_list(report) + strategy_table(report) +
