@@ -56,10 +56,8 @@ std::vector<unsigned> weights_of(const Scenario& scenario) {
   std::vector<unsigned> weights(scenario.mirrors, 1);
   for (const auto& statement : scenario.mirror_statements) {
     if (!statement.weight) continue;
-    const auto& range = statement.mirrors;
     for (unsigned i = 0; i < weights.size(); ++i)
-      if (range.is_all() || (i + 1 >= range.first && i < range.last))
-        weights[i] = *statement.weight;
+      if (statement.mirrors.contains(i)) weights[i] = *statement.weight;
   }
   return weights;
 }

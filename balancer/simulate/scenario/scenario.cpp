@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "config/text/closest.hpp"
 #include "config/text/number_in.hpp"
@@ -229,31 +230,33 @@ class ScenarioReader {
   using Words = std::span<const Word>;
   struct Statement {
     std::string_view name;
-    void (ScenarioReader::*read)(Words);
+    void (*read)(ScenarioReader&, Words);
   };
 
   void statement(std::string_view line) {
     line_text_ = line.substr(0, line.find('#'));
     const auto words = words_of(line_text_);
     if (words.empty() || problems.size() >= kEnoughProblems) return;
-    using Self = ScenarioReader;
-    static constexpr auto kStatements =
-        std::to_array<Statement>({{"about", &Self::read_about},
-                                  {"mirrors", &Self::read_mirrors},
-                                  {"masters", &Self::read_masters},
-                                  {"rate", &Self::read_rate},
-                                  {"duration", &Self::read_duration},
-                                  {"warmup", &Self::read_warmup},
-                                  {"slo", &Self::read_slo},
-                                  {"timeout", &Self::read_timeout},
-                                  {"profile", &Self::read_profile},
-                                  {"mirror", &Self::read_mirror},
-                                  {"at", &Self::read_at},
-                                  {"rate_at", &Self::read_rate_at},
-                                  {"set", &Self::read_set}});
+    using R = ScenarioReader;
+    using W = Words;
+    static constexpr Statement kStatements[]{
+        {"about", [](R& r, W w) { r.scenario_.about = r.rest_after(w[0]); }},
+        {"mirrors", [](R& r, W w) { r.count(w, r.scenario_.mirrors, kMostMirrors); }},
+        {"masters", [](R& r, W w) { r.count(w, r.scenario_.masters, kMostMasters); }},
+        {"rate", [](R& r, W w) { r.number(w, r.scenario_.rate, 0.001, 1e8); }},
+        {"duration", [](R& r, W w) { r.number(w, r.scenario_.duration, 0.1, kLongestRun); }},
+        {"warmup", [](R& r, W w) { r.number(w, r.scenario_.warmup, 0, kLongestRun); }},
+        {"slo", [](R& r, W w) { r.number(w, r.scenario_.slo, 0.001, kLongestMs); }},
+        {"timeout", [](R& r, W w) { r.number(w, r.scenario_.timeout, 1, kLongestMs); }},
+        {"profile", [](R& r, W w) { r.read_profile(w); }},
+        {"mirror", [](R& r, W w) { r.read_mirror(w); }},
+        {"at", [](R& r, W w) { r.read_at(w); }},
+        {"rate_at", [](R& r, W w) { r.read_rate_at(w); }},
+        {"set", [](R& r, W w) { r.read_set(w); }},
+    };
     std::vector<std::string_view> names;
     for (const auto& known : kStatements) {
-      if (known.name == words[0].text) return (this->*known.read)(words);
+      if (known.name == words[0].text) return known.read(*this, words);
       names.push_back(known.name);
     }
     problem(words[0], fmt::format("unknown statement {}{}; known: {}", in_quotes(words[0].text),
@@ -265,28 +268,18 @@ class ScenarioReader {
   }
   Place place(const Word& at) const { return {file_, line_, at.column}; }
 
-  template <class T>
-  void keep(Words words, T& to, std::optional<T> value, const std::string& expected) {
-    if (!value)
-      return problem(words.back(), fmt::format("expected {} after {}", expected, words[0].text));
-    to = *value;
+  void keep(Words words, const Assigned& done) {
+    if (!done) problem(words.back(), fmt::format("{} after {}", done.error(), words[0].text));
+  }
+  static std::string_view value_in(Words words) {
+    return words.size() == 2 ? words[1].text : std::string_view();
   }
   void number(Words words, double& to, double least, double most) {
-    keep(words, to, words.size() == 2 ? parse_number(words[1].text, least, most) : std::nullopt,
-         fmt::format("a number from {} to {}", least, most));
+    keep(words, set_number(to, value_in(words), least, most));
   }
   void count(Words words, unsigned& to, unsigned most) {
-    keep(words, to, words.size() == 2 ? parse_count(words[1].text, most) : std::nullopt,
-         fmt::format("a whole number from 1 to {}", most));
+    keep(words, set_count(to, value_in(words), 1, most));
   }
-
-  void read_mirrors(Words words) { count(words, scenario_.mirrors, kMostMirrors); }
-  void read_masters(Words words) { count(words, scenario_.masters, kMostMasters); }
-  void read_rate(Words words) { number(words, scenario_.rate, 0.001, 1e8); }
-  void read_duration(Words words) { number(words, scenario_.duration, 0.1, kLongestRun); }
-  void read_warmup(Words words) { number(words, scenario_.warmup, 0, kLongestRun); }
-  void read_slo(Words words) { number(words, scenario_.slo, 0.001, 3'600'000); }
-  void read_timeout(Words words) { number(words, scenario_.timeout, 1, 3'600'000); }
 
   std::string_view rest_after(const Word& word) const {
     auto rest = line_text_.substr(word.column - 1 + word.text.size());
@@ -295,7 +288,6 @@ class ScenarioReader {
     rest.remove_prefix(begin);
     return rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
   }
-  void read_about(Words words) { scenario_.about = rest_after(words[0]); }
   void read_set(Words words) {
     const auto setting = rest_after(words[0]);
     if (setting.find('=') == setting.npos)
@@ -317,10 +309,9 @@ class ScenarioReader {
         problem(word, fmt::format("expected key=value, not {}", in_quotes(word.text)));
       } else if (key == "weight" && weight != nullptr) {
         read_weight(word, value, *weight);
-      } else if (std::ranges::find(profile_keys(), key) == profile_keys().end()) {
-        problem(word,
-                fmt::format("unknown key {}{}; known: {}", in_quotes(key),
-                            suggestion(key, profile_keys()), fmt::join(profile_keys(), ", ")));
+      } else if (std::ranges::find(kNames, key) == kNames.end()) {
+        problem(word, fmt::format("unknown key {}{}; known: {}", in_quotes(key),
+                                  suggestion(key, kNames), fmt::join(kNames, ", ")));
       } else if (const auto done = assign(trial, key, value); !done) {
         problem(word, fmt::format("{}: {}", key, done.error()));
       } else {
@@ -452,10 +443,6 @@ std::expected<void, std::string> assign(MirrorProfile& profile, std::string_view
   for (const auto& known : kKeys)
     if (known.name == key) return known.set(profile, value);
   return std::unexpected(fmt::format("unknown key {}", key));
-}
-
-std::span<const std::string_view> profile_keys() {
-  return kNames;
 }
 
 std::optional<double> parse_number(std::string_view text, double least, double most) {

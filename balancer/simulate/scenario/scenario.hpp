@@ -5,7 +5,6 @@
 #include <expected>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,9 +67,6 @@ struct MirrorProfile {
 std::expected<void, std::string> assign(MirrorProfile& profile, std::string_view key,
                                         std::string_view value);
 
-/// All keys of assign().
-std::span<const std::string_view> profile_keys();
-
 /// Reads a finite decimal number from `least` to `most`.
 std::optional<double> parse_number(std::string_view text, double least, double most);
 
@@ -85,6 +81,10 @@ struct MirrorRange {
   unsigned first = 1;
   unsigned last = 0;
   bool is_all() const { return last == 0; }
+  /// `mirror` is counted from 0.
+  bool contains(unsigned mirror) const {
+    return is_all() || (first <= mirror + 1 && mirror < last);
+  }
   bool operator==(const MirrorRange&) const = default;
 };
 

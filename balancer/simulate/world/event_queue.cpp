@@ -12,11 +12,6 @@ void EventQueue::add_after(TimePoint now, Micros delay, EventKind kind, ObjectNa
   lane->queue.push_back({now + delay, ++numbers_, subject, detail, kind});
 }
 
-bool EventQueue::is_empty() const {
-  return heap_.empty() &&
-         std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.queue.empty(); });
-}
-
 Event EventQueue::pop() {
   Lane* first = nullptr;
   for (auto& lane : lanes_)

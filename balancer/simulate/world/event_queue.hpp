@@ -77,7 +77,6 @@ class EventQueue {
   /// `now` must not be earlier than in the calls before.
   void add_after(TimePoint now, Micros delay, EventKind kind, ObjectName subject = {},
                  std::uint32_t detail = 0);
-  bool is_empty() const;
   /// Removes the earliest event. The queue must not be empty.
   Event pop();
 

@@ -44,9 +44,7 @@ Fleet::Fleet(const Scenario& scenario, EventQueue& events, std::uint64_t seed, T
                         .faults = random_stream(seed, RandomStream::faults, i)});
   for (const auto& statement : scenario.mirror_statements)
     for (unsigned i = 0; i < mirrors_.size(); ++i)
-      if (statement.mirrors.is_all() ||
-          (i + 1 >= statement.mirrors.first && i < statement.mirrors.last))
-        assign_all(mirrors_[i].profile, statement.profile);
+      if (statement.mirrors.contains(i)) assign_all(mirrors_[i].profile, statement.profile);
   for (auto& mirror : mirrors_) note_errors(mirror);
   if (scenario.replay)
     for (unsigned i = 0; i < mirrors_.size(); ++i)

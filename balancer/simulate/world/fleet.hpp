@@ -54,7 +54,6 @@ class Fleet {
   /// Pauses of mirrors are counted from `begin`.
   Fleet(const Scenario& scenario, EventQueue& events, std::uint64_t seed, TimePoint begin);
 
-  std::size_t size() const { return mirrors_.size(); }
   /// Sends a request; `reply_arrives` events bring the reply, with the packed MirrorReply.
   void send(ObjectName attempt, unsigned mirror, TimePoint now);
   /// A ping at the mirror; nothing: no answer. The network is not included.

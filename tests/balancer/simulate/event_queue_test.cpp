@@ -20,11 +20,7 @@ TEST(SimulationEventQueue, GivesEventsInOrderOfTimeAndThenOfCreation) {
   queue.add_after(kQueueStart, 1us, {}, {2});
   queue.add_at(kQueueStart + 1us, {}, {3});
   queue.add_at(kQueueStart + 3us, {}, {4});
-  for (const auto subject : {2U, 3U, 0U, 1U, 4U}) {
-    ASSERT_FALSE(queue.is_empty());
-    EXPECT_EQ(queue.pop().subject.index, subject);
-  }
-  EXPECT_TRUE(queue.is_empty());
+  for (const auto subject : {2U, 3U, 0U, 1U, 4U}) EXPECT_EQ(queue.pop().subject.index, subject);
 }
 
 TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
@@ -44,8 +40,7 @@ TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
       popped.push_back(now);
     }
   }
-  while (!queue.is_empty()) popped.push_back(queue.pop().at);
-  EXPECT_EQ(popped.size(), 20'000U);
+  while (popped.size() < 20'000U) popped.push_back(queue.pop().at);
   EXPECT_TRUE(std::ranges::is_sorted(popped));
 }
 
