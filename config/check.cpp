@@ -106,8 +106,9 @@ class CheckSteps {
     const auto say = [&](std::string_view comparison, std::int64_t bound) {
       const auto spelled =
           is_time && Micros{bound} == Micros{1s} ? "one second" : bound_text<T>(bound);
-      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spelled,
-                                      value_text(setting.value)));
+      problem(setting.at,
+              fmt::format("{} is {} than {}: {}", setting.key.empty() ? key.name : setting.key,
+                          comparison, spelled, value_text(setting.value)));
     };
     if (*size < key.bounds.lowest) say(is_time ? "shorter" : "smaller", key.bounds.lowest);
     if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
@@ -115,7 +116,8 @@ class CheckSteps {
 
   template <class Owner>
   void check_value(const Key<Owner>& key, const Located<std::vector<Micros>>& times) {
-    for (const auto time : times.value) check_value(key, Located<Micros>{time, times.at});
+    for (const auto time : times.value)
+      check_value(key, Located<Micros>{time, times.at, times.key});
   }
 
   const InstanceSettings& searchd_;
@@ -632,7 +634,7 @@ class InstanceChecker : CheckSteps {
   /// A relative path would depend on the folder in which a process was started.
   void check_takeover_socket(const ListenerSettings& s) {
     if (!s.takeover_socket) return;
-    const auto& [path, at] = *s.takeover_socket;
+    const auto& [path, at, key] = *s.takeover_socket;
     if (!path.starts_with('/'))
       return problem(at, fmt::format("takeover_socket is not the path of a unix socket, as in "
                                      "/run/karmad/takeover: {}",

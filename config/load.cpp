@@ -123,7 +123,7 @@ class SectionSetter {
     if (old.line != 0)
       notices_.push_back(
           {entry.at, fmt::format("{} overrides its other name, set in {}", key.name, text(old))});
-    return Located<T>{std::move(*value), entry.value.place(0)};
+    return Located<T>{std::move(*value), entry.value.place(0), key.name};
   }
 
   /// Reports the mistake, and those of the further elements of a list.

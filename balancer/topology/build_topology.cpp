@@ -254,7 +254,7 @@ class Builder {
   /// `nearest` still has its latency window.
   void judge_preference(const TableSettings& table) {
     if (!table.read_preference) return;
-    const auto& [text, at] = *table.read_preference;
+    const auto& [text, at, key] = *table.read_preference;
     if (std::ranges::find(preferences_, at) != preferences_.end()) return;
     preferences_.push_back(at);
     const auto why = fmt::format("the mirrors of table {} have no roles", table.name);

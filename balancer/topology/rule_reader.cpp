@@ -227,7 +227,7 @@ void RuleReader::check(const InheritedByTables& level) {
 
 std::string RuleReader::strategy(const InheritedByLines& line, bool preferred) {
   if (!line.ha_strategy) return preferred ? "leastops" : "random";
-  const auto& [name, at] = *line.ha_strategy;
+  const auto& [name, at, key] = *line.ha_strategy;
   if (make_strategy(name, {}) == nullptr)
     problem(at, fmt::format("ha_strategy '{}' is unknown; known are {}{}", name,
                             fmt::join(strategy_names(), ", "), suggestion(name, strategy_names())));
@@ -237,7 +237,7 @@ std::string RuleReader::strategy(const InheritedByLines& line, bool preferred) {
 /// The configured kind, also if pings are disabled: it decides whether a table needs them.
 const PingKind* RuleReader::ping_kind(const InheritedByLines& line) {
   if (is_unpinged(line)) return nullptr;
-  const auto& [name, at] = line.ping_type;
+  const auto& [name, at, key] = line.ping_type;
   const auto* kind = karmad::ping_kind(name);
   if (kind == nullptr)
     problem(at,

@@ -23,6 +23,7 @@ template <class T>
 struct Located {
   T value{};
   Place at{};
+  std::string_view key{};  ///< as it is written there, which may be another name of the setting
 };
 
 /// A message for the author of the configuration, with its position.

@@ -155,6 +155,16 @@ TEST(Check, HoldsATablesNumbersToTheSameBounds) {
                    "c:5:22: agent_retry_count is larger than 100: 101"}));
 }
 
+TEST(Check, NamesASettingOutOfItsBoundsAsItIsWritten) {
+  EXPECT_EQ(problems_of(searchd("read_timeout = 0\nmirror_retry_count = 102") +
+                        table(" agent = a:1\n mirror_retry_count = 103")),
+            (Lines{"c:2:16: read_timeout is shorter than 1ms: 0",
+                   "c:3:22: mirror_retry_count is larger than 100: 102",
+                   "c:8:23: mirror_retry_count is larger than 100: 103"}));
+  EXPECT_EQ(problems_of(searchd("read_timeout = 1\nnetwork_timeout = 25h")),
+            Lines{"c:3:19: network_timeout is longer than 1d: 25h"});
+}
+
 TEST(Check, HoldsALimitOfStalenessToItsBounds) {  // SS-040, SS-042, SS-044
   struct {
     const char* limit;
