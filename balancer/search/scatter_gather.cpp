@@ -116,8 +116,7 @@ class ScatterGather {
       unmerged_.pass_on(*part, answer);
     } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
                refused != nullptr && !unmerged_.may_be_changed()) {
-      query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
-                                                        : Count::queries_failed);
+      query_.worker.counters.add(Count::queries_failed);
       answer = answer_with(*refused);
     } else if (!plan_) {
       unmerged_.answer_of_only_shard(answer);

@@ -103,8 +103,11 @@ Answer UnmergedAnswers::failed(int status, std::string_view reason) {
 }
 
 Answer UnmergedAnswers::refused(const ClientError& mistake) {
+  const bool is_query = parts_.size() > 0 || query_.former;
+  if (is_query) query_.worker.counters.add(Count::queries_failed);
   // In columns and rows the search server has 500 for mistakes of clients, too.
-  count_refused(query_.worker, mistake.is_defect ? mistake.status : 400, mistake.reason);
+  if (!is_query || mistake.is_defect)
+    count_refused(query_.worker, mistake.is_defect ? mistake.status : 400, mistake.reason);
   return error(mistake.status, mistake.reason);
 }
 

@@ -204,6 +204,8 @@ TEST(NearestToDocument, SaysThatAnAttributeIsNoVectorAndBlamesNoMirror) {
     EXPECT_EQ(answer.status, 400);
     EXPECT_TRUE(answer.body.contains("the attribute v of the document 7")) << answer.body;
     EXPECT_EQ(master.count("ag_1_errorsarow", "SHOW AGENT STATUS"), 0);
+    EXPECT_EQ(master.count("queries_failed"), 1);
+    EXPECT_EQ(master.count("bad_requests"), 0);
     EXPECT_EQ(odd.requests(), 1U);
   }
 }

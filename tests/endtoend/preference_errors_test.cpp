@@ -55,6 +55,10 @@ TEST_F(NoPrimary, AnInvalidReadPreferenceIsRefusedAtOnce) {  // SS-041 … SS-04
     const auto twice = ask(master.port(), "POST", target, kFindAll, preferring("primary"));
     EXPECT_EQ(twice.status, 400) << target << twice.body;
   }
+  // Those with a code are queries, which the mirror set refused.
+  EXPECT_EQ(master.count("queries"), 2);
+  EXPECT_EQ(master.count("queries_failed"), 2);
+  EXPECT_EQ(master.count("bad_requests"), 13);
   EXPECT_EQ(master.count("selections_waited"), 0);
   EXPECT_EQ(replica.requests(), 0u);
 }
