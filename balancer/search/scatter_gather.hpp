@@ -40,6 +40,8 @@ class ShardParts {
   /// is only missing in the answer if partial answers are allowed. `may_lack_all`: also if that are
   /// all.
   const Refusal* whole_refusal(bool may_be_partial, bool may_lack_all) const;
+  /// The first refusal of a part; null: there is none.
+  const Refusal* refusal() const;
   /// Of the parts with an overload that retries did not overcome, the one whose mirror wants the
   /// longest pause; null: there is none.
   const ShardDriver* overloaded() const;
@@ -80,7 +82,8 @@ class UnmergedAnswers {
   /// No shard answered. Passes on overload that retries did not overcome, so that the client
   /// retries later (BP-013, BP-025).
   Answer no_answer();
-  /// Some shards have no answer, and partial results are denied. As above, if one is overloaded.
+  /// Some shards have no answer, and partial results are denied. As above, if one is overloaded;
+  /// with the type and details of a refusal, if one was refused.
   Answer incomplete(std::ptrdiff_t missing);
   /// Whether a mirror got an update and did not tell how it ended.
   bool may_be_changed() const { return !query_.request.parsed.read && parts_.any_in_doubt(); }

@@ -88,6 +88,12 @@ const Refusal* ShardParts::whole_refusal(bool may_be_partial, bool may_lack_all)
   return found->status < 500 && !missing ? found : nullptr;
 }
 
+const Refusal* ShardParts::refusal() const {
+  for (const auto& part : parts_)
+    if (const auto& refused = part->result().refused) return &*refused;
+  return nullptr;
+}
+
 const ShardDriver* ShardParts::overloaded() const {
   const ShardDriver* longest = nullptr;
   for (const auto& part : parts_) {

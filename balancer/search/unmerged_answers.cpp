@@ -83,7 +83,14 @@ Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
                                                           : "the request needs all shards",
                   missing, parts_.size(), reasons());
   if (const auto* const part = parts_.overloaded()) return overloaded(*part, reason);
-  return failed(parts_.any_timed_out() ? 504 : 503, reason);
+  if (parts_.any_timed_out()) return failed(504, reason);
+  if (const auto* const refused = parts_.refusal()) {
+    query_.worker.counters.add(Count::queries_failed);
+    auto refusal = *refused;
+    refusal.reason = reason;
+    return answer_with(refusal);
+  }
+  return failed(503, reason);
 }
 
 Answer UnmergedAnswers::overloaded(const ShardDriver& part, std::string_view reason) {

@@ -108,6 +108,29 @@ TEST(PartialResults, DeniedBecauseOfOverloadAreToldAsOverload) {
   }
 }
 
+// As with one shard: programs tell the cause by its type.
+TEST(PartialResults, DeniedForLackOfAMirrorHaveTheTypeAndDelayOfThat) {
+  const FakeMirror alive(with(nothing_found()));
+  const ClosedPort gone;
+  const auto drained = alive.address() + ":products[state=drain]";
+  for (const auto& table : {shards(alive.address(), alive.address(), " agent = " + drained),
+                            shards(gone.address(), alive.address(), " agent = " + drained)}) {
+    const Master master("ha_ping_interval = 0\n agent_retry_count = 0", table);
+    for (const auto& [target, body] :
+         {std::pair("/search", R"({"table":"t","query":{"match_all":{}}})"),
+          {"/t/_search", R"({"query":{"match_all":{}}})"}}) {
+      const auto answer = ask(master.port(), "POST", target, body, kDeny);
+      EXPECT_EQ(answer.status, 503) << answer.body;
+      EXPECT_TRUE(has(answer, R"({"error":{"type":"out_of_service","reason":"partial results are )"
+                              R"(denied and )"))
+          << answer.body;
+      EXPECT_TRUE(has(answer, "table t: shard 3: all suitable mirrors were taken out"))
+          << answer.body;
+      EXPECT_EQ(answer.fields.at("retry-after"), "1");
+    }
+  }
+}
+
 // A client that returned earlier would be refused by the other shard again.
 TEST(PartialResults, TheLongestPauseOfAllShardsIsTold) {
   const FakeMirror soon(with(refused(503, "Retry-After: 4\r\n")));

@@ -313,7 +313,10 @@ TEST_F(NoPrimary, AShardWithoutASuitableMirrorIsMissingLikeOneThatFails) {
   const auto partial = master.find("primary");
   EXPECT_EQ(partial.status, 200) << partial.body;
   EXPECT_TRUE(partial.body.contains("no mirrors are suitable")) << partial.body;
-  EXPECT_EQ(master.find("primary", "X-Partial-Results: deny\r\n").status, 503);
+  const auto denied = master.find("primary", "X-Partial-Results: deny\r\n");
+  EXPECT_EQ(denied.status, 503) << denied.body;
+  EXPECT_EQ(at(denied.body, "/error/type"), "selection_timeout") << denied.body;
+  EXPECT_EQ(at(denied.body, "/error/mirrors/0/address"), primary.address()) << denied.body;
   EXPECT_EQ(master.find("secondary").status, 200);
 }
 
