@@ -215,7 +215,7 @@ Task<bool> Session::answer_requests() {
       const bool complete = co_await read_head(*in, head);
       if (!complete) co_return false;
     }
-    record_first_head();
+    record_head();
     if (settings_->notes_clients) note_told(head);
     const ArrivedHead arrived{worker_, *settings_, head, number(), memory, whole, listener_.admin};
     const bool is_preflight = told_ != nullptr && told_->cors.is_preflight;
@@ -246,7 +246,6 @@ Task<bool> Session::answer_requests() {
       }
       if (!complete) co_return false;
     }
-    worker_.counters.add(Count::requests);
     const auto size = stream ? head.size : size_of(head);
     bool keep_alive = false;
     if (refused) {
@@ -449,7 +448,8 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
 }
 
 /// Called when a head is complete.
-void Session::record_first_head() {
+void Session::record_head() {
+  worker_.counters.add(Count::requests);
   if (std::exchange(had_head_, true)) return;
   const auto elapsed = Loop::now() - began_;
   worker_.limits.rates.time_to_head.add(static_cast<double>(elapsed.count()));
@@ -504,7 +504,6 @@ Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
 
 /// Frees the received part of a body, answers with the reason, and ends the connection.
 Task<bool> Session::refuse_for_memory(std::string& bytes, const RequestHead& head) {
-  worker_.counters.add(Count::requests);
   memory_->body.release();
   const auto answer = memory_refusal(worker_.limits.memory, memory_->denial(), /*repeatable=*/true);
   const auto id = log_refusal(answer, bytes.size(), &head);

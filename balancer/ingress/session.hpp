@@ -156,7 +156,7 @@ class Session final : public ClientConnection {
                     const RequestHead* head = nullptr);
   Task<bool> end_with(const Answer& answer, RequestId id);
   RequestId log_refusal(const Answer& answer, std::size_t bytes_in, const RequestHead* head);
-  void record_first_head();
+  void record_head();
   Task<bool> refuse_head(HeadError error, std::string_view in);
   Task<void> linger();
 

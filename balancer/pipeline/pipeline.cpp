@@ -44,7 +44,6 @@ OptionalRefusal refuse_over_rate(const ArrivedHead& request) {
   }
   const auto over = over_rate(worker, topology, request.head, about_karmad, request.client);
   if (!over) return std::nullopt;
-  if (ends) worker.counters.add(Count::requests);
   return EarlyRefusal{too_many_requests(worker, *over), ends};
 }
 
@@ -69,7 +68,6 @@ OptionalRefusal refuse_for_memory(const ArrivedHead& request) {
     return std::nullopt;
   const auto why = memory.denial();
   memory.forgive();
-  request.worker.counters.add(Count::requests);
   return EarlyRefusal{memory_refusal(request.worker.limits.memory, why, /*repeatable=*/true), true};
 }
 
@@ -83,11 +81,9 @@ OptionalRefusal refuse_over_tunnels(const ArrivedHead& request) {
   if (table == nullptr || !table->passes_upgrades || offered_upgrade(head).empty())
     return std::nullopt;
   worker.counters.add(Count::tunnels_refused);
-  const bool ends = !is_dropped_easily(request);
-  if (ends) worker.counters.add(Count::requests);
   return EarlyRefusal{
       refusal(503, fmt::format("max_tunnels ({}) connections have changed their protocol", most)),
-      ends};
+      !is_dropped_easily(request)};
 }
 
 /// A request whose body is incomplete is not refused: a ticket may be free when it is complete.
@@ -117,9 +113,7 @@ Task<std::optional<EarlyRefusal>> refuse_client(const ArrivedHead& request, cons
                             request.head,   request.client,   client};
   auto refused = co_await refuse_client(checked);
   if (!refused) co_return std::nullopt;
-  const bool ends = !is_dropped_easily(request);
-  if (ends) request.worker.counters.add(Count::requests);
-  co_return EarlyRefusal{*std::move(refused), ends};
+  co_return EarlyRefusal{*std::move(refused), !is_dropped_easily(request)};
 }
 
 std::optional<EarlyRefusal> refuse_path(const ArrivedHead& request) {
@@ -128,7 +122,6 @@ std::optional<EarlyRefusal> refuse_path(const ArrivedHead& request) {
     return std::nullopt;
   auto refused = refuse_path(worker, request.topology, request.head.path);
   if (!refused) return std::nullopt;
-  worker.counters.add(Count::requests);
   return EarlyRefusal{*std::move(refused), true};
 }
 

@@ -29,7 +29,7 @@ struct EarlyRefusal {
 };
 
 /// The steps on a head: request rates, size of the body, memory for it, tickets. Returns the first
-/// refusal. Counts each refusal by its cause, and as a request if it ends the connection.
+/// refusal, which is counted by its cause.
 std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 
 /// The refusal of a request without the credentials that its listener wants, or none. `client`: its

@@ -146,6 +146,29 @@ TEST_F(Refusals, EveryFormOfABadHeadIsRefusedWithAReasonAndTheConnectionClosed) 
   expect_untouched();
 }
 
+TEST_F(Refusals, OfACompleteHeadCountAsRequests) {
+  const std::string post = "POST /search HTTP/1.1\r\nHost: a\r\n";
+  const struct {
+    std::string_view rest;
+    int status;
+    int requests;
+  } cases[] = {
+      {"Content-Length: 65538\r\n\r\n", 413, 1},
+      {"Transfer-Encoding: chunked\r\n\r\n10002\r\n", 413, 1},
+      {"Transfer-Encoding: chunked\r\n\r\nno size\r\n", 400, 1},
+      {"Content-Length: x\r\n\r\n", 400, 0},
+  };
+  for (const auto& [rest, status, requests] : cases) {
+    const auto before = master.count("requests");
+    HttpClient client(master.port());
+    client.send(post + std::string(rest));
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << rest;
+    EXPECT_EQ(answer->status, status) << rest;
+    EXPECT_EQ(master.count("requests"), before + requests + 1) << rest;
+  }
+}
+
 TEST_F(Refusals, UnknownPathsAreRefusedOnAConnectionThatStaysOpen) {
   HttpClient client(master.port());
   const struct {
