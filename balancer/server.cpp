@@ -516,13 +516,15 @@ void Server::find_state(const std::string& path) {
 void Server::use_state(const std::string& text, const std::string& source) {
   if (text.empty()) return;
   auto read = parse_overrides(text);
-  if (!read) {
-    const auto message = fmt::format("{} is not used: {}", source, read.error());
+  auto found = last_found_in(text);
+  if (!read || !found) {
+    const auto message =
+        fmt::format("{} is not used: {}", source, read ? found.error() : read.error());
     spdlog::error("{}", message);
     return add_event(OperatorEvent::Kind::admin, message);
   }
   configuration_.restore(*std::move(read));
-  last_found_ = last_found_in(text);
+  last_found_ = *std::move(found);
 }
 
 void Server::reset_karma(const AdminCall& call, const std::string& who, Done done) {

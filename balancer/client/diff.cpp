@@ -42,7 +42,7 @@ Side side_of(const Settings& settings) {
 Settings after_reload(Settings file, const std::string& state) {
   Configuration configuration(std::move(file));
   if (auto overrides = parse_overrides(state)) configuration.restore(*std::move(overrides));
-  auto last = last_found_in(state);
+  auto last = last_found_in(state).value_or(LastFound());
   FoundMirrors found{.pictures = std::move(last.pictures), .names = {}};
   for (auto& [question, name] : last.names) found.names[question] = std::move(name.mirrors);
   return configuration.on_mirrors(found).configuration.settings();

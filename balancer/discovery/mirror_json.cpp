@@ -222,26 +222,38 @@ void put_found_name(Document& out, const NameQuestion& question, const FoundName
   });
 }
 
-std::optional<unsigned> whole_in(const JsonValue& value, std::string_view name, unsigned most) {
-  const auto* found = member_of(&value, name);
-  if (found == nullptr || !found->IsUint() || found->GetUint() > most) return std::nullopt;
-  return found->GetUint();
+/// Stores the number of that member, if it is there; or returns the error.
+template <class Into>
+std::optional<std::string> take_whole(const JsonValue& value, std::string_view name, unsigned most,
+                                      Into& into) {
+  const auto* const found = member_of(&value, name);
+  if (found == nullptr) return std::nullopt;
+  const auto number = read_number(*found, 0, most);
+  if (!number) return fmt::format("{}: {}", name, number.error());
+  into = static_cast<Into>(*number);
+  return std::nullopt;
 }
 
-FoundName found_name_in(const JsonValue& value) {
-  FoundName name;
+std::expected<boost::asio::ip::address, std::string> read_ip(const JsonValue* value) {
   boost::system::error_code error;
-  for (const auto& one : list_member(value, "addresses")) {
-    const auto address = boost::asio::ip::make_address(text_of(&one), error);
-    if (!error) name.addresses.push_back(address);
-  }
+  const auto address = boost::asio::ip::make_address(text_of(value), error);
+  if (error) return std::unexpected(fmt::format("'{}' is no address", text_of(value)));
+  return address;
+}
+
+std::expected<FoundName, std::string> found_name_in(const JsonValue& value) {
+  FoundName name;
+  for (const auto& one : list_member(value, "addresses"))
+    if (auto why = take(read_ip(&one), name.addresses.emplace_back()))
+      return std::unexpected(*std::move(why));
   for (const auto& one : list_member(value, "mirrors")) {
-    NamedMirror mirror;
+    auto& mirror = name.mirrors.emplace_back();
     mirror.address.host = text_member(one, "address");
-    mirror.address.port = static_cast<std::uint16_t>(whole_in(one, "port", 65535).value_or(0));
-    mirror.weight = whole_in(one, "weight", kMostWeight);
-    boost::asio::ip::make_address(mirror.address.host, error);
-    if (!error) name.mirrors.push_back(std::move(mirror));
+    auto address = read_ip(member_of(&one, "address"));
+    auto why = address ? take_whole(one, "port", 65535, mirror.address.port)
+                       : std::optional(std::move(address.error()));
+    if (!why) why = take_whole(one, "weight", kMostWeight, mirror.weight);
+    if (why) return std::unexpected(*std::move(why));
   }
   return name;
 }
@@ -261,26 +273,30 @@ std::string last_found_json(const LastFound& found) {
   });
 }
 
-LastFound last_found_in(std::string_view json) {
+std::expected<LastFound, std::string> last_found_in(std::string_view json) {
   LastFound last;
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.HasParseError()) return last;
+  const auto document = tree_of(json);
+  if (document.HasParseError()) return std::unexpected("it is no JSON in UTF-8");
   const auto* found = member_of(&document, "found");
   if (found == nullptr) return last;
+  if (!found->IsObject()) return wrong("found", "it is no object");
   for (const auto& table : list_member(*found, "tables")) {
+    const std::string name(text_member(table, "name"));
     Picture picture;
-    for (const auto& mirror : list_member(table, "mirrors"))
-      if (auto entry = read_entry(mirror))
-        picture[entry->shard].push_back(std::move(entry->mirror));
-    if (!picture.empty()) last.pictures[std::string(text_member(table, "name"))] = picture;
+    for (const auto& mirror : list_member(table, "mirrors")) {
+      auto entry = read_entry(mirror);
+      if (!entry) return wrong("found", fmt::format("table {}: {}", name, entry.error()));
+      picture[entry->shard].push_back(std::move(entry->mirror));
+    }
+    if (!picture.empty()) last.pictures[name] = picture;
   }
   for (const auto& value : list_member(*found, "names")) {
     const auto* srv = member_of(&value, "srv");
+    const std::string host(text_member(value, "host"));
     auto name = found_name_in(value);
-    if (name.addresses.empty() && name.mirrors.empty()) continue;
-    last.names[{std::string(text_member(value, "host")), srv != nullptr && srv->IsTrue()}] =
-        std::move(name);
+    if (!name) return wrong("found", fmt::format("name {}: {}", host, name.error()));
+    if (name->addresses.empty() && name->mirrors.empty()) continue;
+    last.names[{host, srv != nullptr && srv->IsTrue()}] = *std::move(name);
   }
   return last;
 }

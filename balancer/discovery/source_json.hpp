@@ -38,8 +38,9 @@ std::expected<void, std::string> check_entries(const FoundEntries& entries);
 /// `{"tables":[{"name","mirrors":[…]}],"names":[{"host","srv","addresses","mirrors"
 /// :[{"address","port","weight"}]}]}`. `mirrors` of a table: entries as above.
 std::string last_found_json(const LastFound& found);
-/// Reads the member `found` of a JSON object. What is missing or wrong is left out.
-LastFound last_found_in(std::string_view json);
+/// Reads the member `found` of a JSON object; nothing if there is none. The error says what is
+/// wrong.
+std::expected<LastFound, std::string> last_found_in(std::string_view json);
 
 // The JSON of etcd's gateway (API v3): keys and values are in base64, numbers are texts. Pure.
 

@@ -214,8 +214,7 @@ std::string to_json(const Learned& learned) {
 }
 
 std::expected<Learned, std::string> parse_learned(std::string_view json) {
-  rapidjson::Document parsed;
-  parsed.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());  // no recursion
+  const auto parsed = tree_of(json);
   if (parsed.HasParseError() || !parsed.IsObject()) return std::unexpected("it is no JSON object");
   const LearnedMembers members(parsed);
   if (const auto version = members.whole("version"); version != kLearnedVersion)

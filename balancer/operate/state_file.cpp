@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "agent/transport/http/http_syntax.hpp"
+#include "balancer/discovery/source_json.hpp"
 #include "balancer/operate/overrides.hpp"
 
 namespace karmad {
@@ -97,6 +98,7 @@ std::expected<std::string, std::string> read_state_file(const std::string& path)
   auto content = read_at_most(file.fd(), kLongestFile);
   if (!content || content->empty()) return content;
   if (auto read = parse_overrides(*content); !read) return std::unexpected(read.error());
+  if (auto found = last_found_in(*content); !found) return std::unexpected(found.error());
   return content;
 }
 

@@ -13,7 +13,7 @@ std::expected<void, std::string> write_state_file(const std::string& path,
                                                   const std::string& content);
 
 /// The content; empty if there is no such file. Only regular files of at most 16 MB that
-/// parse_overrides() can read.
+/// parse_overrides() and last_found_in() can read.
 std::expected<std::string, std::string> read_state_file(const std::string& path);
 
 /// Gives the file a second name, `PATH.unusable`, which stays when the file is replaced, and

@@ -294,7 +294,9 @@ std::string file_content(const std::string& path) {
 
 TEST(Operator, KeepsAFileThatIsNoStateAside) {
   const TempDir dir;
-  for (const std::string text : {"table t {\n type = distributed\n}\n", R"({"version":3})"}) {
+  for (const std::string text :
+       {"table t {\n type = distributed\n}\n", R"({"version":3})", "{\"version\":1,\"a\":\"\xfe\"}",
+        R"({"version":1,"found":{"tables":[{"mirrors":[{"address":"a:1","weight":1002}]}]}})"}) {
     const auto file = dir.file("state", text);
     const auto aside = file + ".unusable";
     std::filesystem::remove(aside);

@@ -275,10 +275,37 @@ TEST(LastFound, IsReadAsItWasWritten) {
       .addresses = {},
       .mirrors = {{.address = {.host = "10.0.0.3", .port = 9, .unix_path = {}}, .weight = 3}}};
   EXPECT_EQ(last_found_in("{\"found\":" + last_found_json(found) + "}"), found);
-  for (const auto* wrong : {"", "{", "[]", "{}", R"({"found":7})",
-                            R"({"found":{"tables":[7,{"name":"t","mirrors":[{"shard":1}]}],)"
-                            R"("names":[{"host":"a","addresses":["x"]}]}})"})
-    EXPECT_EQ(last_found_in(wrong), LastFound()) << wrong;
+  for (const auto* none : {"[]", "{}", R"({"found":{"tables":[],"names":[{"host":"a"}]}})"})
+    EXPECT_EQ(last_found_in(none), LastFound()) << none;
+}
+
+TEST(LastFound, IsRefusedAsAWholeWithTheReason) {
+  const auto why = [](std::string_view found) {
+    const auto read = last_found_in(fmt::format(R"({{"found":{}}})", found));
+    return read ? "none" : read.error();
+  };
+  constexpr std::string_view kNoJson = "it is no JSON in UTF-8";
+  EXPECT_EQ(last_found_in("").error(), kNoJson);
+  EXPECT_EQ(why("{\"tables\":[{\"name\":\"\xe9\"}]}"), kNoJson);
+  EXPECT_EQ(why(R"({"names":[{"host":"a","more":-1e999}]})"), kNoJson);
+  EXPECT_EQ(why("7"), "found: it is no object");
+  const auto of_table = [&](std::string_view mirror) {
+    return why(
+        fmt::format(R"({{"tables":[{{"name":"t","mirrors":[{{"address":"a:1"}},{}]}}]}})", mirror));
+  };
+  EXPECT_EQ(of_table(R"({"address":"b:2","shard":2})"), "none");
+  EXPECT_EQ(of_table(R"({"shard":1})"), "found: table t: 'address': it is missing");
+  EXPECT_EQ(of_table(R"({"address":"b:2","weight":1001})"),
+            "found: table t: 'weight': expected a whole number from 0 to 1000, found 1001");
+  const auto of_name = [&](std::string_view members) {
+    return why(fmt::format(R"({{"names":[{{"host":"a.test",{}}}]}})", members));
+  };
+  EXPECT_EQ(of_name(R"("addresses":["10.0.0.1","x"])"), "found: name a.test: 'x' is no address");
+  EXPECT_EQ(of_name(R"("mirrors":[{"address":"::1"}])"), "none");
+  EXPECT_EQ(of_name(R"("mirrors":[{"address":"::1","port":65536}])"),
+            "found: name a.test: port: expected a whole number from 0 to 65535, found 65536");
+  EXPECT_EQ(of_name(R"("mirrors":[{"address":"::1","weight":"1"}])"),
+            "found: name a.test: weight: expected a whole number from 0 to 1000, found '1'");
 }
 
 }  // namespace

@@ -53,6 +53,10 @@ TEST(Learned, OfAnotherVersionIsNotRead) {
   EXPECT_EQ(parse_learned("").error(), "it is no JSON object");
   EXPECT_EQ(parse_learned("[1]").error(), "it is no JSON object");
   EXPECT_FALSE(parse_learned(std::string(1 << 20, '[')));
+  for (const auto* wrong :
+       {"{\"version\":1,\"agents\":[{\"address\":\"a\xff\"}]}", "{\"version\":1,\"\xc3\":2}",
+        R"({"version":1,"tickets":{"throughput":1e999}})"})
+    EXPECT_EQ(parse_learned(wrong).error(), "it is no JSON object") << wrong;
 }
 
 TEST(Learned, WithMembersOfWrongTypesOrValuesHasTheirDefaults) {
