@@ -83,7 +83,8 @@ LineWriter::Options access_log_options(const std::string& path) {
     spdlog::warn("access_log {}: {}", path, why);
   };
   options.on_recovery = [path](std::uint64_t dropped) {
-    spdlog::warn("access_log {}: can be written again; {} lines were dropped", path, dropped);
+    spdlog::warn("access_log {}: can be written again; {} dropped", path,
+                 counted_noun(dropped, "line"));
     return std::string();
   };
   return options;

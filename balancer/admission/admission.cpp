@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/text/source_text.hpp"
+
 namespace karmad {
 namespace {
 
@@ -203,8 +205,8 @@ void Admission::sample(TimePoint now) {
                        std::pair("updates of low priority", &low_updates)};
   for (const auto& [what, pool] : all) {
     if (pool->end_stalled_resize(now))
-      spdlog::warn("tickets of {} did not come back in time: the resizing ends with {} tickets",
-                   what, pool->size());
+      spdlog::warn("tickets of {} did not come back in time: the resizing ends with {}", what,
+                   counted_noun(pool->size(), "ticket"));
     pool->measure(now);
   }
   probing_.sample(now);

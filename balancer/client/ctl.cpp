@@ -10,6 +10,7 @@
 #include "balancer/client/http_ask.hpp"
 #include "balancer/operate/admin_call.hpp"
 #include "balancer/trace/plain_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -106,8 +107,9 @@ std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
   const auto members = members_of(*verb);
   if (members.required.empty() && !options.arguments.empty()) return no_arguments();
   if (options.arguments.size() != members.required.size())
-    return std::unexpected(fmt::format("{} takes {} argument(s): {}", options.verb,
-                                       members.required.size(), fmt::join(members.required, " ")));
+    return std::unexpected(fmt::format("{} takes {}: {}", options.verb,
+                                       counted_noun(members.required.size(), "argument"),
+                                       fmt::join(members.required, " ")));
   if (*verb == AdminVerb::hedging && options.arguments[0] != "on" && options.arguments[0] != "off")
     return std::unexpected(fmt::format("hedging is on or off, not {}", options.arguments[0]));
   return HttpRequest{.method = "POST",

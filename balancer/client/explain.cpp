@@ -114,7 +114,7 @@ std::expected<std::string, std::string> explanation_text(std::string_view json) 
     for (const auto& choice : list_member(shard, "choices")) text += choice_text(choice, ++number);
   }
   if (const auto left_out = shown(document, "left_out"); left_out != "0" && !left_out.empty())
-    text += fmt::format("{} more choices had no room\n", left_out);
+    text += fmt::format("choices that had no room: {}\n", left_out);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "balancer/simulate/replay/replay.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/environment.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/kinds/registry.hpp"
 
 namespace karmad {
@@ -74,9 +75,8 @@ std::expected<Scenario, Problems> read_trace(const SimulateOptions& options) {
   for (const auto& note : notes) std::cerr << fmt::format("karmad simulate: {}: {}\n", path, note);
   if (const auto left_out = (*replay)->left_out_mirrors; left_out > 0)
     std::cerr << fmt::format(
-        "karmad simulate: {}: {} mirrors with the fewest attempts are left out: a shard has at "
-        "most 64\n",
-        path, left_out);
+        "karmad simulate: {}: {} with the fewest attempts left out: a shard has at most 64\n", path,
+        counted_noun(left_out, "mirror"));
   return with_overrides(replay_scenario(base_of(path), *std::move(replay)),
                         {.settings = options.settings});
 }

@@ -11,6 +11,7 @@
 #include "agent/stats/document.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/trace/plain_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -306,7 +307,7 @@ std::vector<std::string> mirror_lines(const TopView& view, const TopStyle& style
   }
   if (mirrors.size() > most)
     lines.push_back(
-        cut(fmt::format("... and {} more mirrors", mirrors.size() - most), style.columns));
+        cut("... and " + counted_noun(mirrors.size() - most, "more mirror"), style.columns));
   return lines;
 }
 

@@ -79,7 +79,7 @@ void count_refused(Worker& worker, int status, std::string_view reason) {
   worker.counters.add(Count::internal_errors);
   if (const auto left_out = worker.error_lines.may_write(Loop::now()))
     spdlog::error("{}{}", reason,
-                  *left_out == 0 ? "" : fmt::format(" ({} more were not logged)", *left_out));
+                  *left_out == 0 ? "" : fmt::format(" ({} more not logged)", *left_out));
 }
 
 }  // namespace karmad

@@ -236,7 +236,7 @@ Task<std::optional<Answer>> find_processes(Query& query, const SchemaFacts& fact
   auto list = co_await list_processes(query.worker, std::move(owner), query.resources.deadline);
   if (!list) co_return refusal(504, "the search for connections took too long");
   if (list->left_out > 0)
-    warning = fmt::format("{} further connections are not listed", list->left_out);
+    warning = counted_noun(list->left_out, "further connection") + " not listed";
   contents.processes = std::move(list->processes);
   co_return std::nullopt;
 }

@@ -344,7 +344,7 @@ void Session::log_cut(const Error& error) {
   spdlog::warn("{} got the beginning of this text with error {}: {}{}",
                client_.empty() ? "a client" : fmt::format("client {}", client_), error.code,
                without_controls(clean_utf8(shortened_utf8(error.text, kMostLogged))),
-               *left_out == 0 ? "" : fmt::format(" ({} more were not logged)", *left_out));
+               *left_out == 0 ? "" : fmt::format(" ({} more not logged)", *left_out));
 }
 
 /// Ends a connection that begins with another protocol. False, as receive().

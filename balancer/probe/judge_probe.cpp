@@ -243,7 +243,7 @@ std::string line_of(const ProbeTarget& target, const AgentReport& report) {
   if (report.trip)
     facts.push_back(fmt::format("{:.1f} ms", static_cast<double>(report.trip->count()) / 1000));
   if (report.clock) facts.push_back(fmt::format("clock {:+} s", report.clock->count()));
-  if (!report.columns.empty()) facts.push_back(fmt::format("{} columns", report.columns.size()));
+  if (!report.columns.empty()) facts.push_back(counted_noun(report.columns.size(), "column"));
   out += fmt::format(": {}", report.problems.empty() ? "ok" : "PROBLEM");
   if (!facts.empty()) out += fmt::format("; {}", fmt::join(facts, ", "));
   out += '\n';
@@ -343,8 +343,8 @@ std::string probe_text(std::span<const ProbeTarget> targets, std::span<const Age
   }
   const auto wrong = std::ranges::count_if(
       reports, [](const AgentReport& report) { return !report.problems.empty(); });
-  out += wrong == 0 ? fmt::format("probe: {}, no problems\n", counted_noun(reports.size(), "agent"))
-                    : fmt::format("probe: {} of {} agents have problems\n", wrong, reports.size());
+  out += fmt::format("probe: {}, {} problems\n", counted_noun(reports.size(), "agent"),
+                     wrong == 0 ? "no" : fmt::format("{} with", wrong));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/text/source_text.hpp"
 #include "strategies/estimates/latency_estimate.hpp"
 
 namespace karmad {
@@ -61,7 +62,7 @@ void OutlierEjection::restore(std::size_t mirror, State state, TimePoint now) {
 std::optional<std::string> OutlierEjection::failing(Watched& mirror, const OutlierSigns& signs,
                                                     TimePoint now) {
   if (signs.failures_in_a_row >= rules_.failures_in_a_row)
-    return fmt::format("{} failures in a row", signs.failures_in_a_row);
+    return counted_noun(signs.failures_in_a_row, "failure") + " in a row";
   const auto attempts = signs.attempts - mirror.attempts;
   const auto failures = signs.failures - mirror.failures;
   if (attempts < kEnoughAttempts && now - mirror.counted_since < kCountFor) return std::nullopt;

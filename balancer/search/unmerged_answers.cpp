@@ -78,7 +78,7 @@ Answer UnmergedAnswers::no_answer() {
 Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
   const auto* const plan = shard_query_.plan;
   const auto reason =
-      fmt::format("{} and {} of {} shards have no answer: {}",
+      fmt::format("{} and {} of {} shards gave no answer: {}",
                   plan == nullptr || plan->may_be_partial ? "partial results are denied"
                                                           : "the request needs all shards",
                   missing, parts_.size(), reasons());

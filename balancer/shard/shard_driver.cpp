@@ -8,6 +8,7 @@
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/selection/selection_log.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -275,8 +276,8 @@ void ShardDriver::log_retry(const action::Send& send) {
                send.number + 1, karmad::name(send.reason), name(send.pick.mirror),
                std::chrono::duration<double, std::milli>(send.pause).count(), failure,
                *left_out == 0 ? ""
-                              : fmt::format(" ({} retries since the last message were not logged)",
-                                            *left_out));
+                              : fmt::format(" ({} not logged since the last one)",
+                                            counted_noun(*left_out, "line")));
 }
 
 /// A new choice of this shard in the explanation; null if it has no room. It replaces the one

@@ -6,6 +6,7 @@
 
 #include "agent/stats/document.hpp"
 #include "balancer/selection/selection.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -25,8 +26,8 @@ std::string certificate_warning(const TlsServer& certificates,
   const auto left = std::chrono::floor<std::chrono::days>(at - now).count();
   if (left >= 14) return {};
   return left < 0 ? fmt::format("tls_certificate {} has expired: clients refuse it", file)
-                  : fmt::format("tls_certificate {} expires in {} day{}", file, left,
-                                left == 1 ? "" : "s");
+                  : fmt::format("tls_certificate {} expires in {}", file,
+                                counted_noun(static_cast<std::size_t>(left), "day"));
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "agent/json/json_line.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/settings/words.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -68,7 +69,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 std::string lines_were_dropped(LogFormat format, std::uint64_t count) {
   const auto text =
-      fmt::format("{} lines of the log were dropped: they were not read in time", count);
+      fmt::format("{} of the log dropped: not read in time", counted_noun(count, "line"));
   spdlog::memory_buf_t line;
   formatter_of(format)->format({"karmad", spdlog::level::warn, text}, line);
   return fmt::to_string(line);

@@ -175,7 +175,7 @@ Diagnosis diagnose(const MirrorSigns& signs) {
 
 std::string text(const SetCount& count) {
   if (count.can_serve == 0) return "no mirror can be asked";
-  return fmt::format("{} of {} mirrors are ready", count.ready, count.all);
+  return fmt::format("{} of {} ready", count.ready, counted_noun(count.all, "mirror"));
 }
 
 Micros ConditionTrack::settling_time(const Diagnosis& now) const {

@@ -285,7 +285,7 @@ struct SetCount {
     ++all;
   }
 };
-/// `2 of 3 mirrors are ready`, or `no mirror can be asked`.
+/// `2 of 3 mirrors ready`, or `no mirror can be asked`.
 std::string text(const SetCount& count);
 
 /// The condition of one mirror over time, so that it changes seldom while the mirror changes often.

@@ -11,6 +11,7 @@
 #include "balancer/selection/selection.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "balancer/trace/process_log.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -381,7 +382,7 @@ void OperatorLog::tell(const OperatorEvent& event, TimePoint now, WallTime wall)
   const auto left_out = lines_.may_write(now);
   if (!left_out) return;
   const auto before =
-      *left_out == 0 ? "" : fmt::format(" ({} lines were left out before)", *left_out);
+      *left_out == 0 ? "" : fmt::format(" ({} left out before)", counted_noun(*left_out, "line"));
   log_with_members(level_of(event.severity), event.message + before, members_of(event));
 }
 

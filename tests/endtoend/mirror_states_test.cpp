@@ -44,14 +44,14 @@ TEST(MirrorStates, ShowWhichMirrorWasKilledWhichIsSlowAndWhichIsFrozen) {
                       table_of_three(agents));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(reaches(master, i, "ready")) << diagnosis_of(master, i);
   EXPECT_EQ(master.word("/verdict"), "all well");
-  EXPECT_EQ(master.word("/tables/0/shards/0/diagnosis"), "3 of 3 mirrors are ready");
+  EXPECT_EQ(master.word("/tables/0/shards/0/diagnosis"), "3 of 3 mirrors ready");
 
   agents[1]->control("latency=fixed:60");
   ASSERT_TRUE(reaches(master, 1, "slow")) << diagnosis_of(master, 1);
   EXPECT_TRUE(diagnosis_of(master, 1).contains("those of the other mirrors"));
   EXPECT_TRUE(
       master.word("/verdict")
-          .starts_with(fmt::format("table t, shard 1: 2 of 3 mirrors are ready: {} slow since 20",
+          .starts_with(fmt::format("table t, shard 1: 2 of 3 mirrors ready: {} slow since 20",
                                    agents[1]->address())))
       << master.word("/verdict");
 
@@ -117,7 +117,7 @@ TEST(MirrorStates, HaveOneDiagnosisInTheLogAndOnAllPages) {
   const auto known = fmt::format("{} dead since {}: the last ", set[0].address(), since);
   EXPECT_TRUE(diagnosis_of(master, 0).starts_with(known)) << diagnosis_of(master, 0);
   EXPECT_TRUE(diagnosis_of(master, 0).contains(" searches failed: a \"disk\"??is full"));
-  const auto of_shard = "1 of 2 mirrors are ready: " + known;
+  const auto of_shard = "1 of 2 mirrors ready: " + known;
   EXPECT_TRUE(master.word("/tables/0/shards/0/diagnosis").starts_with(of_shard));
   const auto of_process = "table t, shard 1: " + of_shard;
   EXPECT_TRUE(master.word("/verdict").starts_with(of_process)) << master.word("/verdict");

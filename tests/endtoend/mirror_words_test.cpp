@@ -56,7 +56,7 @@ TEST_P(MirrorWords, SayWhatTheChoiceKnowsUntilSearchesAreGoodAgain) {
   const auto address = set[1].address();
   EXPECT_TRUE(word("reason").contains(sick.said)) << word("reason");
   const auto verdict = master.word("/verdict");
-  EXPECT_TRUE(verdict.contains(fmt::format("2 of 3 mirrors are ready: {} {}", address, sick.state)))
+  EXPECT_TRUE(verdict.contains(fmt::format("2 of 3 mirrors ready: {} {}", address, sick.state)))
       << verdict;
   const auto told = fmt::format("{} {} since ", address, sick.state);
   EXPECT_TRUE(master.process().wait_for(told)) << master.process().output();

@@ -192,7 +192,7 @@ TEST(Verdict, CountsAMirrorOfALaterLevelThatAnswers) {  // X-19
     verdict = master.word("/verdict");
     return verdict.contains("dead");
   })) << verdict;
-  EXPECT_TRUE(verdict.contains("1 of 3 mirrors are ready")) << verdict;
+  EXPECT_TRUE(verdict.contains("1 of 3 mirrors ready")) << verdict;
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(Probe, NamesMissingTablesOtherColumnsClocksAndTheDead) {
         fmt::format("its columns differ from those of {}: price is missing here", good.address()),
         std::string("it cannot be asked: Connection refused"),
         std::string("it has no table 'nosuch'; it has products"),
-        std::string("probe: 3 of 4 agents have problems")})
+        std::string("probe: 4 agents, 3 with problems")})
     EXPECT_TRUE(probed.output.contains(part)) << part << "\n" << probed.output;
 }
 
@@ -167,7 +167,7 @@ TEST(Probe, EndsInTimeAndSafelyWhateverAnAgentSends) {
   const auto probed = probe(tables);
   EXPECT_EQ(probed.code, 1);
   EXPECT_LT(probed.took, kSoon);
-  EXPECT_TRUE(probed.output.contains("probe: 25 of 26 agents have problems")) << probed.output;
+  EXPECT_TRUE(probed.output.contains("probe: 26 agents, 25 with problems")) << probed.output;
   EXPECT_FALSE(probed.output.contains('\x1b')) << probed.output;
 }
 

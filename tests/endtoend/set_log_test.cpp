@@ -38,7 +38,7 @@ TEST(TheLog, ReportsOnceThatIdleMirrorsAreDownThatNoneIsLeftAndThatTheyAreUp) {
   a.reset();
   const auto first = log.wait_for(has_state(port_a, "dead"));
   ASSERT_TRUE(first) << log.output();
-  EXPECT_TRUE(first->contains(" warning table t, shard 1: 1 of 2 mirrors are ready: ")) << *first;
+  EXPECT_TRUE(first->contains(" warning table t, shard 1: 1 of 2 mirrors ready: ")) << *first;
   b.reset();
   const auto last = log.wait_for(has_state(port_b, "dead"));
   ASSERT_TRUE(last) << log.output();
@@ -47,12 +47,12 @@ TEST(TheLog, ReportsOnceThatIdleMirrorsAreDownThatNoneIsLeftAndThatTheyAreUp) {
   a.emplace("0/1", "a", port_a, 50);
   const auto back = log.wait_for(has_state(port_a, "ready"));
   ASSERT_TRUE(back) << log.output();
-  EXPECT_TRUE(back->contains(" warning table t, shard 1: 1 of 2 mirrors are ready: ")) << *back;
+  EXPECT_TRUE(back->contains(" warning table t, shard 1: 1 of 2 mirrors ready: ")) << *back;
   EXPECT_TRUE(back->ends_with(" (was dead)")) << *back;
   b.emplace("0/1", "b", port_b, 50);
   const auto all = log.wait_for(has_state(port_b, "ready"));
   ASSERT_TRUE(all) << log.output();
-  EXPECT_TRUE(all->contains(" info table t, shard 1: 2 of 2 mirrors are ready: ")) << *all;
+  EXPECT_TRUE(all->contains(" info table t, shard 1: 2 of 2 mirrors ready: ")) << *all;
   EXPECT_TRUE(all->ends_with(" (was dead; all well)")) << *all;
   EXPECT_EQ(count_of(log.output(), " dead since "), 2u) << log.output();
   EXPECT_EQ(count_of(log.output(), " ready since "), 2u) << log.output();

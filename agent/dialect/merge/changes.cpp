@@ -16,6 +16,7 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -329,11 +330,11 @@ void append_change_answer(std::string& out, RowForm form, const ChangeCount& cou
                           std::string_view error) {
   if (form == RowForm::text) {
     if (error.empty())
-      fmt::format_to(std::back_inserter(out), "Query OK, {} {} affected (0.000 sec)\n", count.rows,
-                     count.rows == 1 ? "row" : "rows");
+      fmt::format_to(std::back_inserter(out), "Query OK, {} affected (0.000 sec)\n",
+                     counted_noun(count.rows, "row"));
     else
-      fmt::format_to(std::back_inserter(out), "ERROR: {}; {} rows affected elsewhere\n", error,
-                     count.rows);
+      fmt::format_to(std::back_inserter(out), "ERROR: {}; {} affected elsewhere\n", error,
+                     counted_noun(count.rows, "row"));
     return;
   }
   JsonLine(out).add(R"([{"total":)", count.rows, R"(,"error":)", Quoted(error), R"(,"warning":)",

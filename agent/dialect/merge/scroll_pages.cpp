@@ -17,6 +17,7 @@
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -176,8 +177,8 @@ std::string why_not_there(const ScrollPosition& position, const ScrollPlace& pla
   if (!wire::same_word(position.table, place.table))
     return fmt::format("is for table {}, not for {}", position.table, place.table);
   if (position.shards != place.shards)
-    return fmt::format("was made when table {} had {} shards; it has {} now", place.table,
-                       position.shards, place.shards);
+    return fmt::format("was made when table {} had {}; it has {} now", place.table,
+                       counted_noun(position.shards, "shard"), place.shards);
   if (position.language != place.language)
     return position.language == "sql" ? "is of a SELECT, not of a search in JSON"
                                       : "is of a search in JSON, not of a SELECT";

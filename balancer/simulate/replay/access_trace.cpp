@@ -15,6 +15,7 @@
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad::simulate {
 
@@ -265,10 +266,11 @@ class AccessLineCollector {
 std::string nothing_usable(const AccessTraceCounts& counts) {
   if (counts.lines == 0) return "the access log is empty";
   return fmt::format(
-      "the access log has nothing to replay: of {} lines, {} are not JSON of an access log, {} are "
-      "too long, {} are requests that change data, and {} have no table or no complete attempt; "
+      "the access log has nothing to replay in {}: not JSON of an access log: {}; too long: {}; "
+      "requests that change data: {}; without a table or a complete attempt: {}; "
       "access_log_format must be json",
-      counts.lines, counts.other_lines, counts.long_lines, counts.updates, counts.without_attempts);
+      counted_noun(counts.lines, "line"), counts.other_lines, counts.long_lines, counts.updates,
+      counts.without_attempts);
 }
 
 template <class Number>
@@ -464,20 +466,21 @@ bool parse_access_line(std::string_view text, AccessLine& line) {
 
 std::vector<std::string> notes_on(const AccessTraceCounts& counts) {
   std::vector<std::string> notes;
-  const auto note = [&](std::uint64_t count, std::string_view text) {
-    if (count > 0) notes.push_back(fmt::format("{} {}", count, text));
+  const auto note = [&](std::uint64_t count, std::string_view noun, std::string_view text) {
+    if (count > 0) notes.push_back(fmt::format("{} {}", counted_noun(count, noun), text));
   };
-  note(counts.other_lines, "lines are not JSON of an access log; they were skipped");
-  note(counts.long_lines, "lines are longer than 64 KiB; they were skipped");
-  note(counts.without_attempts, "requests have no table or no complete attempt; they were skipped");
-  note(counts.updates, "requests change data; they are not replayed");
-  note(counts.duplicates, "lines are of requests that were read before; they were skipped");
-  note(counts.unusable_attempts, "attempts have no end, or none that tells something of a mirror");
-  note(counts.attempts_over_limit, "attempts are of too many tables, shards or mirrors");
-  note(counts.sampled,
-       "requests are a sample (access_log_sample); those that were left out are estimated");
-  note(counts.backward_steps,
-       "times the clock of the log goes back by more than a second; the lines were sorted by time");
+  note(counts.other_lines, "line", "skipped: no JSON of an access log");
+  note(counts.long_lines, "line", "skipped: longer than 64 KiB");
+  note(counts.without_attempts, "request", "skipped: no table or no complete attempt");
+  note(counts.updates, "request", "not replayed: changes of data");
+  note(counts.duplicates, "line", "skipped: of requests that were read before");
+  note(counts.unusable_attempts, "attempt",
+       "without an end, or with none that tells something of a mirror");
+  note(counts.attempts_over_limit, "attempt", "left out: of too many tables, shards or mirrors");
+  note(counts.sampled, "request",
+       "of a sample (access_log_sample); those that were left out are estimated");
+  note(counts.backward_steps, "time",
+       "the clock of the log goes back by more than a second; the lines were sorted by time");
   if (counts.cut)
     notes.push_back(
         fmt::format("only the first {} attempts of the log were read", kMostRecordedAttempts));

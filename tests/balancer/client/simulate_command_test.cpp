@@ -109,7 +109,7 @@ TEST(SimulateCommand, ReplaysAnAccessLog) {
   EXPECT_NE(result.out.find("\nleastops "), std::string::npos);
   EXPECT_NE(result.out.find("\nrecorded "), std::string::npos);
   EXPECT_EQ(result.out.find("\noracle "), std::string::npos);
-  EXPECT_NE(result.err.find("1 lines are not JSON of an access log"), std::string::npos);
+  EXPECT_NE(result.err.find("1 line skipped: no JSON of an access log"), std::string::npos);
   EXPECT_NE(page.text().find("127.0.0.1:9321"), std::string::npos);
   for (const auto* const format : {"--csv", "--json"}) {
     const auto numbers =

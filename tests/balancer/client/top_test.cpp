@@ -96,7 +96,7 @@ TEST(Top, FitsTheTerminal) {
 TEST(Top, HasTheDiagnosesOfShardsAndMirrorsInTroubleUncut) {
   const auto mirrors = top_mirror(1, "dead", 1, "refused") + "," + top_mirror(2, "ready", 1) + "," +
                        top_mirror(3, "slow", 1, "queries take 412.0 ms on average");
-  const auto of_shard = "1 of 3 mirrors are ready: 10.0.0.1:9308 dead: refused";
+  const auto of_shard = "1 of 3 mirrors ready: 10.0.0.1:9308 dead: refused";
   const auto view = top_view(top_agents(mirrors, "another table, shard 1: 9 dead", of_shard));
   const auto lines = top_lines(view, {});
   EXPECT_EQ(lines[8], fmt::format("✖ table t, shard 1: {}", of_shard));

@@ -155,7 +155,7 @@ TEST(ProbeText, ShowsFactsProblemsAndTheSum) {
   reports[1].problems = {"it is gone"};
   EXPECT_EQ(probe_text(targets, reports),
             "table t\n  shard 1\n    a:1 (t): ok; E 1, 1.2 ms, clock -1 s\n"
-            "    a:1 (x, y): PROBLEM\n      it is gone\nprobe: 1 of 2 agents have problems\n");
+            "    a:1 (x, y): PROBLEM\n      it is gone\nprobe: 2 agents, 1 with problems\n");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(AgentsJson, GoesByTableShardAndMirror) {
       {"/tables/0/shards/0/mirrors/1/state", "\"dead\""},
       {"/tables/0/shards/0/mirrors/1/reason", "\"connection refused\""},
       {"/verdict",
-       "\"table products, shard 1: 1 of 2 mirrors are ready: 127.0.0.1:9322 dead: "
+       "\"table products, shard 1: 1 of 2 mirrors ready: 127.0.0.1:9322 dead: "
        "connection refused\""},
       {"/tables/0/shards/0/mirrors/1/probability", "0.0"},
       {"/tables/0/shards/0/mirrors/1/last_error", "\"connection refused\""},

@@ -36,7 +36,7 @@ TEST(Verdict, IsAllWellWhenNoMirrorIsInTrouble) {
 
 TEST(Verdict, NamesTheWorstMirrorAndCountsTheOthers) {
   EXPECT_EQ(verdict(with_shards({{{ready}, {slow, "slow one"}}, {{ready}, {dead, "refused"}}})),
-            "table t, shard 2: 1 of 2 mirrors are ready: m4 dead: "
+            "table t, shard 2: 1 of 2 mirrors ready: m4 dead: "
             "refused (2 mirrors are in trouble in all)");
 }
 
@@ -48,7 +48,7 @@ TEST(Verdict, IsNotAllWellWhileTheQueriesOfATableFail) {
   snapshot.tables[0].trouble = "none of the last 9 queries succeeded: 9 got 400";
   EXPECT_EQ(verdict(snapshot),
             "table t: none of the last 9 queries succeeded: 9 got 400; table t, shard 1: 1 of 2 "
-            "mirrors are ready: m2 slow: slow one");
+            "mirrors ready: m2 slow: slow one");
   snapshot = with_shards({{{dead, "refused"}}});
   snapshot.tables[0].trouble = "none of the last 9 queries succeeded: 9 got 502";
   EXPECT_TRUE(verdict(snapshot).starts_with("table t, shard 1: no mirror can be asked"));
@@ -63,7 +63,10 @@ TEST(Verdict, NamesAShardWithoutAMirrorFirst) {
 TEST(Verdict, OfAShardPrefersTroubleToWhatFollowsFromSettings) {
   const auto snapshot = with_shards({{{slow, "slow one"}, {unsuitable, "is a replica"}, {ready}}});
   EXPECT_EQ(diagnosis(snapshot, snapshot.tables[0].shards[0]),
-            "1 of 3 mirrors are ready: m1 slow: slow one");
+            "1 of 3 mirrors ready: m1 slow: slow one");
+  const auto single = with_shards({{{slow, "slow two"}}});
+  EXPECT_EQ(diagnosis(single, single.tables[0].shards[0]),
+            "0 of 1 mirror ready: m1 slow: slow two");
 }
 
 }  // namespace
