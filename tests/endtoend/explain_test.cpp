@@ -77,6 +77,27 @@ TEST(Explain, ComesInAFieldOfTheAnswerWhereItIsAskedFor) {
   EXPECT_FALSE(master.search(kExplainedSearch).fields.contains("x-karmad-explain"));
 }
 
+TEST(Explain, IsThatOfTheLastOfSeveralSearchesThatWasPutToATable) {
+  FakeSet set(1);
+  const auto table = [&](std::string_view name) {
+    return fmt::format("table {} {{\n type = distributed\n agent = {}:s\n}}\n", name,
+                       set[0].address());
+  };
+  const Master master("ha_ping_interval = 0", table("t") + table("u"));
+  const auto search = [](std::string_view index) {
+    return fmt::format("{{\"index\":\"{}\"}}\n{{}}\n", index);
+  };
+  for (const std::string_view last : {"t", "u"}) {
+    const auto body = search("u") + search("t") + search(last) + search("nosuch");
+    const auto answer = ask(master.port(), "POST", "/_msearch", body, kExplained);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    const auto& told = answer.fields.at("x-karmad-explain");
+    EXPECT_EQ(at(told, "/table"), last);
+    EXPECT_EQ(at(told, "/status"), "200");
+    EXPECT_EQ(at(told, "/shards"), "1 items");
+  }
+}
+
 TEST(Explain, ShowsThePlanOfARequestThatIsNotPassedOn) {
   FakeSet first(1);
   FakeSet second(1);
