@@ -19,6 +19,7 @@ constexpr std::uint16_t kUnsignedType = 0x8000;
 
 BoundText quoted_literal(std::string_view text) {
   if (text.contains('\0')) return std::unexpected("it holds a zero byte");
+  if (sql::first_wrong_bytes(text) != text.npos) return std::unexpected("it is not valid UTF-8");
   return sql_literal(text);
 }
 
@@ -123,6 +124,9 @@ std::string_view literal_at(std::string_view literal, std::string_view before) {
 
 std::expected<PreparedStatement, Error> prepare_statement(std::string_view statement) {
   using Kind = sql::Token::Kind;
+  if (const auto wrong = sql::first_wrong_bytes(statement); wrong != statement.npos)
+    return std::unexpected(
+        Error{1300, "HY000", fmt::format("at offset {}: the statement is not valid UTF-8", wrong)});
   statement = sql::without_empty_statements(statement);
   PreparedStatement prepared{.text = std::string(statement)};
   sql::Tokens tokens(statement);

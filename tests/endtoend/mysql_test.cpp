@@ -319,6 +319,8 @@ TEST(AMysqlClient, RunsPreparedStatementsWithItsValuesAsLiterals) {
   EXPECT_EQ(body_in(seen.at(0)), "SELECT id, title FROM t WHERE MATCH( 'x' )");
   EXPECT_EQ(body_in(seen.at(1)), "SELECT id, title FROM t WHERE MATCH( 'it\\'s \\\\' )");
   EXPECT_EQ(client.execute(id, {std::string("a\0b", 3)}).error, 1210);
+  EXPECT_EQ(client.execute(id, {"caf\xe9"}).error, 1210);
+  EXPECT_EQ(mirror.seen().size(), seen.size());
   EXPECT_EQ(client.execute(id + 7, {"x"}).error, 1243);
   EXPECT_EQ(client.prepare("SELECT 'x"), 0U);
   const auto local = client.prepare("SELECT @@autocommit");

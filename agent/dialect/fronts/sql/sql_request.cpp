@@ -45,16 +45,6 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == text.npos;
 }
 
-/// Where the first bytes are that are not UTF-8; npos: nowhere.
-std::size_t first_wrong_bytes(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_length(text, at);
-    if (length == 0) return at;
-    at += length;
-  }
-  return text.npos;
-}
-
 /// Finds the statement; 400 if there is none, or more than one.
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request) {
   using In = StatementPlace::In;
@@ -109,6 +99,15 @@ std::string_view without_empty_statements(std::string_view text) {
   if (!first.is_sign(';')) return text;
   while (first.is_sign(';')) first = tokens.next();
   return text.substr(first.at);
+}
+
+std::size_t first_wrong_bytes(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return text.npos;
 }
 
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {

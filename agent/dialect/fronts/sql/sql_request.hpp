@@ -79,6 +79,9 @@ std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements
 /// request has, unsplit.
 std::expected<StatementText, ClientError> statement_in(const ClientRequest& request);
 
+/// Where the first bytes are that are not UTF-8; npos: nowhere.
+std::size_t first_wrong_bytes(std::string_view text);
+
 /// Splits a text at each `;` outside of quotes, backquotes and comments; blank statements are left
 /// out. A text without `;` before its end is one statement, unread. Errors as read_statements().
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text);
