@@ -134,10 +134,16 @@ void write_draws(Document& out, const Draws& draws) {
   });
 }
 
+/// What named the mirror of a choice without a selection.
+std::string_view named_by(const ExplainedChoice& choice) {
+  const bool quorum = choice.attempt && choice.attempt->reason == AttemptReason::quorum;
+  return quorum ? "the quorum read" : "the error answer";
+}
+
 void write_choice(Document& out, const ExplainRecord& record, const ExplainedChoice& choice) {
   const auto& set = *choice.shard->mirrors;
   out.text("set", name(choice.view->picture.kind));
-  out.text("chosen_by", choice.told ? "the error answer" : std::string_view(set.strategy_name()));
+  out.text("chosen_by", choice.told ? named_by(choice) : std::string_view(set.strategy_name()));
   const auto shares = probabilities(record, choice);
   out.objects("mirrors", std::views::iota(std::size_t{0}, set.size()), [&](std::size_t mirror) {
     write_mirror(out, record, choice, mirror, shares[mirror]);
@@ -186,7 +192,8 @@ std::string_view id_of(const ExplainRecord& record, std::string& number) {
 std::string removed_by(const ExplainRecord& record, const ExplainedChoice& choice,
                        std::size_t mirror) {
   const auto& steps = choice.steps;
-  if (choice.told) return steps.chosen == mirror ? "" : "the error answer named another mirror";
+  if (choice.told)
+    return steps.chosen == mirror ? "" : fmt::format("{} named another mirror", named_by(choice));
   if (steps.near.contains(mirror)) return {};
   const auto objections = objections_to(steps, mirror);
   const auto objection = [&] {

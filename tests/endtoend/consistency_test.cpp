@@ -339,6 +339,9 @@ TEST(Quorum, APrimaryIsEnoughWhenTooFewAnswer) {  // CO-075
   const auto answer = master.find("", kQuorum);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_GT(copies[1].searches() + copies[2].searches(), 0);
+  const auto explained = get(master.port(), "/explain/" + answer.fields.at("x-request-id")).body;
+  EXPECT_TRUE(explained.contains(R"("chosen_by":"the quorum read")")) << explained;
+  EXPECT_FALSE(explained.contains("the error answer")) << explained;
 }
 
 TEST(Quorum, TooFewOfASetWithoutAPrimaryIsAnError) {  // CO-075
