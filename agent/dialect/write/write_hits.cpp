@@ -224,6 +224,8 @@ void append_elastic_count(std::string& out, std::string_view answer, ElasticShar
   JsonLine line(out);
   line.add(R"({"count":)", total.empty() ? "0" : total, ',');
   add_elastic_shards(line, shards);
+  if (const auto warning = last_member(answer, "warning"); !warning.empty())
+    line.add(R"(,"warning":)", warning);
   line.add('}');
 }
 

@@ -447,6 +447,10 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
   std::string out;
   ASSERT_FALSE(merge(*plan, replies, {}, out));
   EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1}})");
+  out.clear();
+  ASSERT_FALSE(merge(*plan, replies, {.warning = "shard 2: \"x\" is gone"}, out));
+  EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1},)"
+                 R"("warning":{"reason":"shard 2: \"x\" is gone"}})");
 }
 
 TEST(ManticoreElastic, ErrorsOfASearchHaveTheEnginesStatusAndShape) {
