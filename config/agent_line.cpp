@@ -206,7 +206,7 @@ class AgentLineReader {
     mirror.address.port = kDefaultPort;
     if (rest.begin < rest.end && text_[rest.begin] != ':')
       return problem(rest.begin, fmt::format("expected ':' after the host, found {}",
-                                             in_quotes(text_.substr(rest.begin, 1))));
+                                             first_in_quotes(view({rest.begin, rest.end}))));
     const auto field =
         rest.begin == rest.end ? rest : Range{rest.begin + 1, find(':', rest.begin + 1, rest.end)};
     if (const auto comma = view(field).find(',');

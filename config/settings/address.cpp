@@ -55,8 +55,9 @@ std::expected<std::string, Unfit> parse_host(std::string_view text) {
   if (bad != text.end()) {
     if (is_ipv6(std::string(text)))
       return unfit(0, fmt::format("an IPv6 address needs brackets: [{}]", text));
-    return unfit(static_cast<std::size_t>(bad - text.begin()),
-                 fmt::format("{} cannot be part of a host name", in_quotes({bad, bad + 1})));
+    return unfit(
+        static_cast<std::size_t>(bad - text.begin()),
+        fmt::format("{} cannot be part of a host name", first_in_quotes({bad, text.end()})));
   }
   const bool no_letter = std::none_of(text.begin(), text.end(), is_letter);
   in_addr address{};
@@ -76,8 +77,9 @@ std::expected<std::string, Unfit> parse_unix_path(std::string_view text) {
   const auto bad = std::find_if_not(text.begin(), text.end(),
                                     [](char c) { return is_host_letter(c) || c == '/'; });
   if (bad != text.end())
-    return unfit(static_cast<std::size_t>(bad - text.begin()),
-                 fmt::format("{} cannot be part of a socket's path", in_quotes({bad, bad + 1})));
+    return unfit(
+        static_cast<std::size_t>(bad - text.begin()),
+        fmt::format("{} cannot be part of a socket's path", first_in_quotes({bad, text.end()})));
   if (text.size() > kLongestUnixPath)
     return unfit(0, fmt::format("the path of a unix socket has at most {} bytes, this has {}",
                                 kLongestUnixPath, text.size()));

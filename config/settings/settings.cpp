@@ -15,15 +15,29 @@ std::string text(const Problem& problem) {
                               : fmt::format("{}: {}{}", text(problem.at), label, problem.message);
 }
 
+namespace {
+
+/// The first bytes of a text, with the rest of the character that the last of them belongs to.
+std::string_view beginning(std::string_view text, std::size_t bytes) {
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80) ++bytes;
+  return text.substr(0, bytes);
+}
+
+}  // namespace
+
 std::string cleaned(std::string_view text, std::size_t longest) {
+  const auto shown = beginning(text, longest);
   std::string out;
-  for (const char c : text.substr(0, longest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > longest ? "…" : "");
+  for (const char c : shown) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > shown.size() ? "…" : "");
 }
 
 std::string in_quotes(std::string_view text, std::size_t longest) {
   return "'" + cleaned(text, longest) + "'";
+}
+
+std::string first_in_quotes(std::string_view text) {
+  return in_quotes(beginning(text, 1));
 }
 
 namespace {

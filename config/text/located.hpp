@@ -47,10 +47,12 @@ std::string text(const Place& at);
 /// message.
 std::string text(const Problem& problem);
 
-/// A part of a text that others wrote, for a message: at most `longest` bytes, with a `?` for every
-/// control character.
+/// A part of a text that others wrote, for a message: at most `longest` bytes and the rest of a
+/// character of UTF-8 that begins within them, with a `?` for every control character.
 std::string cleaned(std::string_view text, std::size_t longest = 80);
 /// The same in quotes.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
+/// The first character of a text, in quotes.
+std::string first_in_quotes(std::string_view text);
 
 }  // namespace karmad

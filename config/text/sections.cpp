@@ -63,7 +63,8 @@ class SectionReader {
   /// The next character for a message.
   std::string found() const {
     if (next_ >= file_.size()) return "the end of the file";
-    return peek() == '\n' ? "the end of the line" : in_quotes(file_.text().substr(next_, 1));
+    return peek() == '\n' ? "the end of the line"
+                          : first_in_quotes(std::string_view(file_.text()).substr(next_));
   }
 
   void read_statement() {

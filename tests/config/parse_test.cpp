@@ -108,6 +108,8 @@ TEST(Parse, ReportsMistakesWithTheirPlaceAndGoesOn) {
         "searchd or of a table"}},
       {"table {\n}", {"c:1:7: expected the name of the table, found '{'"}},
       {"table my-table.x {\n k = v\n}", {"c:1:15: expected ':' or '{', found '.'"}},
+      {"table täble {\n}", {"c:1:8: expected ':' or '{', found 'ä'"}},
+      {"table 表 {\n}", {"c:1:7: expected the name of the table, found '表'"}},
       {"searchd x {\n}", {"c:1:1: section searchd has no name: expected '{', found 'x'"}},
       {"table a : {\n}", {"c:1:11: expected the name of the parent, found '{'"}},
       {"table a\n k = v\n}", {"c:1:8: expected ':' or '{', found the end of the line"}},
