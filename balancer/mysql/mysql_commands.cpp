@@ -398,7 +398,9 @@ Task<Session::CommandOutcome> Session::run_statement(Statement& statement) {
   } else if ((read_only_ || state_.read_only()) && !only_reads(statement.sql.kind)) {
     outcome = co_await refuse_change();
   } else {
-    if (statement.sql.kind != sql::StatementKind::schema) state_.warning.reset();
+    const auto kind = statement.sql.kind;
+    if (kind != sql::StatementKind::schema && kind != sql::StatementKind::session)  // SHOW META
+      state_.warning.reset();
     outcome = co_await pass_statement(statement);
   }
   co_return outcome;
