@@ -59,6 +59,8 @@ TEST(Update, IsRefusedWithTheReason) {
       {R"({"table":"t"}{"table":"t"})", "the request is not JSON: "},
       {R"({"table":"t","doc":{"a":1e999}})", "the request is not JSON: "},
       {R"(title=x)", "the request is not JSON: "},
+      {"{\"table\":\"t\",\"doc\":{\"a\":\"\t\"}}",
+       "the request is not JSON: A control character in"},
       {R"(["t"])", "the request must be a JSON object"},
       {R"("t")", "the request must be a JSON object"},
       {R"({})", "the request names no table; give its name in \"table\""},
@@ -141,6 +143,7 @@ TEST(Bulk, IsRefusedWithTheLineAndTheReason) {
       {R"({"insert":{"table":"t"}} {"insert":{"table":"t"}})", "line 4 is not JSON: "},
       {"{\"insert\":\n{\"table\":\"t\"}}", "line 4 is not JSON: "},
       {R"(insert into t)", "line 4 is not JSON: "},
+      {"{\"insert\":{\"table\":\"\x1f\"}}", "line 4 is not JSON: A control character in a string"},
   };
   for (const auto& c : cases) {
     const auto body =

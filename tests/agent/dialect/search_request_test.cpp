@@ -153,6 +153,17 @@ TEST(SearchRequest, ReportsThePlaceOfInvalidJson) {
   EXPECT_EQ(
       Searching().parse(R"({"table":"products" "x"})").error().reason,
       "the request is not JSON: Missing a comma or '}' after an object member. At offset 20.");
+  EXPECT_EQ(Searching().parse("{\"table\":\"a\nb\"}").error().reason,
+            "the request is not JSON: A control character in a string needs an escape, such as \\n "
+            "or \\u0001. At offset 11.");
+  EXPECT_EQ(Searching().parse(R"({"table":"\q"})").error().reason,
+            "the request is not JSON: Invalid escape character in string. At offset 10.");
+}
+
+TEST(SearchRequest, SaysOfAnotherEncodingThatJsonIsUtf8) {
+  using namespace std::string_view_literals;
+  for (const auto body : {"\xFF\xFE{\0}\0"sv, "\xFE\xFF\0{\0}"sv, "{\0}\0"sv, "\0{\0}"sv})
+    EXPECT_TRUE(Searching().parse(body).error().reason.contains("UTF-16, and JSON is UTF-8"));
 }
 
 TEST(SearchRequest, AZeroByteIsNotTheEnd) {

@@ -324,9 +324,7 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
       reader.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag |
                    rapidjson::kParseFullPrecisionFlag>(stream, listener);
   if (!listener.reason().empty()) return std::move(listener.reason());
-  if (parsed.IsError())
-    return fmt::format("the request is not JSON: {} At offset {}.",
-                       rapidjson::GetParseError_En(parsed.Code()), parsed.Offset());
+  if (parsed.IsError()) return "the request " + why_not_json(body, parsed.Code(), parsed.Offset());
   if (stream.Tell() != body.size())  // the parser takes a zero byte as the end
     return fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell());
   if (!listener.root_is_object()) return "the request must be a JSON object";
@@ -334,6 +332,17 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
 }
 
 }  // namespace
+
+std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at) {
+  std::string_view what = rapidjson::GetParseError_En(found);
+  const auto begin = text.substr(0, 2);
+  if (begin == "\xFF\xFE" || begin == "\xFE\xFF" || begin.contains('\0'))
+    what = "It looks like UTF-16, and JSON is UTF-8.";
+  else if (found == rapidjson::kParseErrorStringEscapeInvalid && at < text.size() &&
+           static_cast<unsigned char>(text[at]) < ' ')
+    what = "A control character in a string needs an escape, such as \\n or \\u0001.";
+  return fmt::format("is not JSON: {} At offset {}.", what, at);
+}
 
 std::string_view name(Property property) {
   return kNames[property];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <rapidjson/error/error.h>
 #include <expected>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include "agent/dialect/request/parsed.hpp"
 
 namespace karmad {
+
+/// What the parser found at this offset of a text, for the client: "is not JSON: …".
+std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at);
 
 /// A fast reader for common search requests: ASCII JSON without escapes, numbers of up to 18 digits
 /// without exponent, none of karmad's `options`, depth at most 32. False for all other texts,

@@ -1,7 +1,6 @@
 #include "agent/dialect/fronts/json/read_request.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #include <algorithm>
@@ -231,8 +230,7 @@ class UpdateReader {
     const auto parsed = reader_.Parse<rapidjson::kParseIterativeFlag>(stream, listener);
     if (!listener.reason().empty()) return std::move(listener.reason());
     if (parsed.IsError())
-      return fmt::format("is not JSON: {} At offset {}.",
-                         rapidjson::GetParseError_En(parsed.Code()), parsed.Offset() - begin);
+      return why_not_json(body_.substr(begin, end - begin), parsed.Code(), parsed.Offset() - begin);
     if (stream.Tell() != end)  // the parser takes a zero byte as the end
       return fmt::format("is not JSON: a zero byte at offset {}", stream.Tell() - begin);
     if (form_ == Form::bulk && !listener.has_action())
