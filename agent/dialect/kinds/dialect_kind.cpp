@@ -159,8 +159,7 @@ std::optional<std::string> body_for_client(const Parsed& parsed, int status, std
   return out;
 }
 
-std::expected<Plan, ClientError> Dialect::plan(const ClientRequest&, const Parsed& parsed,
-                                               ShardLayout layout) const {
+OrError<Plan> Dialect::plan(const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
   return std::unexpected(ClientError{
       501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
                        parsed.table, layout.shards)});

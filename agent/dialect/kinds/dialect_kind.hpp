@@ -46,13 +46,13 @@ class Dialect {
   virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
 
   /// The table of the query, whether the query may be retried, and its options.
-  virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
+  virtual OrError<Parsed> parse(const ClientRequest& request) const = 0;
 
   /// Plans the query for the shards of its table, or says why it cannot be merged. Called for one
   /// shard only if the query is `planned`. The plan may refer to all arguments and to the dialect.
   /// The default refuses: for dialects that merge nothing.
-  virtual std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
-                                                ShardLayout layout) const;
+  virtual OrError<Plan> plan(const ClientRequest& request, const Parsed& parsed,
+                             ShardLayout layout) const;
 
   /// The request for a mirror that names the table `tables`, without a plan: the client's request
   /// with only the table's name replaced. Clears `buffer`; the result may refer to it.
@@ -114,7 +114,7 @@ enum class Statements : std::uint8_t {
 /// its URL are about the whole.
 struct SeveralRequests {
   /// The requests; their views are into the whole one. Null: the request is one.
-  std::expected<std::vector<RequestPart>, ClientError> (*parts)(const ClientRequest&) = nullptr;
+  OrError<std::vector<RequestPart>> (*parts)(const ClientRequest&) = nullptr;
   /// Appends the answer, made of theirs in the same order.
   void (*join)(std::string& out, const ClientRequest&, std::span<const PartAnswer>,
                Micros took) = nullptr;

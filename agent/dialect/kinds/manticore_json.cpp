@@ -74,25 +74,23 @@ Judgement judge_elastic(const AgentReply& reply, bool merged) {
   return search ? judge_search(reply, merged) : judge_update(reply);
 }
 
-using ReadParsed = std::expected<Parsed, ClientError>;
-
 /// A request whose body says everything.
 template <auto read>
-ReadParsed parse_body(const ClientRequest& request, unsigned max_depth) {
+OrError<Parsed> parse_body(const ClientRequest& request, unsigned max_depth) {
   return read(request.body, max_depth);
 }
 
-ReadParsed parse_change(const ClientRequest& request, unsigned max_depth) {
+OrError<Parsed> parse_change(const ClientRequest& request, unsigned max_depth) {
   if (request.path.ends_with("/bulk")) return read_bulk(request.body, max_depth);
   return read_update(request.path, request.body, max_depth);
 }
 
 /// Always `planned`: hits name the mirror's table, which the plan replaces.
-ReadParsed parse_percolation(const ClientRequest& request, unsigned max_depth) {
+OrError<Parsed> parse_percolation(const ClientRequest& request, unsigned max_depth) {
   return read_percolation(request.path_table, request.body, max_depth);
 }
 
-ReadParsed parse_stored_query(const ClientRequest& request, unsigned max_depth) {
+OrError<Parsed> parse_stored_query(const ClientRequest& request, unsigned max_depth) {
   constexpr std::string_view kBefore = "/pq/";
   constexpr std::string_view kAfter = "/doc/";
   auto parsed = read_percolation(request.path_table, request.body, max_depth);
@@ -116,7 +114,7 @@ ClientError at_clients_place(ClientError error, const ClientRequest& request, un
   return !read && tells_place(read.error()) ? std::move(read.error()) : error;
 }
 
-ReadParsed parse_elastic(const ClientRequest& request, unsigned max_depth) {
+OrError<Parsed> parse_elastic(const ClientRequest& request, unsigned max_depth) {
   auto translated = translate_elastic(request);
   if (!translated)
     return std::unexpected(at_clients_place(std::move(translated.error()), request, max_depth));
@@ -159,15 +157,13 @@ void append_changed_values(std::string& out, const TranslatedRequest& translated
 
 /// Plans a request for the shards of its table.
 struct JsonPlanner {
-  using Planned = std::expected<Plan, ClientError>;
-
   const ClientRequest& client;
   const Parsed& parsed;
   const ShardLayout& layout;
   const DialectSettings& settings;
   const ClientRequest own = engine_request(client, parsed);
 
-  Planned operator()(const SearchRequest& read) const {
+  OrError<Plan> operator()(const SearchRequest& read) const {
     Plan plan{.request = own};
     const auto* const elastic = parsed.translated.get();
     const bool one_shard = elastic != nullptr && layout.shards == 1;
@@ -198,17 +194,17 @@ struct JsonPlanner {
   }
 
   /// The client's request goes to all shards; their completions become one list by rank.
-  Planned operator()(const Completion&) const {
+  OrError<Plan> operator()(const Completion&) const {
     return Plan{.request = own,
                 .edits = name_edits(parsed, TableNames::json),
                 .step = RowsMerge{.rows = RowsMerge::Rows::by_rank}};
   }
 
-  Planned operator()(const Percolation&) const {
+  OrError<Plan> operator()(const Percolation&) const {
     return Plan{.request = own, .step = PercolateMerge{parsed.table}};
   }
 
-  Planned operator()(const StoredQuery& query) const {
+  OrError<Plan> operator()(const StoredQuery& query) const {
     auto id = DocumentId::of_number(query.id);
     if (!query.id.empty() && !id)
       return refused(fmt::format("the id in the path must be a number: '{}'", query.id));
@@ -231,7 +227,7 @@ struct JsonPlanner {
   }
 
   /// One update goes to the shard of its document by `shard_by = id`, else to all.
-  Planned operator()(const UpdateRequest& read) const {
+  OrError<Plan> operator()(const UpdateRequest& read) const {
     auto update = read.update;
     if (auto why = place_update(update, read.mistake, own.body, parsed.table, layout))
       return refused(fmt::format("the request {}", *why));
@@ -253,7 +249,7 @@ struct JsonPlanner {
   }
 
   /// Each line of a bulk goes to the shard of its document, a line about no single document to all.
-  Planned operator()(const BulkRequest& read) const {
+  OrError<Plan> operator()(const BulkRequest& read) const {
     auto split = split_bulk(read, own.body, parsed.table, layout);
     const auto* const elastic = parsed.translated.get();
     if (!split)
@@ -269,7 +265,7 @@ struct JsonPlanner {
     return plan;
   }
 
-  Planned operator()(const auto&) const { return refused("the request is no JSON"); }
+  OrError<Plan> operator()(const auto&) const { return refused("the request is no JSON"); }
 
   /// The table's name in its places, and the id where karmad has made one.
   TextEdits edits_of(const BulkLine& update) const {
@@ -286,19 +282,19 @@ struct JsonPlanner {
 /// Requests in JSON, each kind with its own way to be read and its own answers.
 class ManticoreJson final : public Dialect {
  public:
-  using Reader = ReadParsed (*)(const ClientRequest& request, unsigned max_depth);
+  using Reader = OrError<Parsed> (*)(const ClientRequest& request, unsigned max_depth);
   using Classifier = Judgement (*)(const AgentReply& reply, bool merged);
 
   ManticoreJson(const DialectSettings& settings, Reader reader, Classifier classifier,
                 ErrorWriter writer = write_error)
       : Dialect(writer), settings_(settings), read_(reader), classify_(classifier) {}
 
-  ReadParsed parse(const ClientRequest& request) const override {
+  OrError<Parsed> parse(const ClientRequest& request) const override {
     return read_(request, settings_.max_json_depth);
   }
 
-  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
-                                        ShardLayout layout) const override {
+  OrError<Plan> plan(const ClientRequest& request, const Parsed& parsed,
+                     ShardLayout layout) const override {
     return std::visit(JsonPlanner{request, parsed, layout, settings_}, parsed.what);
   }
 

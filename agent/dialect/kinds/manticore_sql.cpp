@@ -85,9 +85,8 @@ Parsed parsed_of(const sql::Statement& read, const ClientRequest& request) {
 
 /// The plan of a SELECT over several shards (see plan_select). Refuses KNN() by a document on one
 /// shard, which is sent the client's statement.
-std::expected<Plan, ClientError> plan_over_shards(const sql::Select& given, RowForm form,
-                                                  Collation collation, const ScrollPlace& place,
-                                                  const ShardLayout& layout) {
+OrError<Plan> plan_over_shards(const sql::Select& given, RowForm form, Collation collation,
+                               const ScrollPlace& place, const ShardLayout& layout) {
   auto select = plan_select(given, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
   if (select->document && layout.shards == 1)
@@ -98,7 +97,7 @@ std::expected<Plan, ClientError> plan_over_shards(const sql::Select& given, RowF
   return plan;
 }
 
-std::optional<ClientError> read_text(sql::StatementText& statement) {
+MaybeError read_text(sql::StatementText& statement) {
   auto read = sql::read_statement(statement.text, statement.kind);
   if (!read) return std::move(read.error());
   statement.read = std::make_shared<const sql::Statement>(*std::move(read));
@@ -106,7 +105,7 @@ std::optional<ClientError> read_text(sql::StatementText& statement) {
 }
 
 /// Reads another text in place of the client's.
-std::optional<ClientError> read_instead(sql::StatementText& statement, sql::EngineStatement other) {
+MaybeError read_instead(sql::StatementText& statement, sql::EngineStatement other) {
   if (statement.given == nullptr)
     statement.given = std::make_shared<const sql::StatementText>(statement);
   auto owner = std::make_shared<sql::StatementList>();
@@ -126,7 +125,7 @@ bool names_schema(const sql::Statement& read) {
 }
 
 /// Reads the statement, unless it is read, without its foreign forms: then its text is another one.
-std::optional<ClientError> read_for_engines(sql::StatementText& statement) {
+MaybeError read_for_engines(sql::StatementText& statement) {
   auto refusal = statement.read == nullptr ? read_text(statement) : std::nullopt;
   if (refusal || names_schema(*statement.read))
     if (auto text = sql::without_schema(statement.text))
@@ -162,7 +161,7 @@ class ManticoreSql final : public Dialect {
       : Dialect(write_error), settings_(settings) {}
 
   /// Reads the statement, unless the request has it read (ClientRequest::statement).
-  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+  OrError<Parsed> parse(const ClientRequest& request) const override {
     auto statement = sql::statement_in(request);
     if (!statement) return std::unexpected(std::move(statement.error()));
     if (!statement->is_of_mirrors()) {
@@ -183,8 +182,8 @@ class ManticoreSql final : public Dialect {
   }
 
   /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
-  std::expected<Plan, ClientError> plan(const ClientRequest& request, const Parsed& parsed,
-                                        ShardLayout layout) const override {
+  OrError<Plan> plan(const ClientRequest& request, const Parsed& parsed,
+                     ShardLayout layout) const override {
     const auto& statement = statement_of(parsed);
     if (const auto* const show = std::get_if<sql::ShowStatement>(statement.read.get()))
       return plan_show(statement.text, *show, parsed, statement.form, layout.shards);
@@ -247,9 +246,8 @@ class ManticoreSql final : public Dialect {
  private:
   /// On one shard a SELECT that cannot be planned is passed on as it is. Without FROM a mirror is
   /// asked for the form that the client wants.
-  std::expected<Plan, ClientError> plan_of_select(const ClientRequest& request,
-                                                  const Parsed& parsed,
-                                                  const ShardLayout& layout) const {
+  OrError<Plan> plan_of_select(const ClientRequest& request, const Parsed& parsed,
+                               const ShardLayout& layout) const {
     using Kept = OneShardSets::Kept;
     const auto& statement = statement_of(parsed);
     const auto form = statement.form;

@@ -104,7 +104,7 @@ class OpaqueHttp final : public Dialect {
     return reads(request) ? TicketClass::search : TicketClass::update;
   }
 
-  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+  OrError<Parsed> parse(const ClientRequest& request) const override {
     if (request.method == "TRACE")
       return std::unexpected(ClientError{501, "TRACE is not passed on: it shows header fields"});
     if (!route_.any_method && !std::ranges::binary_search(kMethods, request.method))

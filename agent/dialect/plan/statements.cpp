@@ -19,9 +19,8 @@ constexpr std::size_t kDefaultSuggestions = 5;
 constexpr std::size_t kSpareSuggestions = 5;
 
 /// The value of an option as a count; `otherwise` if it is not given. 400 if it is no count.
-std::expected<std::size_t, ClientError> count_option(const sql::CallStatement& call,
-                                                     std::string_view statement,
-                                                     std::string_view name, std::size_t otherwise) {
+OrError<std::size_t> count_option(const sql::CallStatement& call, std::string_view statement,
+                                  std::string_view name, std::size_t otherwise) {
   const auto* const option = call.option(name);
   if (option == nullptr) return otherwise;
   auto text = statement.substr(option->begin, option->end - option->begin);
@@ -56,13 +55,12 @@ TextEdits call_edits(const sql::CallStatement& call, std::span<const OptionValue
 
 /// Checks the numbers. Has several shards return the counts by which suggestions are ordered, one
 /// row each, and more of them.
-std::optional<ClientError> plan_suggestions(std::string_view statement,
-                                            const sql::CallStatement& call, ShardLayout layout,
-                                            RowsMerge& merge, TextEdits& edits) {
+MaybeError plan_suggestions(std::string_view statement, const sql::CallStatement& call,
+                            ShardLayout layout, RowsMerge& merge, TextEdits& edits) {
   std::size_t limit = 0;
   std::size_t line = 0;
   std::size_t stats = 0;
-  std::optional<ClientError> why;
+  MaybeError why;
   if (!keep(count_option(call, statement, "limit", kDefaultSuggestions), limit, why) ||
       !keep(count_option(call, statement, "result_line", 0), line, why) ||
       !keep(count_option(call, statement, "result_stats", 1), stats, why))
@@ -90,9 +88,8 @@ Plan plan_of_statement(std::string_view statement, RowForm form) {
           .content_type = content_type_of(form)};
 }
 
-std::expected<Plan, ClientError> plan_call(std::string_view statement,
-                                           const sql::CallStatement& call, ShardLayout layout,
-                                           RowForm form) {
+OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& call,
+                        ShardLayout layout, RowForm form) {
   using Rows = RowsMerge::Rows;
   auto plan = plan_of_statement(statement, form);
   RowsMerge merge{.form = form};
@@ -178,9 +175,8 @@ TextEdits change_edits(const sql::ChangeStatement& change, Takes takes) {
 
 }  // namespace
 
-std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
-                                             sql::ChangeStatement change, RowForm form,
-                                             ShardLayout layout) {
+OrError<Plan> plan_change(const ClientStatement& statement, sql::ChangeStatement change,
+                          RowForm form, ShardLayout layout) {
   if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
       return refused(

@@ -19,16 +19,14 @@ Plan plan_of_statement(std::string_view statement, RowForm form);
 
 /// Plans a CALL. The replies of shards must be an array of one result set. SNIPPETS, which counts
 /// nothing, asks one shard, and fails with it. Refuses (400) options that are no numbers.
-std::expected<Plan, ClientError> plan_call(std::string_view statement,
-                                           const sql::CallStatement& call, ShardLayout layout,
-                                           RowForm form);
+OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& call,
+                        ShardLayout layout, RowForm form);
 
 /// Plans the change for the shards of its table: rows by `shard_by = id`, UPDATE and DELETE for all
 /// shards unless the condition is one id. Rows without an id get one where karmad has to make it.
 /// Refuses (400) rows whose shard or id is unknown. The statement outlives the plan.
-std::expected<Plan, ClientError> plan_change(const ClientStatement& statement,
-                                             sql::ChangeStatement change, RowForm form,
-                                             ShardLayout layout);
+OrError<Plan> plan_change(const ClientStatement& statement, sql::ChangeStatement change,
+                          RowForm form, ShardLayout layout);
 
 /// Plans a SHOW that mirrors answer. Numbers of a status are added over the shards, threads listed
 /// one after the other; anything else is the same on every shard and asked of the first.

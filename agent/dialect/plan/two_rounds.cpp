@@ -122,8 +122,7 @@ void ask_for_vector(Plan& plan, VectorRound round, TableNames names, const Shard
 }
 
 /// Plans the second round; refuses what is too long with the vector.
-std::optional<ClientError> search_by(Plan& plan, const SearchToPlan& asked,
-                                     std::string_view vector) {
+MaybeError search_by(Plan& plan, const SearchToPlan& asked, std::string_view vector) {
   auto search = plan_search(asked.body, asked.request, asked.shards, *asked.settings, vector);
   if (!search) return std::move(search.error());
   plan.request.body = asked.body;
@@ -131,8 +130,7 @@ std::optional<ClientError> search_by(Plan& plan, const SearchToPlan& asked,
   return std::nullopt;
 }
 
-std::optional<ClientError> search_by(Plan& plan, const sql::Select* asked,
-                                     std::string_view vector) {
+MaybeError search_by(Plan& plan, const sql::Select* asked, std::string_view vector) {
   const auto& before = std::get<SelectPlan>(std::get<ReadStep>(plan.step));
   auto select = plan_select(*asked, before.form, before.collation, {}, vector);
   if (!select) return std::move(select.error());

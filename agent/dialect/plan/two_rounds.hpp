@@ -31,11 +31,9 @@ bool has_kind_unknown_to_servers(std::string_view aggs);
 
 /// Refuses (400) a request that cannot be merged, with the reason. `vector`: the numbers of the
 /// vector of PlannedSearch::document, if it has one.
-std::expected<PlannedSearch, ClientError> plan_search(std::string_view body,
-                                                      const SearchRequest& request,
-                                                      std::size_t shards,
-                                                      const DialectSettings& settings,
-                                                      std::string_view vector = {});
+OrError<PlannedSearch> plan_search(std::string_view body, const SearchRequest& request,
+                                   std::size_t shards, const DialectSettings& settings,
+                                   std::string_view vector = {});
 
 // A search for the documents nearest to one document of the table has two rounds: the first reads
 // that document's vector, the second searches by the vector. If there is no such document, or it

@@ -81,6 +81,12 @@ struct ClientError {
   bool is_defect = false;  ///< karmad's, not a mistake in the request
 };
 
+/// A value, or why the client gets none.
+template <class Value>
+using OrError = std::expected<Value, ClientError>;
+/// Why a request is refused; nothing: it is not.
+using MaybeError = std::optional<ClientError>;
+
 inline std::unexpected<ClientError> refused(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
@@ -105,7 +111,7 @@ std::invoke_result_t<Read> or_internal_error(Read&& read) {
 
 /// The same for work without a result; what it has written must not be used after an error.
 template <class Work>
-std::optional<ClientError> internal_error_in(Work&& work) {
+MaybeError internal_error_in(Work&& work) {
   try {
     std::forward<Work>(work)();
   } catch (const std::exception& thrown) {
@@ -116,7 +122,7 @@ std::optional<ClientError> internal_error_in(Work&& work) {
 
 /// Moves what was read to `place`. False: it was refused, `why` has the reason.
 template <class Value, class Place>
-bool keep(std::expected<Value, ClientError>&& read, Place& place, std::optional<ClientError>& why) {
+bool keep(OrError<Value>&& read, Place& place, MaybeError& why) {
   if (!read) return why = std::move(read.error()), false;
   place = *std::move(read);
   return true;

@@ -91,7 +91,7 @@ struct Select : NearestClause, GroupClauses {
   std::string_view scroll;  ///< the value of OPTION scroll; empty: it is not given
   /// Why it cannot be planned for shards, though it can be passed on to one: the first reason in
   /// the statement, with its offset. The clauses are not complete then.
-  std::optional<ClientError> unplannable;
+  MaybeError unplannable;
 
   std::vector<Token> tokens;  ///< without those of WHERE, which may be very many
   Span items;
@@ -270,9 +270,8 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
 /// the offset, what is no such statement, what engines read differently (Tokens), and what a
 /// statement to one table cannot have: joins, sub-selects, further statements. Any thread; cost:
 /// linear in the text, memory for the tokens outside of WHERE and of VALUES, which have bounds.
-std::expected<Statement, ClientError> read_statement(std::string_view statement,
-                                                     StatementKind kind);
-inline std::expected<Statement, ClientError> read_statement(std::string_view statement) {
+OrError<Statement> read_statement(std::string_view statement, StatementKind kind);
+inline OrError<Statement> read_statement(std::string_view statement) {
   return read_statement(statement, kind_of_statement(statement));
 }
 
@@ -282,7 +281,7 @@ ClientError unknown_statement(std::string_view statement,
 
 /// The statement as one of type T: Select, ChangeStatement …; 400 if it is another one.
 template <class T>
-std::expected<T, ClientError> read_as(std::string_view statement, StatementKind kind) {
+OrError<T> read_as(std::string_view statement, StatementKind kind) {
   auto read = read_statement(statement, kind);
   if (!read) return std::unexpected(std::move(read.error()));
   return std::get<T>(*std::move(read));

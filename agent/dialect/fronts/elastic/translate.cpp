@@ -24,8 +24,6 @@ namespace {
 
 constexpr std::string_view kDecimals = "0123456789";
 
-using Translated = std::expected<TranslatedRequest, ClientError>;
-
 std::string json_quoted(std::string_view text) {
   std::string json;
   JsonLine(json).add_quoted(text);
@@ -106,7 +104,7 @@ struct UrlMember {
 };
 
 /// The parameter `filter_path`; empty: there is none.
-std::expected<std::string, ClientError> filter_path_in(std::string_view parameters) {
+OrError<std::string> filter_path_in(std::string_view parameters) {
   std::string paths;
   while (auto parameter = take_parameter(parameters))
     if (parameter->name == "filter_path") paths = std::move(parameter->value);
@@ -115,7 +113,7 @@ std::expected<std::string, ClientError> filter_path_in(std::string_view paramete
   return paths;
 }
 
-std::expected<std::vector<UrlMember>, ClientError> read_url_search(std::string_view parameters) {
+OrError<std::vector<UrlMember>> read_url_search(std::string_view parameters) {
   std::vector<UrlMember> members;
   while (!parameters.empty()) {
     auto given = take_until(parameters, '&');
@@ -336,7 +334,7 @@ std::string_view member_in_use(std::string_view object, std::span<const std::str
   return {};
 }
 
-Translated translate_search(const ClientRequest& request, bool count) {
+OrError<TranslatedRequest> translate_search(const ClientRequest& request, bool count) {
   const auto of_url = read_url_search(request.query);
   if (!of_url) return std::unexpected(of_url.error());
   auto filter_path = filter_path_in(request.query);
@@ -362,7 +360,7 @@ Translated translate_search(const ClientRequest& request, bool count) {
 
 /// Reads what the URL says of a change: whether `_doc` only makes documents. Refuses (400) what
 /// would make the change depend on a version.
-std::optional<ClientError> read_url_change(std::string_view parameters, bool& creates) {
+MaybeError read_url_change(std::string_view parameters, bool& creates) {
   while (const auto parameter = take_parameter(parameters)) {
     const auto& [name, value] = *parameter;
     if (name == "op_type") creates = value == "create";
@@ -376,8 +374,8 @@ std::optional<ClientError> read_url_change(std::string_view parameters, bool& cr
 }
 
 /// Makes `{"table":…,"id":…,"doc":…}`. An empty id is left out.
-Translated translate_update(const ClientRequest& request, std::string_view action,
-                            std::string_view id) {
+OrError<TranslatedRequest> translate_update(const ClientRequest& request, std::string_view action,
+                                            std::string_view id) {
   constexpr std::size_t kMostDigits = 20;
   if (id.size() > kMostDigits || id.find_first_not_of(kDecimals) != id.npos)
     return refused(fmt::format("the id in the path must be a number: '{}'", id));
@@ -512,7 +510,7 @@ void append_engine_line(std::string& out, const BulkHeader& header, std::string_
   line.add("}}\n");
 }
 
-Translated translate_bulk(const ClientRequest& request) {
+OrError<TranslatedRequest> translate_bulk(const ClientRequest& request) {
   auto filter_path = filter_path_in(request.query);
   if (!filter_path) return std::unexpected(std::move(filter_path.error()));
   TranslatedRequest bulk{.path = "/bulk", .filter_path = *std::move(filter_path)};
@@ -588,7 +586,7 @@ std::optional<std::string> tables_of(std::string_view header, std::string_view o
 
 }  // namespace
 
-Translated translate_elastic(const ClientRequest& request) {
+OrError<TranslatedRequest> translate_elastic(const ClientRequest& request) {
   // What follows the table, or the whole path if it names none: `/_search`.
   auto path = request.path;
   if (!request.path_table_raw.empty()) path.remove_prefix(request.path_table_raw.size() + 1);
@@ -610,8 +608,7 @@ ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk) {
   return {error.status, fmt::format("line {}{}", bulk.numbers[line - 1], read.ptr)};
 }
 
-std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
-    const ClientRequest& request) {
+OrError<std::vector<RequestPart>> read_multi_search(const ClientRequest& request) {
   if (auto filter = filter_path_in(request.query); !filter)
     return std::unexpected(std::move(filter.error()));
   const std::string_view everywhere = "_all";

@@ -25,7 +25,7 @@ namespace karmad {
 /// 400 with the reason, of a bulk with the line: the body is not an object, an id is not a number,
 /// a parameter cannot be read or is given twice, or is `scroll` or `source`; lines name different
 /// tables.
-std::expected<TranslatedRequest, ClientError> translate_elastic(const ClientRequest& request);
+OrError<TranslatedRequest> translate_elastic(const ClientRequest& request);
 
 /// A mistake that names a line of the translated bulk (`line 3 …`), with the client's line instead.
 ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk);
@@ -35,8 +35,7 @@ inline constexpr std::size_t kMostSearches = 100;
 
 /// The searches of a `_msearch`: pairs of lines, a header `{"index":"a"}`, `{"index":["a","b"]}` or
 /// `{}` (then the path's table, or all), and the body of a search. 400 with the line otherwise.
-std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
-    const ClientRequest& request);
+OrError<std::vector<RequestPart>> read_multi_search(const ClientRequest& request);
 
 /// Appends `{"took":…,"responses":[…]}`: the searches' answers in order, each with its `status`; or
 /// the parts of it that the parameter `filter_path` of the URL names.

@@ -474,14 +474,14 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
 
 }  // namespace
 
-std::expected<Parsed, ClientError> read_search(std::string_view body, unsigned max_depth) {
-  std::expected<Parsed, ClientError> parsed;  // the only one, constructed in place
+OrError<Parsed> read_search(std::string_view body, unsigned max_depth) {
+  OrError<Parsed> parsed;  // the only one, constructed in place
   if (auto wrong = mistake_in_search(body, max_depth, *parsed); !wrong.empty())
     parsed = refused(std::move(wrong));
   return parsed;
 }
 
-std::expected<Parsed, ClientError> read_completion(std::string_view body, unsigned max_depth) {
+OrError<Parsed> read_completion(std::string_view body, unsigned max_depth) {
   auto parsed = read_search(body, max_depth);
   if (!parsed) return parsed;
   // The search server reads no other name of it here; without it a mirror would count as broken.
@@ -491,8 +491,8 @@ std::expected<Parsed, ClientError> read_completion(std::string_view body, unsign
   return parsed;
 }
 
-std::expected<Parsed, ClientError> read_percolation(std::string_view table, std::string_view body,
-                                                    unsigned max_depth) {
+OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
+                                 unsigned max_depth) {
   JsonCursor json(body);
   skip_space(json);
   if (json.done() || *json.at != '{') return refused("the request must be a JSON object");

@@ -306,9 +306,8 @@ std::optional<DocumentId> id_named(std::string_view value) {
 
 }  // namespace
 
-std::expected<Parsed, ClientError> read_update(std::string_view path, std::string_view body,
-                                               unsigned max_depth) {
-  std::expected<Parsed, ClientError> parsed;  // the only one, constructed in place
+OrError<Parsed> read_update(std::string_view path, std::string_view body, unsigned max_depth) {
+  OrError<Parsed> parsed;  // the only one, constructed in place
   if (body.size() > kLongestBulk) {
     parsed = too_long("update", body.size());
   } else if (body.find_first_not_of(kJsonSpace) == body.npos) {
@@ -329,9 +328,9 @@ std::expected<Parsed, ClientError> read_update(std::string_view path, std::strin
 
 /// Lines are split like the search server does: at each line feed and carriage return. A pair of
 /// them counts as one line end.
-std::expected<Parsed, ClientError> read_bulk(std::string_view body, unsigned max_depth) {
+OrError<Parsed> read_bulk(std::string_view body, unsigned max_depth) {
   if (body.size() > kLongestBulk) return too_long("bulk", body.size());
-  std::expected<Parsed, ClientError> parsed;
+  OrError<Parsed> parsed;
   auto& bulk = parsed->what.emplace<BulkRequest>();
   UpdateReader reader(Form::bulk, body, max_depth);
   BulkBytes first;
@@ -409,9 +408,8 @@ std::optional<std::string> place_update(BulkLine& update, std::string_view mista
   return std::nullopt;
 }
 
-std::expected<BulkSplit, ClientError> split_bulk(const BulkRequest& bulk, std::string_view body,
-                                                 std::string_view table,
-                                                 const ShardLayout& layout) {
+OrError<BulkSplit> split_bulk(const BulkRequest& bulk, std::string_view body,
+                              std::string_view table, const ShardLayout& layout) {
   auto split = bulk.split;
   for (auto& line : split.lines) {
     const bool mistaken = &line == &split.lines[bulk.mistaken];

@@ -41,7 +41,7 @@ bool CallBuilder::set_procedure(const Token& name) {
   return kind.has_value();
 }
 
-Refusal CallBuilder::begin_argument() {
+MaybeError CallBuilder::begin_argument() {
   has_list_ = false;
   if (arguments_.size() < kMostArguments) return std::nullopt;
   return bad_statement(fmt::format("CALL with more than {} arguments", kMostArguments));
@@ -63,7 +63,7 @@ bool CallBuilder::add_listed(const Token& token) {
   return true;
 }
 
-Refusal CallBuilder::set_name(const Token& name, bool as) {
+MaybeError CallBuilder::set_name(const Token& name, bool as) {
   auto& argument = arguments_.back();
   argument.as = as;
   argument.name = lower(name.text);
@@ -79,7 +79,7 @@ bool CallBuilder::end_unnamed() const {
   return arguments_.size() < 2 || arguments_[arguments_.size() - 2].name.empty();
 }
 
-Refusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
+MaybeError CallBuilder::refuse_ambiguous(std::string_view statement) const {
   auto wrong = std::min(statement.find('"'), statement.find("/*"));
   for (const auto& argument : arguments_)
     if (!is_plain(argument, &argument == &arguments_.front()))
@@ -92,7 +92,7 @@ Refusal CallBuilder::refuse_ambiguous(std::string_view statement) const {
                   wrong));
 }
 
-Refusal CallBuilder::find_table() {
+MaybeError CallBuilder::find_table() {
   const auto place = place_of_table();
   const auto procedure = kProcedures[out_.kind];
   if (place >= arguments_.size() || !arguments_[place].name.empty())
@@ -114,7 +114,7 @@ Refusal CallBuilder::find_table() {
   return std::nullopt;
 }
 
-std::expected<CallStatement, ClientError> CallBuilder::finish(std::string_view statement) {
+OrError<CallStatement> CallBuilder::finish(std::string_view statement) {
   auto refusal = find_table();
   if (!refusal && out_.kind == CallKind::autocomplete) refusal = refuse_ambiguous(statement);
   if (refusal) return std::unexpected(*std::move(refusal));

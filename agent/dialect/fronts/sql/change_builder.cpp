@@ -27,18 +27,18 @@ bool token_names_id(const Token& token) {
 
 }  // namespace
 
-Refusal ChangeBuilder::no_table_at(std::size_t at) const {
+MaybeError ChangeBuilder::no_table_at(std::size_t at) const {
   return bad_statement(fmt::format("{} names no table at offset {}", before_table_, at));
 }
 
-Refusal ChangeBuilder::set_table(const Token& name) {
+MaybeError ChangeBuilder::set_table(const Token& name) {
   if (name.inner().empty()) return no_table_at(name.at);
   out_.table = name.inner();
   out_.table_place = {name.at, name.end()};
   return std::nullopt;
 }
 
-Refusal ChangeBuilder::after_table(const Token& token) const {
+MaybeError ChangeBuilder::after_table(const Token& token) const {
   if (token.is_sign(',')) return bad_statement("several tables in a change; name one");
   if (token.is_sign(':'))
     return bad_statement("a table with a cluster's name before it; name the table only");
@@ -50,7 +50,7 @@ void ChangeBuilder::begin_columns(const Token& bracket) {
   id_column_.reset();
 }
 
-Refusal ChangeBuilder::add_column(const Token& name) {
+MaybeError ChangeBuilder::add_column(const Token& name) {
   if (token_names_id(name)) {
     if (id_column_) return bad_statement(fmt::format("the column id twice, at offset {}", name.at));
     id_column_ = columns_;
@@ -95,7 +95,7 @@ void ChangeBuilder::set_other_form(std::string why) {
   out_.trouble = std::move(why);
 }
 
-Refusal ChangeBuilder::look_at(const Token& token) {
+MaybeError ChangeBuilder::look_at(const Token& token) {
   if (out_.makes_documents() || token.kind == TokenKind::end || token.is_sign(';'))
     return std::nullopt;
   if (token.is_word("join")) return bad_statement("JOIN is not supported");

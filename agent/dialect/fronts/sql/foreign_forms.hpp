@@ -55,8 +55,7 @@ std::string with_limit(std::string_view select, std::uint64_t most);
 /// Reads such a statement: the SELECT within the brackets, whose `outer` is what follows them. All
 /// offsets are those of the statement. Refuses (400) anything but ORDER BY and LIMIT there, as
 /// engines do, and FACET and scrolls in the brackets.
-std::expected<Statement, ClientError> read_nested_select(std::string_view statement,
-                                                         const ByteRange& brackets);
+OrError<Statement> read_nested_select(std::string_view statement, const ByteRange& brackets);
 
 /// Longest statement about the schema; those of tools have at most 8 KiB.
 inline constexpr std::size_t kLongestSchemaStatement = 64 << 10;

@@ -59,8 +59,7 @@ std::string with_limit(std::string_view select, std::uint64_t most) {
   return limited.insert(token.at, fmt::format("LIMIT {} ", most));
 }
 
-std::expected<Statement, ClientError> read_nested_select(std::string_view statement,
-                                                         const ByteRange& brackets) {
+OrError<Statement> read_nested_select(std::string_view statement, const ByteRange& brackets) {
   auto texts = std::make_shared<std::pair<std::string, std::string>>(statement, statement);
   blank_out(texts->first, {0, brackets.begin + 1});
   blank_out(texts->first, {brackets.end - 1, statement.size()});

@@ -57,7 +57,7 @@ ClientError SelectBuilder::inner_select_at(std::size_t at) {
       "send the inner and the outer query one after the other");
 }
 
-Refusal SelectBuilder::look_at(const Token& token, bool after_tables) {
+MaybeError SelectBuilder::look_at(const Token& token, bool after_tables) {
   if (token.is_word("select")) return inner_select_at(token.at);
   const bool joins = token.is_word("join");
   if (joins && after_tables)
@@ -73,7 +73,7 @@ Refusal SelectBuilder::look_at(const Token& token, bool after_tables) {
   const bool is_option =
       after_tables && last.is_sign('=') && (before.is_word("option") || before.is_sign(','));
   if (is_option && name.is_word("scroll")) out_.scroll = token.text;
-  Refusal refusal;
+  MaybeError refusal;
   if (is_option && name.is_word("retry_count", "agent_query_timeout", "retry_delay"))
     refusal = read_option(token);
   before_ = {token, last, name};
@@ -81,18 +81,18 @@ Refusal SelectBuilder::look_at(const Token& token, bool after_tables) {
 }
 
 /// Reads `name = number`; other forms are left to the agent.
-Refusal SelectBuilder::read_option(const Token& number) {
+MaybeError SelectBuilder::read_option(const Token& number) {
   const auto value = number_in<std::uint64_t>(number.text);
   if (!value) return std::nullopt;
   const auto name = lower(before_[1].text);
   const auto why = set_query_option(out_.options, name, value);
-  return why ? Refusal(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
+  return why ? MaybeError(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
 }
 
 /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to a
 /// helper, which splits it at each `;` and replaces parts of it by patterns that know no quotes: a
 /// text could become a statement about another table.
-Refusal SelectBuilder::refuse_ambiguous_fuzzy() const {
+MaybeError SelectBuilder::refuse_ambiguous_fuzzy() const {
   const auto wrong = std::min({sign_in_text_, statement_.find('%'), statement_.find("/*")});
   if (!has_options_ || wrong == statement_.npos || !contains_folded(statement_, "fuzzy"))
     return std::nullopt;
@@ -117,7 +117,7 @@ std::size_t SelectBuilder::keep(const Token& token, int depth) {
 }
 
 /// A name with a comma or `*` would be a list of its own.
-Refusal SelectBuilder::add_table(const Token& token) {
+MaybeError SelectBuilder::add_table(const Token& token) {
   const auto name = token.inner();
   if (name.empty()) return bad_statement("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
@@ -262,7 +262,7 @@ void SelectBuilder::fill() {
   }
 }
 
-Refusal SelectBuilder::without_from(int open_brackets) const {
+MaybeError SelectBuilder::without_from(int open_brackets) const {
   if (statement_.size() > kLongestWithoutFrom)
     return bad_statement(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
                                      kLongestWithoutFrom, statement_.size()));
@@ -270,8 +270,7 @@ Refusal SelectBuilder::without_from(int open_brackets) const {
   return std::nullopt;
 }
 
-std::expected<Select, ClientError> SelectBuilder::finish(bool has_from, int open_brackets,
-                                                         std::size_t end) {
+OrError<Select> SelectBuilder::finish(bool has_from, int open_brackets, std::size_t end) {
   if (!has_from) {
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
     note_unplannable(statement_.size(), "expected FROM and a table");

@@ -14,9 +14,6 @@
 
 namespace karmad::sql {
 
-/// Why a statement is refused; nothing: it is not.
-using Refusal = std::optional<ClientError>;
-
 inline ClientError bad_statement(std::string reason) {
   return {400, std::move(reason)};
 }
@@ -36,11 +33,11 @@ class SelectBuilder {
 
   /// Looks at each token behind SELECT, before the grammar does. Refuses what no SELECT of one
   /// table can have.
-  Refusal look_at(const Token& token, bool after_tables);
+  MaybeError look_at(const Token& token, bool after_tables);
   static ClientError inner_select_at(std::size_t at);
   /// Adds a token to the list of those that are kept. `depth`: of brackets, with the token's own.
   std::size_t keep(const Token& token, int depth);
-  Refusal add_table(const Token& token);
+  MaybeError add_table(const Token& token);
   bool is_table_end(std::size_t at) const { return out_.table_place.end == at; }
   bool has_several_tables() const { return out_.table.find(',') != out_.table.npos; }
 
@@ -63,7 +60,7 @@ class SelectBuilder {
     note_unplannable(wrong_at(at, what));
   }
   /// `end`: offset of the end.
-  std::expected<Select, ClientError> finish(bool has_from, int open_brackets, std::size_t end);
+  OrError<Select> finish(bool has_from, int open_brackets, std::size_t end);
 
  private:
   struct Facet {
@@ -75,9 +72,9 @@ class SelectBuilder {
   void read_knn(const Token& token, int depth);
   void end_knn(const Token& token);
   void check_vector(const Token& token, int depth);
-  Refusal read_option(const Token& number);
-  Refusal refuse_ambiguous_fuzzy() const;
-  Refusal without_from(int open_brackets) const;
+  MaybeError read_option(const Token& number);
+  MaybeError refuse_ambiguous_fuzzy() const;
+  MaybeError without_from(int open_brackets) const;
   /// A reason within a clause, which counts if the words of the statement are in order.
   void note_late(std::size_t at, ClientError why);
   Span span(Range range) const {
@@ -111,14 +108,14 @@ class ChangeBuilder {
     before_table_ = before_table;
   }
   bool has_verb() const { return !before_table_.empty(); }
-  Refusal set_table(const Token& name);
+  MaybeError set_table(const Token& name);
   bool has_table() const { return !out_.table.empty(); }
   bool is_table_end(std::size_t at) const { return out_.table_place.end == at; }
-  Refusal no_table_at(std::size_t at) const;
-  Refusal after_table(const Token& token) const;
+  MaybeError no_table_at(std::size_t at) const;
+  MaybeError after_table(const Token& token) const;
 
   void begin_columns(const Token& bracket);
-  Refusal add_column(const Token& name);
+  MaybeError add_column(const Token& name);
   void end_columns();
   void begin_row(const Token& bracket);
   /// `nested`: within further brackets.
@@ -128,7 +125,7 @@ class ChangeBuilder {
   void set_other_form(std::string why);
 
   /// Looks at each token of UPDATE and DELETE.
-  Refusal look_at(const Token& token);
+  MaybeError look_at(const Token& token);
   ChangeStatement finish();
   bool makes_documents() const { return out_.makes_documents(); }
   bool updates() const { return out_.verb == ChangeStatement::Verb::update; }
@@ -150,7 +147,7 @@ class ChangeBuilder {
 /// Builds the CALL that the grammar finds.
 class CallBuilder {
  public:
-  Refusal begin_argument();
+  MaybeError begin_argument();
   /// False: there is no such procedure.
   bool set_procedure(const Token& name);
   void add_argument(const Token& value);
@@ -158,11 +155,11 @@ class CallBuilder {
   void set_negative(const Token& minus) { minus_ = minus; }
   /// A token of a list in brackets. False: it cannot be there.
   bool add_listed(const Token& token);
-  Refusal set_name(const Token& name, bool as);
+  MaybeError set_name(const Token& name, bool as);
   /// False: the argument before has a name, so this one needs one too.
   bool end_unnamed() const;
   void end_arguments(const Token& bracket) { out_.arguments_end = bracket.at; }
-  std::expected<CallStatement, ClientError> finish(std::string_view statement);
+  OrError<CallStatement> finish(std::string_view statement);
 
  private:
   /// One argument: its first token, where it ends, and its name as an option.
@@ -175,8 +172,8 @@ class CallBuilder {
   };
   static bool is_plain(const Argument& argument, bool is_query);
   std::size_t place_of_table() const { return out_.kind == CallKind::pq ? 0 : 1; }
-  Refusal find_table();
-  Refusal refuse_ambiguous(std::string_view statement) const;
+  MaybeError find_table();
+  MaybeError refuse_ambiguous(std::string_view statement) const;
 
   CallStatement out_;
   std::vector<Argument> arguments_;

@@ -92,7 +92,7 @@ class Reader {
       expected_ = "one of PQ, SUGGEST, QSUGGEST, KEYWORDS, SNIPPETS, AUTOCOMPLETE and UUID_SHORT";
   }
 
-  std::expected<Statement, ClientError> run();
+  OrError<Statement> run();
 
   // ---- for the grammar
 
@@ -118,7 +118,7 @@ class Reader {
   void alias_of_table(Piece first, Piece name);
   void misplaced(Piece keyword) { misplaced_ = misplaced_ || keyword.keyword != 0; }
 
-  void refuse(Refusal refusal) {
+  void refuse(MaybeError refusal) {
     if (refusal && !refusal_) refusal_ = std::move(refusal);
   }
   void expect(std::string_view what, ExpectedElse otherwise = ExpectedElse::refusal) {
@@ -246,13 +246,13 @@ class Reader {
   void unexpected_in_select(const Token& token);
   void unexpected_in_change(const Token& token);
   std::string why_unexpected(const Token& token) const;
-  std::expected<Statement, ClientError> finish();
+  OrError<Statement> finish();
 
   std::string_view statement_;
   Tokens tokens_;
   StatementKind kind_;
   std::optional<Statement> read_;  ///< a statement of another kind
-  std::optional<ClientError> refusal_;
+  MaybeError refusal_;
   bool skimming_ = false;  ///< the grammar gets no more tokens; they are only looked at
 
   Token token_;          ///< given to the grammar
@@ -528,7 +528,7 @@ void Reader::syntax_error(Piece at) {
   refuse(why_unexpected(token));
 }
 
-std::expected<Statement, ClientError> Reader::run() {
+OrError<Statement> Reader::run() {
   yyParser parser;
   SqlParseInit(&parser);
   for (bool more = true; more && !refusal_;) {
@@ -545,7 +545,7 @@ std::expected<Statement, ClientError> Reader::run() {
   return finish();
 }
 
-std::expected<Statement, ClientError> Reader::finish() {
+OrError<Statement> Reader::finish() {
   if (refusal_) return std::unexpected(*std::move(refusal_));
   if (is_select()) {
     auto read = select.finish(has_from_ && !lost_from_, lost_from_ ? -1 : depth_, token_.at);
@@ -625,8 +625,7 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
   return describes ? SelectionClass::should_use_primary : SelectionClass::none;
 }
 
-std::expected<Statement, ClientError> read_statement(std::string_view statement,
-                                                     StatementKind kind) {
+OrError<Statement> read_statement(std::string_view statement, StatementKind kind) {
   using enum StatementKind;
   if (kind == empty) return refused(fmt::format("no statement; known: {}", kKnownStatements));
   if (kind == administration)

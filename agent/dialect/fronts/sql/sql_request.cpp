@@ -46,7 +46,7 @@ bool is_blank(std::string_view text) {
 }
 
 /// Finds the statement; 400 if there is none, or more than one.
-std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request) {
+OrError<StatementPlace> place_of_statement(const ClientRequest& request) {
   using In = StatementPlace::In;
   StatementPlace place;
   const auto in_url = query_fields(request.query);
@@ -72,8 +72,7 @@ std::expected<StatementPlace, ClientError> place_of_statement(const ClientReques
 }
 
 /// The text of all statements, decoded into `list` where it is encoded.
-std::expected<StatementText, ClientError> whole_text(const ClientRequest& request,
-                                                     StatementList& list) {
+OrError<StatementText> whole_text(const ClientRequest& request, StatementList& list) {
   const auto place = place_of_statement(request);
   if (!place) return std::unexpected(place.error());
   auto text = place->encoded;
@@ -110,7 +109,7 @@ std::size_t first_wrong_bytes(std::string_view text) {
   return text.npos;
 }
 
-std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
+OrError<std::vector<std::string_view>> split_statements(std::string_view text) {
   // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
   if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
     return refused(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
@@ -138,7 +137,7 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
   }
 }
 
-std::expected<StatementText, ClientError> statement_in(const ClientRequest& request) {
+OrError<StatementText> statement_in(const ClientRequest& request) {
   if (request.statement != nullptr) return *request.statement;
   auto list = std::make_shared<StatementList>();
   auto whole = whole_text(request, *list);
@@ -148,8 +147,7 @@ std::expected<StatementText, ClientError> statement_in(const ClientRequest& requ
   return whole;
 }
 
-std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements(
-    const ClientRequest& request) {
+OrError<std::shared_ptr<const StatementList>> read_statements(const ClientRequest& request) {
   auto list = std::make_shared<StatementList>();
   const auto whole = whole_text(request, *list);
   if (!whole) return std::unexpected(whole.error());

@@ -59,7 +59,7 @@ struct StatementList {
   std::vector<StatementText> statements;
   /// Why none of them is carried out, although their classes are known. 501: a change at /sql
   /// without `mode=raw`.
-  std::optional<ClientError> refused{};
+  MaybeError refused{};
 };
 
 /// The aliases in the list of a SELECT that have capitals, as the client wrote them: engines lower
@@ -72,19 +72,18 @@ inline constexpr std::size_t kMostStatements = 64;
 /// Finds the statements of a request. 400: there is none, or another one in the URL; the text is
 /// not UTF-8, or its statements end where engines differ; more than kMostStatements. Reads
 /// two words of each statement; of several statements all tokens.
-std::expected<std::shared_ptr<const StatementList>, ClientError> read_statements(
-    const ClientRequest& request);
+OrError<std::shared_ptr<const StatementList>> read_statements(const ClientRequest& request);
 
 /// The statement of a request that is one statement: ClientRequest::statement, or else what the
 /// request has, unsplit.
-std::expected<StatementText, ClientError> statement_in(const ClientRequest& request);
+OrError<StatementText> statement_in(const ClientRequest& request);
 
 /// Where the first bytes are that are not UTF-8; npos: nowhere.
 std::size_t first_wrong_bytes(std::string_view text);
 
 /// Splits a text at each `;` outside of quotes, backquotes and comments; blank statements are left
 /// out. A text without `;` before its end is one statement, unread. Errors as read_statements().
-std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text);
+OrError<std::vector<std::string_view>> split_statements(std::string_view text);
 
 /// The text without the blanks and `;` before and behind its statements: a view into it.
 std::string_view without_empty_statements(std::string_view text);

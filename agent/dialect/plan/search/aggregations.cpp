@@ -13,7 +13,6 @@ namespace karmad {
 namespace {
 
 using rapidjson::Value;
-using Refusal = std::optional<ClientError>;
 
 constexpr const char* kOrderWords[] = {"sort", "order"};
 /// More than the server accepts; bounds the work per bucket.
@@ -71,11 +70,11 @@ bool is_one_of(std::string_view word, const Words& words) {
   return std::ranges::find(words, word) != std::end(words);
 }
 
-Refusal no(std::string reason) {
+MaybeError no(std::string reason) {
   return ClientError{400, std::move(reason)};
 }
 
-Refusal no(const Aggregation& aggregation, std::string_view why) {
+MaybeError no(const Aggregation& aggregation, std::string_view why) {
   return no(fmt::format("aggregation \"{}\": {}", aggregation.name, why));
 }
 
@@ -86,8 +85,8 @@ struct OrderItem {
 };
 using OrderItems = std::vector<OrderItem>;
 
-Refusal add_item(const Aggregation& aggregation, std::string_view by, const Value* how,
-                 OrderItems& items) {
+MaybeError add_item(const Aggregation& aggregation, std::string_view by, const Value* how,
+                    OrderItems& items) {
   if (how != nullptr && how->IsObject()) how = member_of(how, "order");
   if (how != nullptr && text_of(how) != "asc" && text_of(how) != "desc")
     return no(fmt::format("the order of aggregation \"{}\" must be \"asc\" or \"desc\"",
@@ -99,7 +98,7 @@ Refusal add_item(const Aggregation& aggregation, std::string_view by, const Valu
   return std::nullopt;
 }
 
-Refusal add_items(const Aggregation& aggregation, const Value& order, OrderItems& items) {
+MaybeError add_items(const Aggregation& aggregation, const Value& order, OrderItems& items) {
   if (order.IsString()) return add_item(aggregation, text_of(order), nullptr, items);
   if (!order.IsObject())
     return no(fmt::format("the order of aggregation \"{}\" must be a string, an object or an array",
@@ -112,8 +111,8 @@ Refusal add_items(const Aggregation& aggregation, const Value& order, OrderItems
 
 /// Reads `sort` or `order`, beside the kind (`body`) or inside it (`inner`); leaves `items` empty
 /// if there is none. Refuses (400) a malformed order, or two of them.
-Refusal read_bucket_order(const Aggregation& aggregation, const Value& body, const Value& inner,
-                          OrderItems& items) {
+MaybeError read_bucket_order(const Aggregation& aggregation, const Value& body, const Value& inner,
+                             OrderItems& items) {
   for (const auto* place : {&body, &inner}) {
     for (const auto* word : kOrderWords) {
       const auto* const order = member_of(place, word);
@@ -151,7 +150,7 @@ bool same_field(std::string_view a, std::string_view b) {
   return key_kind(a) == KeyKind::attribute ? same_attribute(a, b) : a == b;
 }
 
-Refusal add_source(Aggregation& aggregation, const Value& given) {
+MaybeError add_source(Aggregation& aggregation, const Value& given) {
   constexpr std::string_view kForm = "a source must be an object with one name and one kind";
   if (!given.IsObject() || given.MemberCount() != 1) return no(aggregation, kForm);
   const auto& member = *given.MemberBegin();
@@ -172,7 +171,7 @@ Refusal add_source(Aggregation& aggregation, const Value& given) {
   return std::nullopt;
 }
 
-Refusal add_sources(Aggregation& aggregation, const Value& inner) {
+MaybeError add_sources(Aggregation& aggregation, const Value& inner) {
   const auto* const sources = member_of(&inner, "sources");
   if (sources == nullptr || !sources->IsArray() || sources->Empty())
     return no(aggregation, "it has no sources");
@@ -184,7 +183,7 @@ Refusal add_sources(Aggregation& aggregation, const Value& inner) {
 }
 
 /// Moves the sources that the client orders by to the front.
-Refusal reorder(Aggregation& aggregation, const OrderItems& items) {
+MaybeError reorder(Aggregation& aggregation, const OrderItems& items) {
   auto& sources = aggregation.sources;
   auto next = sources.begin();
   for (const auto& item : items) {
@@ -204,7 +203,7 @@ Refusal reorder(Aggregation& aggregation, const OrderItems& items) {
 }
 
 /// Reads `after`: the page begins behind this group.
-Refusal read_after(Aggregation& aggregation, const Value& inner) {
+MaybeError read_after(Aggregation& aggregation, const Value& inner) {
   const auto* const after = member_of(&inner, "after");
   if (after == nullptr) return std::nullopt;
   if (!after->IsObject()) return no(aggregation, "\"after\" must be an object");
@@ -232,7 +231,7 @@ std::optional<BucketOrder::By> bucket_order_by(std::string_view by, std::string_
 
 /// Reads `items` and replaces them by the order to request of the shards. Does not add the key: the
 /// server refuses to sort by an attribute with several values.
-Refusal plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::string_view field) {
+MaybeError plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::string_view field) {
   if (items.empty() && aggregation.merging == Merging::terms) items.push_back({"count(*)", true});
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto by = bucket_order_by(items[i].by, field);
@@ -251,7 +250,7 @@ Refusal plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::stri
   return std::nullopt;
 }
 
-Refusal plan_ranges(Aggregation& aggregation, const Value& inner) {
+MaybeError plan_ranges(Aggregation& aggregation, const Value& inner) {
   const auto* const ranges = member_of(&inner, "ranges");
   if (ranges == nullptr || !ranges->IsArray())
     return no(fmt::format("aggregation \"{}\" has no ranges", aggregation.name));
@@ -270,7 +269,7 @@ Refusal plan_ranges(Aggregation& aggregation, const Value& inner) {
 }
 
 /// Reads the numbers of percentiles and ranks, `values` (`percents` in Elasticsearch), and `keyed`.
-Refusal read_numbers(Aggregation& aggregation, const Value& inner) {
+MaybeError read_numbers(Aggregation& aggregation, const Value& inner) {
   auto& measure = aggregation.measure;
   const bool percentiles = measure.is == Measure::Is::percentiles;
   if (!percentiles && measure.is != Measure::Is::ranks) return std::nullopt;
@@ -315,7 +314,7 @@ class Planner {
   Planner(rapidjson::Document& aggs, const SearchPage& page)
       : aggs_(aggs), pool_(aggs.GetAllocator()), page_(page) {}
 
-  std::expected<AggregationPlan, ClientError> run() {
+  OrError<AggregationPlan> run() {
     if (!aggs_.IsObject()) return refused("\"aggs\" must be an object");
     if (aggs_.MemberCount() > kMostAggregations)
       return refused(fmt::format("more than {} aggregations", kMostAggregations));
@@ -333,7 +332,7 @@ class Planner {
   }
 
  private:
-  Refusal plan_one(Aggregation& aggregation, Value& body) {
+  MaybeError plan_one(Aggregation& aggregation, Value& body) {
     const auto& name = aggregation.name;
     if (!body.IsObject()) return no(fmt::format("aggregation \"{}\" must be an object", name));
     if (body.HasMember("aggs") || body.HasMember("aggregations"))
@@ -368,7 +367,7 @@ class Planner {
 
   /// Asks for all values of the field instead. Their order does not matter, and what the client
   /// says of a digest neither: the measure is exact.
-  Refusal plan_measure(Aggregation& aggregation, Value& inner) {
+  MaybeError plan_measure(Aggregation& aggregation, Value& inner) {
     const auto* const field = member_of(&inner, "field");
     if (field == nullptr || !field->IsString()) return no(aggregation, "it has no field");
     aggregation.asked = kMostValues;
@@ -382,7 +381,7 @@ class Planner {
     return std::nullopt;
   }
 
-  Refusal plan_ordered(Aggregation& aggregation, Value& body, Value& inner) {
+  MaybeError plan_ordered(Aggregation& aggregation, Value& body, Value& inner) {
     const auto* const field = member_of(&inner, "field");
     const std::string field_name(text_of(field));
     const bool terms = aggregation.merging == Merging::terms;
@@ -414,7 +413,7 @@ class Planner {
     return std::nullopt;
   }
 
-  Refusal read_size(Aggregation& aggregation, const Value& inner) const {
+  MaybeError read_size(Aggregation& aggregation, const Value& inner) const {
     aggregation.size = aggregation.merging == Merging::composite ? kDefaultComposite
                        : page_.limit == 0                        ? kTermsWithoutHits
                                                                  : page_.limit;
@@ -454,7 +453,7 @@ class Planner {
   /// client's, then the remaining sources, which the server names by their fields. They start at
   /// the first group, because a shard that lacks the group named in `after` could not continue from
   /// it.
-  Refusal plan_composite(Aggregation& aggregation, OrderItems& items, Value& inner) const {
+  MaybeError plan_composite(Aggregation& aggregation, OrderItems& items, Value& inner) const {
     if (auto refusal = reorder(aggregation, items)) return refusal;
     if (auto refusal = read_after(aggregation, inner)) return refusal;
     aggregation.sorted_by = std::min(aggregation.sources.size(), kMostServerKeys);
@@ -495,8 +494,7 @@ bool has_kind_unknown_to_servers(std::string_view aggs) {
   return false;
 }
 
-std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
-                                                              const SearchPage& page) {
+OrError<AggregationPlan> plan_aggregations(std::string_view text, const SearchPage& page) {
   if (text.empty()) return AggregationPlan{};
   rapidjson::Document aggs;
   parse_part(text, aggs);

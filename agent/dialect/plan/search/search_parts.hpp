@@ -57,8 +57,7 @@ struct SortPlan {
 /// `text`: the bytes of the request's `sort`, empty if there is none (score, best first). Refuses
 /// what cannot be merged (`_random`, expressions) and what the search server refuses (`missing`,
 /// `nested_path`, `nested_filter`, `_script`).
-std::expected<SortPlan, ClientError> plan_sort(std::string_view text,
-                                               VectorOrder vectors = VectorOrder::none);
+OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors = VectorOrder::none);
 
 /// The value of `sort` for a shard's request.
 std::string write_sort(const SortPlan& plan);
@@ -77,15 +76,12 @@ struct VectorPlan {
 /// `vector`: the numbers of the document's vector, if the search is by a document's. Refuses (400)
 /// mistakes, and a fused search by a document's vector over several shards. On one shard such a
 /// search is sent unchanged.
-std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
-                                                    const SearchRequest& request,
-                                                    std::size_t shards,
-                                                    std::string_view vector = {});
+OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& request,
+                                 std::size_t shards, std::string_view vector = {});
 
 /// `text`: the bytes of the request's `aggs`, empty if there is none. Refuses what cannot be merged
 /// from the shards' results: nested aggregations, unknown kinds. For percentiles and numbers of
 /// distinct values shards are asked for all values.
-std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
-                                                              const SearchPage& page);
+OrError<AggregationPlan> plan_aggregations(std::string_view text, const SearchPage& page);
 
 }  // namespace karmad

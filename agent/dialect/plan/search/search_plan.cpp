@@ -33,8 +33,7 @@ struct Selection {
 };
 
 /// Reads a text or a list of texts.
-std::optional<ClientError> read_patterns(const rapidjson::Value& list, std::string_view what,
-                                         Patterns& patterns) {
+MaybeError read_patterns(const rapidjson::Value& list, std::string_view what, Patterns& patterns) {
   patterns.clear();
   for (const auto& item : each_of(list)) {
     if (!item.IsString())
@@ -44,7 +43,7 @@ std::optional<ClientError> read_patterns(const rapidjson::Value& list, std::stri
   return std::nullopt;
 }
 
-std::optional<ClientError> read_selection(const rapidjson::Value& source, Selection& selection) {
+MaybeError read_selection(const rapidjson::Value& source, Selection& selection) {
   if (source.IsBool()) {
     selection.none = !source.GetBool();
     return std::nullopt;
@@ -108,8 +107,7 @@ bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns&
 }
 
 /// `text`: the bytes of the request's `_source`, empty when there is none.
-std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
-                                                   const std::vector<SortKey>& keys) {
+OrError<SourcePlan> plan_source(std::string_view text, const std::vector<SortKey>& keys) {
   SourcePlan plan;
   if (text.empty()) {
     for (const auto& key : keys)
@@ -148,9 +146,8 @@ bool same_order(const std::vector<ScrollKey>& before, const std::vector<SortKey>
 
 /// The page of a search that pages with tokens (`options.scroll`); nothing: it does not. Refuses
 /// (400) a token that cannot be continued here.
-std::expected<std::optional<HitScroll>, ClientError> plan_scroll(std::string_view body,
-                                                                 const SearchRequest& request,
-                                                                 const ScrollPlace& place) {
+OrError<std::optional<HitScroll>> plan_scroll(std::string_view body, const SearchRequest& request,
+                                              const ScrollPlace& place) {
   const auto option = request.scroll_option.in(body);
   if (!request.scroll_option.found() || is_off(option)) return std::nullopt;
   const auto sort = request[Property::sort].in(body);
@@ -173,7 +170,7 @@ std::expected<std::optional<HitScroll>, ClientError> plan_scroll(std::string_vie
 
 /// Makes shards sort by all keys, so that the order is total. Refuses (400) an order that a server
 /// cannot continue.
-std::optional<ClientError> complete_scroll(const ScrollPages& pages, SortPlan& sort) {
+MaybeError complete_scroll(const ScrollPages& pages, SortPlan& sort) {
   auto& keys = sort.keys;
   if (keys.size() > kMostServerKeys)
     return ClientError{
@@ -207,8 +204,8 @@ struct Window {
 };
 
 /// Refuses (400) counts that are no counts, and two names of one count that differ.
-std::expected<Window, ClientError> window_of(std::string_view body, const SearchRequest& request) {
-  std::optional<ClientError> why;
+OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
+  MaybeError why;
   const auto refuse = [&](std::string reason) {
     if (!why) why = ClientError{400, std::move(reason)};
   };
@@ -256,7 +253,7 @@ bool takes_reserved_name(std::string_view expressions) {
 }
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
-std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
+MaybeError unmergeable(std::string_view body, const SearchRequest& request) {
   if (request.odd_key)
     return ClientError{400,
                        "the request has a property in another letter case, which some search "
@@ -330,8 +327,7 @@ class SearchDraft {
   SearchDraft(std::string_view body, const SearchRequest& request)
       : body_(body), request_(request) {}
 
-  std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings,
-                                  std::string_view vector) {
+  MaybeError read(std::size_t shards, const DialectSettings& settings, std::string_view vector) {
     const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
     if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_, why_) ||
         !keep(plan_vectors(body_, request_, shards, vector), vectors_, why_) ||
@@ -431,7 +427,7 @@ class SearchDraft {
 
   std::string_view body_;
   const SearchRequest& request_;
-  std::optional<ClientError> why_;
+  MaybeError why_;
   Window window_;
   VectorPlan vectors_;
   std::optional<HitScroll> scroll_;
@@ -443,11 +439,9 @@ class SearchDraft {
 
 }  // namespace
 
-std::expected<PlannedSearch, ClientError> plan_search(std::string_view body,
-                                                      const SearchRequest& request,
-                                                      std::size_t shards,
-                                                      const DialectSettings& settings,
-                                                      std::string_view vector) {
+OrError<PlannedSearch> plan_search(std::string_view body, const SearchRequest& request,
+                                   std::size_t shards, const DialectSettings& settings,
+                                   std::string_view vector) {
   SearchDraft draft(body, request);
   if (auto why = draft.read(shards, settings, vector)) return std::unexpected(*std::move(why));
   return draft.plan(settings.collation);

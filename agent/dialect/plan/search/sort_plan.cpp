@@ -59,8 +59,7 @@ std::optional<float> degrees(std::string_view text) {
 }
 
 /// The key in the direction `"asc"` or `"desc"`; null: in its own.
-std::expected<SortKey, ClientError> directed(SortKey key, std::string_view attribute,
-                                             const rapidjson::Value* order) {
+OrError<SortKey> directed(SortKey key, std::string_view attribute, const rapidjson::Value* order) {
   if (order == nullptr) return key;
   const auto direction = text_of(order);
   if (direction != "asc" && direction != "desc")
@@ -72,7 +71,7 @@ std::expected<SortKey, ClientError> directed(SortKey key, std::string_view attri
 
 /// The key of `"_geo_distance":{…}`: the distance in metres, computed as the search server does.
 /// `how`: null if it has no properties.
-std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
+OrError<SortKey> distance_key(const rapidjson::Value* how) {
   if (how == nullptr || !how->IsObject())
     return refused(
         "_geo_distance must be an object with \"location_anchor\" and "
@@ -102,8 +101,7 @@ std::expected<SortKey, ClientError> distance_key(const rapidjson::Value* how) {
 }
 
 /// The key of `"attribute":{"mode":…}`: the least or greatest of several values.
-std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attribute,
-                                                          const rapidjson::Value& mode) {
+OrError<SortKey> least_or_greatest_key(std::string_view attribute, const rapidjson::Value& mode) {
   const bool least = text_of(&mode) == "min";
   if (!least && text_of(&mode) != "max")
     return refused(
@@ -144,8 +142,7 @@ SortKey key_named(std::string_view attribute) {
 }
 
 /// Refuses what no shard can sort by.
-std::optional<ClientError> unknown_to_server(std::string_view attribute,
-                                             const rapidjson::Value& how) {
+MaybeError unknown_to_server(std::string_view attribute, const rapidjson::Value& how) {
   for (const auto* property : {"missing", "nested_path", "nested_filter"})
     if (how.HasMember(property))
       return ClientError{
@@ -153,8 +150,7 @@ std::optional<ClientError> unknown_to_server(std::string_view attribute,
   return std::nullopt;
 }
 
-std::expected<SortKey, ClientError> key_of(std::string_view attribute,
-                                           const rapidjson::Value* how) {
+OrError<SortKey> key_of(std::string_view attribute, const rapidjson::Value* how) {
   if (attribute.empty()) return refused("a sort key has no name");
   if (attribute == "_random")
     return refused("sorting by _random cannot be merged: the table has several shards");
@@ -190,8 +186,7 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
 }
 
 /// Adds the key `attribute`. `how`: null if it has no properties.
-std::optional<ClientError> add_key(std::string_view attribute, const rapidjson::Value* how,
-                                   Keys& keys) {
+MaybeError add_key(std::string_view attribute, const rapidjson::Value* how, Keys& keys) {
   auto key = key_of(attribute, how);
   if (!key) return std::move(key.error());
   keys.push_back(std::move(*key));
@@ -199,7 +194,7 @@ std::optional<ClientError> add_key(std::string_view attribute, const rapidjson::
 }
 
 /// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
-std::optional<ClientError> add_keys(const rapidjson::Value& item, Keys& keys) {
+MaybeError add_keys(const rapidjson::Value& item, Keys& keys) {
   if (item.IsString()) return add_key(text_of(item), nullptr, keys);
   if (!item.IsObject()) return ClientError{400, "a sort key must be a string or an object"};
   for (const auto& member : item.GetObject())
@@ -255,7 +250,7 @@ std::string expressions_of(const std::vector<SortKey>& keys) {
   return text;
 }
 
-std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrder vectors) {
+OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors) {
   Keys given;
   if (!text.empty()) {
     rapidjson::Document sort;

@@ -19,7 +19,7 @@ bool is_fused(std::string_view body, const SearchRequest& request) {
   return !text_of(member_of(&read, "fusion_method")).empty();
 }
 
-std::optional<ClientError> mistake_in_knn(const rapidjson::Value& knn) {
+MaybeError mistake_in_knn(const rapidjson::Value& knn) {
   if (!knn.IsObject()) return ClientError{400, "\"knn\" must be an object or an array of objects"};
   const auto* const k = member_of(&knn, "k");
   if (k != nullptr && (!k->IsUint() || k->GetUint() == 0))
@@ -35,7 +35,7 @@ std::optional<ClientError> mistake_in_knn(const rapidjson::Value& knn) {
 }
 
 /// Why a fused search by the vector of a document is refused over several shards.
-std::optional<ClientError> mistake_in_fused(const rapidjson::Value& knn) {
+MaybeError mistake_in_fused(const rapidjson::Value& knn) {
   if (!knn.HasMember("doc_id")) return std::nullopt;
   return ClientError{400,
                      "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has "
@@ -43,7 +43,7 @@ std::optional<ClientError> mistake_in_fused(const rapidjson::Value& knn) {
                      "\"query_vector\", and leave the document out by a filter"};
 }
 
-std::expected<NearDocument, ClientError> document_of(const rapidjson::Value& knn) {
+OrError<NearDocument> document_of(const rapidjson::Value& knn) {
   const auto& id = knn["doc_id"];
   if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
   const auto field = text_of(member_of(&knn, "field"));
@@ -104,9 +104,8 @@ void search_by_vector(std::string_view body, const SearchRequest& request, std::
 
 }  // namespace
 
-std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
-                                                    const SearchRequest& request,
-                                                    std::size_t shards, std::string_view vector) {
+OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& request,
+                                 std::size_t shards, std::string_view vector) {
   VectorPlan plan;
   const bool hybrid = request[Property::hybrid].found();
   if (hybrid) plan.order = VectorOrder::fused;

@@ -10,7 +10,7 @@ namespace karmad {
 namespace {
 
 /// A scroll needs a total order that the shards sort by, as names and values of columns.
-std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out) {
+MaybeError plan_scroll(const SelectDraft& draft, RowsDraft& out) {
   auto& rows = out.rows;
   if (rows.order.size() > kMostSqlServerKeys)
     return ClientError{
@@ -60,7 +60,7 @@ void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& ou
 
 }  // namespace
 
-std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
+OrError<RowsDraft> plan_documents(SelectDraft& draft) {
   RowsDraft out;
   ShardColumns columns(draft.items, draft.names);
   auto& rows = out.rows;

@@ -32,8 +32,8 @@ class FacetPlanner {
   FacetPlanner(SelectDraft& draft, const sql::FacetClause& facet)
       : draft_(draft), facet_(facet), columns_(items_, draft.names) {}
 
-  std::expected<FacetDraft, ClientError> run() {
-    Refusal why;
+  OrError<FacetDraft> run() {
+    MaybeError why;
     if ((why = read())) return std::unexpected(*std::move(why));
     plan_keys();
     if ((why = plan_counts()) || (why = plan_order())) return std::unexpected(*std::move(why));
@@ -42,10 +42,8 @@ class FacetPlanner {
   }
 
  private:
-  using Refusal = std::optional<ClientError>;
-
-  Refusal read() {
-    Refusal why;
+  MaybeError read() {
+    MaybeError why;
     if (!keep(read_items(facet_.items), items_, why)) return why;
     for (const auto& item : items_)
       if (item.aggregate || item.is_star())
@@ -95,7 +93,7 @@ class FacetPlanner {
     if (rows.hidden != 0) out_.text += fmt::format(" BY {}", names);
   }
 
-  Refusal plan_counts() {
+  MaybeError plan_counts() {
     auto& rows = out_.rows;
     const auto first = items_.size() + rows.hidden;
     count_ = {first, false};
@@ -120,7 +118,7 @@ class FacetPlanner {
     return std::nullopt;
   }
 
-  Refusal plan_order() {
+  MaybeError plan_order() {
     auto keys = read_order(facet_.order);
     if (!keys) return keys.error();
     if (keys->size() == 1 && !facet_.order.back().is_word("asc") && !is_of_facet(keys->front().by))
@@ -162,7 +160,7 @@ class FacetPlanner {
     }
   }
 
-  std::expected<ColumnAt, ClientError> order_column(const SelectItem& by) const {
+  OrError<ColumnAt> order_column(const SelectItem& by) const {
     const auto at = by.expression.front().at;
     if (by.canonical == "count(*)") return count_;
     if (distinct_ && (by.canonical == distinct_name_ || by.canonical == "@distinct"))
@@ -229,8 +227,7 @@ class FacetPlanner {
 
 }  // namespace
 
-std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft,
-                                                  const sql::FacetClause& facet) {
+OrError<FacetDraft> plan_facet(SelectDraft& draft, const sql::FacetClause& facet) {
   return FacetPlanner(draft, facet).run();
 }
 

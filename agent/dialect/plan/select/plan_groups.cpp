@@ -32,7 +32,7 @@ std::string unquoted_text(const sql::Token& token) {
 }
 
 /// A number with its sign, or a quoted text.
-std::expected<std::string, ClientError> having_constant(sql::Span tokens, std::size_t at) {
+OrError<std::string> having_constant(sql::Span tokens, std::size_t at) {
   if (tokens.size() == 1 && tokens[0].kind == sql::Token::Kind::quoted)
     return unquoted_text(tokens[0]);
   const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
@@ -103,7 +103,7 @@ struct HavingClause {
 
 /// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
 /// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
-std::expected<HavingClause, ClientError> read_having(sql::Span tokens) {
+OrError<HavingClause> read_having(sql::Span tokens) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
   if (!op || op->begin == 0)
@@ -127,8 +127,6 @@ std::expected<HavingClause, ClientError> read_having(sql::Span tokens) {
   return having;
 }
 
-using GroupRefusal = std::optional<ClientError>;
-
 /// HAVING is applied to merged groups, so a shard returns also those that will be dropped.
 constexpr std::size_t kGroupsForHaving = 10'000;
 /// Bounds the rows of GROUP n BY.
@@ -139,10 +137,10 @@ class GroupPlanner {
   explicit GroupPlanner(SelectDraft& draft)
       : draft_(draft), columns_(draft.items, draft.names), rows_(out_.rows) {}
 
-  std::expected<RowsDraft, ClientError> run() {
+  OrError<RowsDraft> run() {
     rows_.grouped = true;
     rows_.per_group = draft_.clauses.per_group;
-    GroupRefusal why;
+    MaybeError why;
     if ((why = check_expressions()) || (why = plan_having()) || (why = plan_within()) ||
         (why = plan_order()))
       return std::unexpected(*std::move(why));
@@ -162,7 +160,7 @@ class GroupPlanner {
  private:
   /// Refuses expressions that compute with the result of an aggregate by its alias. An item may
   /// use the aliases of those before it.
-  GroupRefusal check_expressions() {
+  MaybeError check_expressions() {
     for (const auto& item : draft_.items) {
       if (auto refusal = uses_aggregate(item)) return refusal;
       if (item.aggregate && !item.name().empty()) aggregates_.insert(item.name());
@@ -174,7 +172,7 @@ class GroupPlanner {
     return std::nullopt;
   }
 
-  GroupRefusal uses_aggregate(const SelectItem& item) const {
+  MaybeError uses_aggregate(const SelectItem& item) const {
     if (item.aggregate || aggregates_.empty()) return std::nullopt;
     for (const auto& token : item.expression)
       if (token.names_table() && aggregates_.contains(canonical(token)))
@@ -184,7 +182,7 @@ class GroupPlanner {
     return std::nullopt;
   }
 
-  GroupRefusal plan_having() {
+  MaybeError plan_having() {
     if (draft_.clauses.having.empty()) return std::nullopt;
     auto having = read_having(draft_.clauses.having);
     if (!having) return std::move(having.error());
@@ -245,7 +243,7 @@ class GroupPlanner {
   }
 
   /// The keys by which the best row of a group is found: without GROUP BY those of ORDER BY.
-  std::expected<std::vector<OrderKey>, ClientError> keys_within() const {
+  OrError<std::vector<OrderKey>> keys_within() const {
     if (!draft_.group.empty()) return read_order(draft_.clauses.within);
     auto keys = draft_.order;
     std::erase_if(keys, [&](const auto& key) { return !depends_on_row(key.by); });
@@ -253,7 +251,7 @@ class GroupPlanner {
   }
 
   /// The order by which the best row of a group is found, where a column is of that row.
-  GroupRefusal plan_within() {
+  MaybeError plan_within() {
     const auto given = keys_within();
     if (!given) return given.error();
     // Also the key itself: equal keys may be written in capitals, or be one of several values.
@@ -297,7 +295,7 @@ class GroupPlanner {
   }
 
   /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
-  GroupRefusal plan_order() {
+  MaybeError plan_order() {
     for (const auto& key : draft_.order) {
       const auto name = is_unnamed_distinct(key.by) ? std::string(text_of(key.by.expression))
                                                     : columns_.name_of(key.by);
@@ -351,7 +349,7 @@ class GroupPlanner {
     if (!exact) rows_.asked = out_.asked;
   }
 
-  GroupRefusal plan_folds() {
+  MaybeError plan_folds() {
     const auto aggregated = columns_.aggregated();
     for (const auto& [column, fold, argument] : aggregated) {
       FoldedColumn folded{column, fold};
@@ -404,7 +402,7 @@ class GroupPlanner {
 
 }  // namespace
 
-std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft) {
+OrError<RowsDraft> plan_groups(SelectDraft& draft) {
   return GroupPlanner(draft).run();
 }
 

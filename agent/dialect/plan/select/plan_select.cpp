@@ -12,8 +12,8 @@ namespace {
 
 /// What the search server says of a column's number among keys, since it knows names only, and of
 /// an operand that `find` finds misplaced. Behind a hidden alias a mirror would quote that.
-std::optional<ClientError> refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span),
-                                        std::string_view text, RowForm form) {
+MaybeError refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span),
+                        std::string_view text, RowForm form) {
   const auto is_whole = [](const sql::Token& token) {
     return token.text.find_first_not_of("0123456789") == token.text.npos;
   };
@@ -35,7 +35,7 @@ std::optional<ClientError> refuse_parts(sql::Span clause, const sql::Token* (*fi
 }
 
 /// Refuses malformed keys of groups and orders, and a malformed HAVING.
-std::optional<ClientError> refuse_malformed(const sql::Select& clauses, RowForm form) {
+MaybeError refuse_malformed(const sql::Select& clauses, RowForm form) {
   for (const auto clause : {clauses.group, clauses.having})
     if (auto why = refuse_parts(clause, sql::misplaced_operand, clauses.text, form)) return why;
   for (const auto clause : {clauses.within, clauses.order})
@@ -46,7 +46,7 @@ std::optional<ClientError> refuse_malformed(const sql::Select& clauses, RowForm 
   return clauses.outer == nullptr ? std::nullopt : refuse_malformed(*clauses.outer, form);
 }
 
-std::optional<ClientError> read_draft(SelectDraft& draft) {
+MaybeError read_draft(SelectDraft& draft) {
   const auto& clauses = draft.clauses;
   auto why = refuse_malformed(clauses, draft.form);
   if (why || !keep(read_items(clauses.items), draft.items, why) ||
@@ -101,7 +101,7 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
   }
 }
 
-std::optional<ClientError> mistake_in(const sql::KnnByDocument& knn, std::size_t nearest) {
+MaybeError mistake_in(const sql::KnnByDocument& knn, std::size_t nearest) {
   if (knn.k.empty())
     return sql::wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
   if (nearest == 0)
@@ -137,8 +137,8 @@ struct OrderBefore {
 };
 
 /// Finds the page of a scroll, and its order if the statement has none.
-std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& place,
-                                        OrderBefore& before, SelectPlan& plan) {
+MaybeError begin_scroll(SelectDraft& draft, const ScrollPlace& place, OrderBefore& before,
+                        SelectPlan& plan) {
   const bool scrolls = !draft.is_grouped() && !draft.clauses.knn && draft.clauses.facets.empty();
   if (!draft.options.scroll) {
     draft.offers_scroll =
@@ -150,7 +150,7 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
     plan.scroll.emplace(place, text_of(draft.clauses.order));
     return std::nullopt;
   }
-  std::optional<ClientError> why;
+  MaybeError why;
   if (!keep(ScrollPages::behind(*draft.options.scroll, place), plan.scroll, why)) return why;
   if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
   before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
@@ -161,8 +161,7 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
 }
 
 /// Lets the shards continue behind the page before.
-std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
-                                           const SelectPlan& plan) {
+MaybeError continue_scroll(SelectDraft& draft, RowsDraft& rows, const SelectPlan& plan) {
   if (!plan.scroll) return std::nullopt;
   if (auto refusal = why_too_many_scrolled(*plan.scroll, rows.asked)) return refusal;
   rows.rows.offset += plan.scroll->skip();
@@ -183,7 +182,7 @@ std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
   return std::nullopt;
 }
 
-std::optional<ClientError> plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
+MaybeError plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
   const auto& facets = draft.clauses.facets;
   if (facets.size() > sql::kMostFacets)
     return sql::wrong_at(facets[sql::kMostFacets].items.front().at,
@@ -197,8 +196,8 @@ std::optional<ClientError> plan_facets(SelectDraft& draft, SelectPlan& plan, std
   return std::nullopt;
 }
 
-std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace& place,
-                                           std::string_view vector, ShardSelect& select) {
+MaybeError plan_statements(SelectDraft& draft, const ScrollPlace& place, std::string_view vector,
+                           ShardSelect& select) {
   auto& plan = select.plan;
   const auto& clauses = draft.clauses;
   OrderBefore before;
@@ -232,9 +231,9 @@ std::optional<ClientError> plan_statements(SelectDraft& draft, const ScrollPlace
 
 }  // namespace
 
-std::expected<ShardSelect, ClientError> plan_select(const sql::Select& given, RowForm form,
-                                                    Collation collation, const ScrollPlace& place,
-                                                    std::string_view vector, PairsBy pairs_by) {
+OrError<ShardSelect> plan_select(const sql::Select& given, RowForm form, Collation collation,
+                                 const ScrollPlace& place, std::string_view vector,
+                                 PairsBy pairs_by) {
   if (given.unplannable) return std::unexpected(*given.unplannable);
   SelectDraft draft(given);
   draft.form = form;

@@ -30,10 +30,8 @@ struct ShardSelect {
 /// Refuses, with the offset: what sql::Select::unplannable and its lists say (400), and what
 /// cannot be computed from the rows of shards (501), with what works instead; scrolls that cannot
 /// be continued (400).
-std::expected<ShardSelect, ClientError> plan_select(const sql::Select& select, RowForm form,
-                                                    Collation collation,
-                                                    const ScrollPlace& place = {},
-                                                    std::string_view vector = {},
-                                                    PairsBy pairs_by = PairsBy::values);
+OrError<ShardSelect> plan_select(const sql::Select& select, RowForm form, Collation collation,
+                                 const ScrollPlace& place = {}, std::string_view vector = {},
+                                 PairsBy pairs_by = PairsBy::values);
 
 }  // namespace karmad

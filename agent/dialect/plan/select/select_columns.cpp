@@ -33,7 +33,7 @@ std::optional<Fold> aggregate_at(sql::Span tokens, std::size_t i) {
   return std::nullopt;
 }
 
-std::expected<Aggregate, ClientError> read_aggregate(sql::Span tokens, Fold fold) {
+OrError<Aggregate> read_aggregate(sql::Span tokens, Fold fold) {
   Aggregate aggregate{fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
   const auto at = tokens.front().at;
@@ -59,7 +59,7 @@ std::expected<Aggregate, ClientError> read_aggregate(sql::Span tokens, Fold fold
 }
 
 /// Refuses aggregates at any place of the tokens.
-std::optional<ClientError> aggregate_inside(sql::Span tokens) {
+MaybeError aggregate_inside(sql::Span tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
     if (aggregate_at(tokens, i) || old || tokens[i].is_word("@distinct"))
@@ -97,7 +97,7 @@ bool ends_with_alias(sql::Span tokens) {
 
 }  // namespace
 
-std::expected<SelectItem, ClientError> read_expression(sql::Span tokens) {
+OrError<SelectItem> read_expression(sql::Span tokens) {
   SelectItem item{tokens, canonical(tokens)};
   if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
     item.aggregate = Aggregate{Fold::sum, {}};
@@ -117,7 +117,7 @@ std::expected<SelectItem, ClientError> read_expression(sql::Span tokens) {
 namespace {
 
 /// Reads one item: an expression, AS and an alias; AS may be left out.
-std::expected<SelectItem, ClientError> read_item(sql::Span tokens) {
+OrError<SelectItem> read_item(sql::Span tokens) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
   if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
   const auto& alias = tokens.back();
@@ -134,10 +134,9 @@ std::expected<SelectItem, ClientError> read_item(sql::Span tokens) {
 /// Reads the parts of a list with `read`, which are at most `most`; `has_more` begins the error
 /// about more of them.
 template <class Item, class Read>
-std::expected<std::vector<Item>, ClientError> read_list(sql::Span tokens,
-                                                        std::string_view empty_part,
-                                                        std::size_t most, std::string_view has_more,
-                                                        std::string_view parts, Read read) {
+OrError<std::vector<Item>> read_list(sql::Span tokens, std::string_view empty_part,
+                                     std::size_t most, std::string_view has_more,
+                                     std::string_view parts, Read read) {
   std::vector<Item> items;
   if (tokens.empty()) return items;
   const auto list = split_list(tokens);
@@ -146,7 +145,7 @@ std::expected<std::vector<Item>, ClientError> read_list(sql::Span tokens,
     if (part.empty()) return sql::refused_at(offset_of(part, tokens), empty_part);
     if (items.size() == most)
       return sql::refused_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts));
-    std::expected<Item, ClientError> item = read(part);
+    OrError<Item> item = read(part);
     if (!item) return std::unexpected(std::move(item.error()));
     items.push_back(std::move(*item));
   }
@@ -165,7 +164,7 @@ bool begins_with_modifier(sql::Span tokens) {
 
 }  // namespace
 
-std::expected<std::vector<SelectItem>, ClientError> read_items(sql::Span tokens) {
+OrError<std::vector<SelectItem>> read_items(sql::Span tokens) {
   if (begins_with_modifier(tokens))
     return sql::refused_at(tokens.front().at,
                            fmt::format("search servers have no SELECT {}; leave it out, and write "
@@ -182,7 +181,7 @@ std::expected<std::vector<SelectItem>, ClientError> read_items(sql::Span tokens)
                                "items", read);
 }
 
-std::expected<std::vector<SelectItem>, ClientError> read_group_keys(sql::Span tokens) {
+OrError<std::vector<SelectItem>> read_group_keys(sql::Span tokens) {
   const auto read = [](sql::Span part) {
     auto key = read_expression(part);
     if (key && key->aggregate)
@@ -193,8 +192,8 @@ std::expected<std::vector<SelectItem>, ClientError> read_group_keys(sql::Span to
                                "groups have more than", "keys", read);
 }
 
-std::expected<std::vector<OrderKey>, ClientError> read_order(sql::Span tokens) {
-  const auto read = [](sql::Span part) -> std::expected<OrderKey, ClientError> {
+OrError<std::vector<OrderKey>> read_order(sql::Span tokens) {
+  const auto read = [](sql::Span part) -> OrError<OrderKey> {
     const bool descending = part.back().is_word("desc");
     if (part.size() > 1 && (descending || part.back().is_word("asc")))
       part = part.first(part.size() - 1);

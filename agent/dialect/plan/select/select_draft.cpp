@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-std::expected<ShardOptions, ClientError> read_options(sql::Span tokens) {
+OrError<ShardOptions> read_options(sql::Span tokens) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
@@ -112,8 +112,8 @@ void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
       rows.json.push_back({columns.at(i), columns.of(path->attribute), std::move(path->steps)});
 }
 
-std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
-                                                               const SelectItem& value) {
+OrError<std::size_t> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
+                                            const SelectItem& value) {
   const auto at = value.expression.front().at;
   if (pairs.size() == kMostPairsStatements)
     return sql::refused_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
@@ -170,7 +170,7 @@ class AliasSettler {
       if (draft.json_path(item)) json_.add(item.expression);
   }
 
-  std::optional<ClientError> run() {
+  MaybeError run() {
     ReadNames before;  // by hidden columns and pairs for the items so far
     for (auto& item : draft_.items) {
       if (item.aggregate && sql::is_any_of(item.aggregate->fold, Fold::mean, Fold::distinct))
@@ -220,21 +220,20 @@ class AliasSettler {
 
 }  // namespace
 
-std::optional<ClientError> settle_aliases(SelectDraft& draft) {
+MaybeError settle_aliases(SelectDraft& draft) {
   if (std::ranges::all_of(draft.items, &std::string::empty, &SelectItem::alias))
     return std::nullopt;
   return AliasSettler(draft).run();
 }
 
-std::optional<ClientError> refuse_hiding(const std::vector<SelectItem>& items,
-                                         const SelectItem& attribute) {
+MaybeError refuse_hiding(const std::vector<SelectItem>& items, const SelectItem& attribute) {
   for (const auto& item : items)
     if (item.alias == attribute.canonical && item.canonical != attribute.canonical)
       return refuse_alias(item);
   return std::nullopt;
 }
 
-std::optional<ClientError> refuse_id_alias(const SelectItem& item) {
+MaybeError refuse_id_alias(const SelectItem& item) {
   if (item.alias != "id" || item.canonical == "id") return std::nullopt;
   return sql::wrong_at(
       offset_of_alias(item),

@@ -38,10 +38,10 @@ struct SelectItem {
 
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
-std::expected<SelectItem, ClientError> read_expression(sql::Span tokens);
+OrError<SelectItem> read_expression(sql::Span tokens);
 
 /// Reads a select list.
-std::expected<std::vector<SelectItem>, ClientError> read_items(sql::Span tokens);
+OrError<std::vector<SelectItem>> read_items(sql::Span tokens);
 
 /// One key of ORDER BY.
 struct OrderKey {
@@ -50,7 +50,7 @@ struct OrderKey {
 };
 
 /// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
-std::expected<std::vector<OrderKey>, ClientError> read_order(sql::Span tokens);
+OrError<std::vector<OrderKey>> read_order(sql::Span tokens);
 
 /// Gives hidden columns their names, which are unique within one statement.
 struct HiddenNames {
@@ -175,7 +175,7 @@ struct ShardOptions {
 };
 
 /// Reads the clause.
-std::expected<ShardOptions, ClientError> read_options(sql::Span tokens);
+OrError<ShardOptions> read_options(sql::Span tokens);
 
 /// The server's default.
 inline constexpr std::size_t kServersMaxMatches = 1000;
@@ -230,8 +230,7 @@ struct SelectDraft {
   std::size_t groups_to_ask() const { return std::max(max_matches(), kServersMaxMatches); }
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
-  std::expected<std::size_t, ClientError> add_pairs(const std::vector<SelectItem>& keys,
-                                                    const SelectItem& value);
+  OrError<std::size_t> add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
 };
 
 /// Settles aliases that are the name of a column which another expression reads: there some servers
@@ -241,14 +240,13 @@ struct SelectDraft {
 /// hidden one; its column gets the client's name back, ORDER BY and HAVING by the alias follow.
 /// Refuses (400) an alias `id` of another expression, by which rows would be merged, and other
 /// aliases that hide what a hidden column reads.
-std::optional<ClientError> settle_aliases(SelectDraft& draft);
+MaybeError settle_aliases(SelectDraft& draft);
 
 /// Refuses (400) an alias of another item that is the attribute's name.
-std::optional<ClientError> refuse_hiding(const std::vector<SelectItem>& items,
-                                         const SelectItem& attribute);
+MaybeError refuse_hiding(const std::vector<SelectItem>& items, const SelectItem& attribute);
 
 /// Refuses (400) the alias `id` of something else.
-std::optional<ClientError> refuse_id_alias(const SelectItem& item);
+MaybeError refuse_id_alias(const SelectItem& item);
 
 /// One result set of a shard's statements.
 struct RowsDraft {
@@ -261,19 +259,18 @@ struct RowsDraft {
 };
 
 /// The rows of documents.
-std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft);
+OrError<RowsDraft> plan_documents(SelectDraft& draft);
 /// The rows of groups.
-std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft);
+OrError<RowsDraft> plan_groups(SelectDraft& draft);
 /// A facet: its rows, and the text that the shards get for it.
 struct FacetDraft {
   RowPlan rows;
   std::string text;
 };
-std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft,
-                                                  const sql::FacetClause& facet);
+OrError<FacetDraft> plan_facet(SelectDraft& draft, const sql::FacetClause& facet);
 
 /// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
-std::expected<std::vector<SelectItem>, ClientError> read_group_keys(sql::Span tokens);
+OrError<std::vector<SelectItem>> read_group_keys(sql::Span tokens);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
