@@ -5,7 +5,6 @@
 #include <map>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"

@@ -4,8 +4,6 @@
 #include "agent/dialect/fronts/elastic/translate.hpp"
 #include "agent/dialect/fronts/json/read_request.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/merge/merge_steps.hpp"
-#include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"

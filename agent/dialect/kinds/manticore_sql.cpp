@@ -4,8 +4,6 @@
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/plan/plan.hpp"
-#include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/plan/statements.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/replies/error_text.hpp"

@@ -14,10 +14,8 @@
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
-#include "agent/dialect/request/bulk_lines.hpp"
 #include "agent/dialect/request/parsed.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
-#include "agent/dialect/rows/row_plan.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 
 namespace karmad {

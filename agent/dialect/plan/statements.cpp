@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <functional>
-#include <optional>
-#include <vector>
 
 #include "agent/dialect/request/document_ids.hpp"
 #include "config/text/number_in.hpp"

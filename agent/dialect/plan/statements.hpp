@@ -1,15 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
-#include <string>
 #include <string_view>
 
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
-#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 

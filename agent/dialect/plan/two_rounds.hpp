@@ -6,12 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/plan/select/plan_select.hpp"
-#include "agent/dialect/plan/shard_text.hpp"
-#include "agent/dialect/request/client_request.hpp"
-#include "agent/dialect/request/search_request.hpp"
 
 namespace karmad {
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
 #include <span>
 #include <string>
 #include <vector>

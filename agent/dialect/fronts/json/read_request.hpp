@@ -1,7 +1,6 @@
 #pragma once
 
 #include <rapidjson/error/error.h>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>

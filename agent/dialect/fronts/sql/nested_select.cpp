@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"

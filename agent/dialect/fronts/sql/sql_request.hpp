@@ -1,16 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
-#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad::sql {
 

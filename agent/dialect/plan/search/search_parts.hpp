@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,9 +8,6 @@
 
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/shard_text.hpp"
-#include "agent/dialect/request/client_request.hpp"
-#include "agent/dialect/request/search_request.hpp"
-#include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
 

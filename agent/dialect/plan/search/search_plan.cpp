@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "agent/dialect/plan/search/search_parts.hpp"
 #include "agent/json/json_cursor.hpp"

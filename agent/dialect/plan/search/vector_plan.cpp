@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/plan/shard_text.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "agent/dialect/merge/merged_rows.hpp"

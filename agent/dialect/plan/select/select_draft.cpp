@@ -1,7 +1,6 @@
 #include "agent/dialect/plan/select/select_draft.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 #include "config/text/number_in.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <expected>
 #include <forward_list>
 #include <optional>
 #include <set>
