@@ -242,10 +242,10 @@ Task<std::optional<Answer>> find_processes(Query& query, const SchemaFacts& fact
 }
 
 /// Carries out a SELECT, on a helper thread if there are any.
-Task<SchemaResult<SchemaTable>> carry_out(Query& query, std::string_view select,
-                                          const SchemaContents& contents, const SchemaFacts& facts,
-                                          std::string_view text) {
-  SchemaResult<SchemaTable> result;
+Task<OrError<SchemaTable>> carry_out(Query& query, std::string_view select,
+                                     const SchemaContents& contents, const SchemaFacts& facts,
+                                     std::string_view text) {
+  OrError<SchemaTable> result;
   auto work = [&] { result = rows_of(select, tables_named(select, contents, facts), facts); };
   if (query.worker.process.helpers == nullptr) {
     work();
@@ -300,7 +300,7 @@ bool lists_hidden_tables(const Query& query, const SchemaStatement& statement,
 /// Whether a mirror is asked for variables: the statement may be about ones that are not known
 /// here.
 bool asks_for_variables(const Query& query, std::string_view words,
-                        const SchemaResult<SchemaTable>& rows) {
+                        const OrError<SchemaTable>& rows) {
   return words.contains("_variables") && !query.client.on_admin_port && rows &&
          (rows->rows.empty() || !words.contains("where"));
 }

@@ -333,8 +333,8 @@ bool has_numbers(const char* declared, const SchemaTable& table, std::size_t col
 
 }  // namespace
 
-SchemaResult<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
-                                  const SchemaFacts& facts) {
+OrError<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
+                             const SchemaFacts& facts) {
   auto translated = TranslatedSelect::of(select, facts);
   if (!translated) return std::unexpected(std::move(translated.error()));
   Run run{.tables = std::move(tables), .schema = facts.schema};

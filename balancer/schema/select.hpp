@@ -13,8 +13,8 @@ namespace karmad {
 /// result: the tables whose rows it looked for and did not find. 400: a syntax error, an unknown
 /// column, function or variable, or a result of too many rows or steps; 404: an unknown table. Any
 /// thread. Cost: at most kMostSchemaSteps, some seconds, and 16 MiB of results.
-SchemaResult<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
-                                  const SchemaFacts& facts);
+OrError<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
+                             const SchemaFacts& facts);
 
 /// The table as the rows of an answer.
 ResultSet result_set_of(const SchemaTable& table);

@@ -64,8 +64,8 @@ std::string empty_select(std::string_view columns) {
 }
 
 /// A statement for a mirror about the table that the tokens name.
-SchemaResult<SchemaStatement> passed(std::string_view before, SchemaTokens& tokens,
-                                     std::string_view behind) {
+OrError<SchemaStatement> passed(std::string_view before, SchemaTokens& tokens,
+                                std::string_view behind) {
   if (!tokens.now().names_table()) return refused("syntax error: expected a table");
   SchemaStatement out{.is = SchemaStatement::Is::passed, .text = std::string(before)};
   out.table = tokens.take_path().back();
@@ -81,7 +81,7 @@ class ShowReader {
  public:
   ShowReader(SchemaTokens& tokens, const SchemaFacts& facts) : tokens_(tokens), facts_(facts) {}
 
-  SchemaResult<SchemaStatement> run() {
+  OrError<SchemaStatement> run() {
     const auto begin = tokens_.now().at;
     auto words = object();
     const auto given = tokens_.statement().substr(begin, tokens_.end_before() - begin);
@@ -104,18 +104,16 @@ class ShowReader {
   }
 
  private:
-  bool take_from() { return tokens_.take_word("from") || tokens_.take_word("in"); }
+  bool take_from() { return tokens_.take_word("from", "in"); }
 
   /// The words that name the object, in the form of views.txt.
   std::string object() {
     for (bool more = true; more;) {
       full_ |= tokens_.now().is_word("full");
-      more = tokens_.take_word("full") || tokens_.take_word("extended") ||
-             tokens_.take_word("global") || tokens_.take_word("session") ||
-             tokens_.take_word("local");
+      more = tokens_.take_word("full", "extended", "global", "session", "local");
     }
     if (tokens_.take_word("count")) {
-      while (tokens_.take_sign('(') || tokens_.take_sign('*') || tokens_.take_sign(')')) {
+      while (tokens_.take_sign('(', '*', ')')) {
       }
       const bool errors = tokens_.take_word("errors");
       if (!errors) tokens_.take_word("warnings");
@@ -146,7 +144,7 @@ class ShowReader {
     return words;
   }
 
-  SchemaResult<SchemaStatement> made_of(const View& view) {
+  OrError<SchemaStatement> made_of(const View& view) {
     auto schema = from_.value_or(of_.size() > 1 ? of_.front() : facts_.schema);
     const auto name = schema;
     if (!sql::is_system_schema(schema)) schema = facts_.schema;  // all names mean the only one
@@ -180,7 +178,7 @@ class ShowReader {
   }
 
   /// LIKE, about the first column; WHERE; what may follow them.
-  SchemaResult<std::string> condition_on(std::string_view first) {
+  OrError<std::string> condition_on(std::string_view first) {
     if (tokens_.take_word("where")) {
       const auto from = tokens_.now().at;
       while (!tokens_.at_end()) tokens_.step();
@@ -211,7 +209,7 @@ class ShowReader {
 };
 
 /// DESCRIBE t, DESCRIBE t column, EXPLAIN t: as SHOW COLUMNS. DESC t TABLE: passed on.
-SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& facts) {
+OrError<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& facts) {
   const bool passes = tokens.now().is_word("desc");
   tokens.step();
   if (!tokens.now().names_table() && tokens.now().kind != sql::Token::Kind::quoted)
@@ -238,8 +236,8 @@ SchemaResult<SchemaStatement> describe(SchemaTokens& tokens, const SchemaFacts& 
 
 }  // namespace
 
-SchemaResult<SchemaStatement> read_schema_statement(std::string_view statement,
-                                                    const SchemaFacts& facts) {
+OrError<SchemaStatement> read_schema_statement(std::string_view statement,
+                                               const SchemaFacts& facts) {
   const auto text = sql::without_executable_comments(statement);
   SchemaTokens tokens(text);
   if (tokens.now().is_word("select")) return SchemaStatement{.text = text};

@@ -24,7 +24,7 @@ struct SchemaStatement {
 /// Reads a statement of the kind StatementKind::schema: a SELECT from the tables of system schemas
 /// or from DUAL, a SHOW (which becomes a SELECT), DESCRIBE, EXPLAIN of a table. 400: it is none. A
 /// SELECT is not read yet.
-SchemaResult<SchemaStatement> read_schema_statement(std::string_view statement,
-                                                    const SchemaFacts& facts);
+OrError<SchemaStatement> read_schema_statement(std::string_view statement,
+                                               const SchemaFacts& facts);
 
 }  // namespace karmad

@@ -29,18 +29,6 @@ SchemaTokens::SchemaTokens(std::string_view statement) : statement_(statement) {
   if (tokens_.back().kind != sql::Token::Kind::end) tokens_.push_back({.at = statement.size()});
 }
 
-bool SchemaTokens::take_word(std::string_view lower_case) {
-  if (!now().is_word(lower_case)) return false;
-  step();
-  return true;
-}
-
-bool SchemaTokens::take_sign(char sign) {
-  if (!now().is_sign(sign)) return false;
-  step();
-  return true;
-}
-
 std::vector<std::string> SchemaTokens::take_path() {
   std::vector<std::string> parts;
   bool joined = true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +10,6 @@
 #include "agent/dialect/request/sql_tokens.hpp"
 
 namespace karmad {
-
-template <class T>
-using SchemaResult = std::expected<T, ClientError>;
 
 /// The text as a literal in quotes.
 std::string sql_literal(std::string_view text);
@@ -29,8 +25,9 @@ class SchemaTokens {
   }
   void step() { at_ += at_ + 1 < tokens_.size() ? 1 : 0; }
   bool at_end() const { return now().kind == sql::Token::Kind::end || now().is_sign(';'); }
-  bool take_word(std::string_view lower_case);
-  bool take_sign(char sign);
+  /// Steps over the token if it is one of these.
+  bool take_word(auto... lower_case) { return take_if(now().is_word(lower_case...)); }
+  bool take_sign(auto... signs) { return take_if(now().is_sign(signs...)); }
   /// Where the token before ended.
   std::size_t end_before() const { return at_ == 0 ? 0 : tokens_[at_ - 1].end(); }
   std::string_view statement() const { return statement_; }
@@ -41,6 +38,11 @@ class SchemaTokens {
   std::string take_text();
 
  private:
+  bool take_if(bool wanted) {
+    if (wanted) step();
+    return wanted;
+  }
+
   std::string_view statement_;
   std::vector<sql::Token> tokens_;
   std::size_t at_ = 0;

@@ -128,7 +128,7 @@ class SelectTranslator {
   SelectTranslator(std::string_view statement, const SchemaFacts& facts)
       : statement_(reshaped(statement)), tokens_(statement_), facts_(facts) {}
 
-  SchemaResult<TranslatedSelect> run() {
+  OrError<TranslatedSelect> run() {
     while (!tokens_.at_end() && reason_.empty()) token();
     tokens_.take_sign(';');
     if (reason_.empty() && tokens_.now().kind != Kind::end)
@@ -322,8 +322,8 @@ class SelectTranslator {
   Beside beside_ = Beside::others;
 };
 
-SchemaResult<TranslatedSelect> TranslatedSelect::of(std::string_view statement,
-                                                    const SchemaFacts& facts) {
+OrError<TranslatedSelect> TranslatedSelect::of(std::string_view statement,
+                                               const SchemaFacts& facts) {
   return SelectTranslator(statement, facts).run();
 }
 

@@ -27,7 +27,7 @@ class TranslatedSelect {
  public:
   /// Translates a SELECT of MySQL token by token: what SQLite reads in the same way stays as it is.
   /// 400: a text without its end, an unknown variable, something behind the statement.
-  static SchemaResult<TranslatedSelect> of(std::string_view statement, const SchemaFacts& facts);
+  static OrError<TranslatedSelect> of(std::string_view statement, const SchemaFacts& facts);
 
   const std::string& text() const { return text_; }
 

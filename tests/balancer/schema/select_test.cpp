@@ -41,7 +41,7 @@ const SchemaFacts kFacts{.schema = "shop",
                          }};
 
 /// The columns, then the rows: `a,b:1|2;3|NULL`. Or the reason of an error.
-std::string shown(const SchemaResult<SchemaTable>& table) {
+std::string shown(const OrError<SchemaTable>& table) {
   if (!table) return table.error().reason;
   std::string out;
   for (const auto& column : table->columns) out.append(out.empty() ? "" : ",").append(column.name);
