@@ -206,14 +206,13 @@ class Judge {
     const auto* kind = find_dialect(known_, table.dialect.value);
     const bool one_shard = kind != nullptr && kind->capabilities.one_shard;
     if (one_shard && table.shards.size() > 1)
-      problem(table.shards[1].at,
-              fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
-                          kind->name, in_quotes(table.name), table.shards.size()));
+      problem(table.shards[1].at, "dialect = {} cannot merge: table {} must have one shard, not {}",
+              kind->name, in_quotes(table.name), table.shards.size());
     if (one_shard && table.updates.value == Updates::all)
       problem(table.updates.at,
-              fmt::format("updates = all: the answers of several mirrors are not merged with "
-                          "dialect = {}; use primary or any",
-                          kind->name));
+              "updates = all: the answers of several mirrors are not merged with dialect = {}; use "
+              "primary or any",
+              kind->name);
     if (kind != nullptr && !kind->capabilities.passes_fields && table.upgrades.value)
       needs_dialect(names_if([](const auto& each) { return each.capabilities.passes_fields; }),
                     "upgrades", table.upgrades.at, table);
@@ -222,8 +221,8 @@ class Judge {
     if (has_route)
       judge_path("route", table.route.value, table.route.at);
     else if (kind != nullptr)
-      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is {}",
-                                    in_quotes(table.name), kind->name));
+      problem(table.at, "table {} needs a route = /prefix, as its dialect is {}",
+              in_quotes(table.name), kind->name);
     if (table.path) judge_path("path", table.path->value, table.path->at);
     for (const auto& read : table.reads) judge_reads(read, table);
     if (!table.route.value.empty()) judge_whether_taken(table);
@@ -233,8 +232,8 @@ class Judge {
   /// Names the table: the key may be inherited from one with another dialect.
   void needs_dialect(const std::string& dialects, std::string_view key, const Place& at,
                      const TableSettings& table) {
-    problem(at, fmt::format("{} needs dialect = {}, and table {} has dialect = {}", key, dialects,
-                            in_quotes(table.name), table.dialect.value));
+    problem(at, "{} needs dialect = {}, and table {} has dialect = {}", key, dialects,
+            in_quotes(table.name), table.dialect.value);
   }
 
   void judge_unrouted(const TableSettings& table, bool has_route) {
@@ -253,16 +252,15 @@ class Judge {
     const auto star = pattern.find('*');
     if (star != std::string::npos && star + 1 != pattern.size())
       return problem(table.reads_at,
-                     fmt::format("reads: {} matches nothing: '*' may only be the last character, "
-                                 "as in {}",
-                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
+                     "reads: {} matches nothing: '*' may only be the last character, as in {}",
+                     in_quotes(pattern), in_quotes(pattern.substr(0, star + 1)));
     const auto begins = std::string_view(pattern).substr(0, star);
     const std::string_view route = table.route.value;
     const bool covers = star != std::string::npos && route.starts_with(begins);
     if (!route_covers(route, begins) && !covers && is_path(route))
-      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
-                                          "below its route {}",
-                                          in_quotes(pattern), in_quotes(route)));
+      problem(table.reads_at,
+              "reads: {} matches nothing: the table gets only paths below its route {}",
+              in_quotes(pattern), in_quotes(route));
     else
       judge_updates(pattern, table);
   }
@@ -277,16 +275,15 @@ class Judge {
     if (const auto update = update_path_in(path); !update.empty())
       notices_.push_back(
           {table.reads_at,
-           fmt::format(
-               "reads: {} covers updates such as POST {}, which are then sent again after a "
-               "broken connection; name only paths that read",
-               in_quotes(pattern), update),
+           fmt::format("reads: {} covers updates such as POST {}, which are then sent again after "
+                       "a broken connection; name only paths that read",
+                       in_quotes(pattern), update),
            Problem::Severity::warning});
   }
 
   bool judge_path(std::string_view key, const std::string& path, const Place& at) {
     if (is_path(path)) return true;
-    problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    problem(at, "{} is not a path that begins with '/': {}", key, in_quotes(path));
     return false;
   }
 
@@ -299,9 +296,8 @@ class Judge {
     if (is_new || lower(old->second->name) == lower(table.name)) return;
     const auto& taken_at = old->second->route.at;
     const bool is_inherited = route.at == taken_at;
-    problem(
-        is_inherited ? table.at : route.at,
-        fmt::format("the route {} is already used in {}", in_quotes(route.value), text(taken_at)));
+    problem(is_inherited ? table.at : route.at, "the route {} is already used in {}",
+            in_quotes(route.value), text(taken_at));
   }
 
   /// Names of the dialects whose tables have a route.
@@ -315,8 +311,9 @@ class Judge {
     return names_of(kinds, " or ");
   }
 
-  void problem(const Place& at, std::string message) {
-    problems_.push_back({at, std::move(message)});
+  template <class... Args>
+  void problem(const Place& at, fmt::format_string<Args...> message, Args&&... args) {
+    problems_.push_back({at, fmt::format(message, std::forward<Args>(args)...)});
   }
 
   const Dialects known_;

@@ -205,10 +205,10 @@ struct JsonPlanner {
   OrError<Plan> operator()(const StoredQuery& query) const {
     auto id = DocumentId::of_number(query.id);
     if (!query.id.empty() && !id)
-      return refused(fmt::format("the id in the path must be a number: '{}'", query.id));
+      return refused("the id in the path must be a number: '{}'", query.id);
     auto why = check_shard_known(parsed.table, layout);
     if (!why) why = check_document_id(id, layout, query.id);
-    if (why) return refused(fmt::format("the request {}", *why));
+    if (why) return refused("the request {}", *why);
     Plan plan{.request = own, .may_be_partial = false, .step = UpdateCounts{parsed.table}};
     if (needs_made_id(id, layout)) {
       const auto made = layout.make_id();
@@ -228,7 +228,7 @@ struct JsonPlanner {
   OrError<Plan> operator()(const UpdateRequest& read) const {
     auto update = read.update;
     if (auto why = place_update(update, read.mistake, own.body, parsed.table, layout))
-      return refused(fmt::format("the request {}", *why));
+      return refused("the request {}", *why);
     Plan plan{.request = own,
               .edits = edits_of(update),
               .may_be_partial = false,

@@ -164,11 +164,9 @@ class ManticoreSql final : public Dialect {
     if (!statement) return std::unexpected(std::move(statement.error()));
     if (!statement->is_of_mirrors()) {
       auto why = sql::read_statement(statement->text, statement->kind);
-      return std::unexpected(
-          why ? ClientError{400,
-                            "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW "
-                            "are passed to the agents"}
-              : std::move(why.error()));
+      return std::unexpected(why ? bad_request("only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL "
+                                               "and some of SHOW are passed to the agents")
+                                 : std::move(why.error()));
     }
     if (auto refusal = read_for_engines(*statement)) return std::unexpected(*std::move(refusal));
     auto parsed = parsed_of(*statement->read, request);
@@ -198,8 +196,6 @@ class ManticoreSql final : public Dialect {
   AgentRequest write(const ClientRequest& request, const Parsed& parsed,
                      std::span<const std::string> tables, std::string& buffer) const override {
     using In = sql::StatementPlace::In;
-    buffer.clear();
-    AgentRequest written{request.method, request.path, request.content_type, request.body};
     const auto& statement = statement_of(parsed).text;
     const auto& place = statement_of(parsed).place;
     const auto& around = place.in == In::url_query ? request.query : request.body;
@@ -221,20 +217,17 @@ class ManticoreSql final : public Dialect {
       append_url_encoded(text, renamed(statement, parsed, tables));
 
     Replaced replaced[] = {{place.encoded, text}};
-    if (!request.query.empty()) buffer.append(request.path).append("?");
-    if (place.in == In::url_query)
-      append_replaced(buffer, request.query, replaced);
-    else
-      buffer.append(request.query);
-    const auto target_size = buffer.size();
-    if (place.in == In::body)
-      buffer.append(text);
-    else if (place.in == In::body_query)
-      append_replaced(buffer, request.body, replaced);
-    const std::string_view all(buffer);
-    if (target_size != 0) written.target = all.substr(0, target_size);
-    if (place.in != In::url_query) written.body = all.substr(target_size);
-    return written;
+    std::string query;
+    if (place.in == In::url_query) append_replaced(query, request.query, replaced);
+    const ClientRequest own{.method = request.method,
+                            .path = request.path,
+                            .query = query.empty() ? request.query : query,
+                            .content_type = request.content_type,
+                            .body = request.body};
+    return write_request(own, buffer, [&] {
+      if (place.in == In::body) buffer.append(text);
+      if (place.in == In::body_query) append_replaced(buffer, request.body, replaced);
+    });
   }
 
   Judgement judge(const AgentReply& reply, bool merged) const override {

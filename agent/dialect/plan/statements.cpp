@@ -25,8 +25,7 @@ OrError<std::size_t> count_option(const sql::CallStatement& call, std::string_vi
   if (text.size() > 2 && (text.front() == '\'' || text.front() == '"'))
     text = text.substr(1, text.size() - 2);
   const auto value = number_in<std::uint32_t>(text);
-  if (!value)
-    return refused(fmt::format("CALL: {} at offset {} must be a number", name, option->begin));
+  if (!value) return refused("CALL: {} at offset {} must be a number", name, option->begin);
   return *value;
 }
 
@@ -178,19 +177,19 @@ OrError<Plan> plan_change(const ClientStatement& statement, sql::ChangeStatement
   if (change.makes_documents()) {
     if (layout.shards > 1 && layout.by == ShardBy::none)
       return refused(
-          fmt::format("table {} has {} shards, and karmad does not know to which shard a row "
-                      "belongs; set shard_by = id in the table (the shard is then a hash of "
-                      "the id), or use a table of one shard",
-                      change.table, layout.shards));
+          "table {} has {} shards, and karmad does not know to which shard a row belongs; set "
+          "shard_by = id in the table (the shard is then a hash of the id), or use a table of one "
+          "shard",
+          change.table, layout.shards);
     for (const auto& row : change.rows)
       if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement.read)))
-        return refused(fmt::format("the row at offset {} {}", row.begin, *why));
+        return refused("the row at offset {} {}", row.begin, *why);
     const bool needs_ids = layout.shards > 1 || layout.copies;
     if (needs_ids && !change.trouble.empty())
-      return refused(fmt::format("{} (table {} {})", change.trouble, change.table,
-                                 layout.shards > 1
-                                     ? "has shard_by = id"
-                                     : "has updates = all: each mirror would make ids of its own"));
+      return refused("{} (table {} {})", change.trouble, change.table,
+                     layout.shards > 1
+                         ? "has shard_by = id"
+                         : "has updates = all: each mirror would make ids of its own");
   }
   make_ids(change, layout);
   auto plan = plan_of_statement(statement.read, form);

@@ -155,12 +155,12 @@ std::expected<std::string, BadReply> find_vector(const VectorRound& round,
     auto vector = vector_numbers(**value);
     // The client may have named another attribute: no mirror is blamed.
     if (!vector)
-      return std::unexpected(BadReply{
-          s,
-          fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
-                      "numbers of at most {} bytes",
-                      attribute, id, kLongestVector),
-          400});
+      return std::unexpected(
+          BadReply{s,
+                   fmt::format("the attribute {} of the document {} is missing or no vector: a "
+                               "list of numbers of at most {} bytes",
+                               attribute, id, kLongestVector),
+                   400});
     if (found.empty()) found = *std::move(vector);
   }
   return found;

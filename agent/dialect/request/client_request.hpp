@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -87,8 +88,20 @@ using OrError = std::expected<Value, ClientError>;
 /// Why a request is refused; nothing: it is not.
 using MaybeError = std::optional<ClientError>;
 
+inline ClientError bad_request(std::string reason) {
+  return {400, std::move(reason)};
+}
+/// `reason`: with its arguments, as for fmt::format().
+template <class... Args>
+ClientError bad_request(fmt::format_string<Args...> reason, Args&&... args) {
+  return bad_request(fmt::format(reason, std::forward<Args>(args)...));
+}
 inline std::unexpected<ClientError> refused(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
+  return std::unexpected(bad_request(std::move(reason)));
+}
+template <class... Args>
+std::unexpected<ClientError> refused(fmt::format_string<Args...> reason, Args&&... args) {
+  return refused(fmt::format(reason, std::forward<Args>(args)...));
 }
 
 /// The error of a request whose bytes, or those of its replies, met a defect of karmad: code that

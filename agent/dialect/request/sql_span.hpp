@@ -55,8 +55,14 @@ const Token* misplaced_in_sort_key(Span key);
 
 /// 400: the statement is wrong there.
 ClientError wrong_at(std::size_t offset, std::string_view what);
-inline std::unexpected<ClientError> refused_at(std::size_t offset, std::string_view what) {
-  return std::unexpected(wrong_at(offset, what));
+template <class... Args>
+ClientError wrong_at(std::size_t offset, fmt::format_string<Args...> what, Args&&... args) {
+  return wrong_at(offset, fmt::format(what, std::forward<Args>(args)...));
+}
+template <class... Args>
+std::unexpected<ClientError> refused_at(std::size_t offset, fmt::format_string<Args...> what,
+                                        Args&&... args) {
+  return std::unexpected(wrong_at(offset, fmt::format(what, std::forward<Args>(args)...)));
 }
 /// 501: cannot be answered from several shards; `instead` says what can.
 ClientError unmergeable_at(std::size_t offset, std::string_view what, std::string_view instead);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
 
 #include "agent/json/json_cursor.hpp"
 #include "agent/transport/http/http_syntax.hpp"
@@ -10,8 +9,6 @@
 namespace karmad {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> kNames{"term", "terms", "match", "match_phrase"};
 
 /// `{"color":"red"}` of a query of words, whose value may be within `query` or `value`.
 std::string equal_value(const PassedMembers::Member& field) {
@@ -56,7 +53,7 @@ bool replace_words(std::string& body, std::string_view query, std::string_view f
 }  // namespace
 
 bool is_word_query(std::string_view name) {
-  return std::ranges::find(kNames, name) != kNames.end();
+  return name == "term" || name == "terms" || name == "match" || name == "match_phrase";
 }
 
 std::optional<std::string> with_equality(std::string_view body, std::string_view error) {

@@ -129,17 +129,17 @@ OrError<std::vector<UrlMember>> read_url_search(std::string_view parameters) {
     if (known == std::end(kUrlParameters)) continue;
     auto value = known->value(text);
     if (!value)
-      return refused(fmt::format(
+      return refused(
           "the parameter '{}={}' cannot be read; expected were q=text, size=10, from=20, "
           "sort=price:desc,id or _source=title,price",
-          key, text.substr(0, 100)));
+          key, text.substr(0, 100));
     const auto same_name = [known](const UrlMember& each) {
       return each.parameter->name == known->name;
     };
     const auto other = std::ranges::find_if(members, same_name);
     if (other != members.end() &&
         (other->parameter == known || !is_object(other->value) || !is_object(*value)))
-      return refused(fmt::format("the parameter '{}' is given twice", key));
+      return refused("the parameter '{}' is given twice", key);
     if (other != members.end())  // both lists of `_source`
       other->value.replace(other->value.size() - 1, 1, "," + value->substr(1));
     else
@@ -343,12 +343,11 @@ OrError<TranslatedRequest> translate_search(const ClientRequest& request, bool c
   if (!object) return refused("the body is not a JSON object");
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
-    return refused(fmt::format("the {} names the table; leave out \"table\" and \"index\"",
-                               request.path_table_raw.empty() ? "line before the search" : "path"));
+    return refused("the {} names the table; leave out \"table\" and \"index\"",
+                   request.path_table_raw.empty() ? "line before the search" : "path");
   if (const auto name = count ? "" : member_in_use(*object, kIgnored); !name.empty())
-    return refused(
-        fmt::format("\"{}\" is not supported{}", name,
-                    name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : ""));
+    return refused("\"{}\" is not supported{}", name,
+                   name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : "");
   auto body = search_body(request, *object, *of_url, count);
   const bool hides_source = last_member(body, "_source") == kNoSource;
   return TranslatedRequest{.path = "/search",
@@ -365,10 +364,8 @@ MaybeError read_url_change(std::string_view parameters, bool& creates) {
     const auto& [name, value] = *parameter;
     if (name == "op_type") creates = value == "create";
     if (name == "if_seq_no" || name == "if_primary_term" || name == "version")
-      return ClientError{
-          400, fmt::format("the parameter '{}' is not supported: servers keep no versions of "
-                           "documents",
-                           name)};
+      return bad_request(
+          "the parameter '{}' is not supported: servers keep no versions of documents", name);
   }
   return std::nullopt;
 }
@@ -378,7 +375,7 @@ OrError<TranslatedRequest> translate_update(const ClientRequest& request, std::s
                                             std::string_view id) {
   constexpr std::size_t kMostDigits = 20;
   if (id.size() > kMostDigits || id.find_first_not_of(kDecimals) != id.npos)
-    return refused(fmt::format("the id in the path must be a number: '{}'", id));
+    return refused("the id in the path must be a number: '{}'", id);
   bool creates = false;
   if (auto why = read_url_change(request.query, creates)) return std::unexpected(*std::move(why));
   auto body = fmt::format(R"({{"table":{})", json_quoted(request.path_table));
@@ -394,8 +391,7 @@ OrError<TranslatedRequest> translate_update(const ClientRequest& request, std::s
   const auto changed = patch ? last_member(*object, "doc") : std::string_view();
   if (is_object(changed))
     if (const auto name = member_in_use(*object, kBesideDoc); !name.empty())
-      return refused(
-          fmt::format("\"{}\" is not supported: an update only sets the values in \"doc\"", name));
+      return refused("\"{}\" is not supported: an update only sets the values in \"doc\"", name);
   const auto values = body.size() + 1;
   body.append(R"(,"doc":)").append(is_object(changed) ? changed : *object).append("}");
   const bool replaces = action == "_doc" && !id.empty() && !creates;
@@ -517,7 +513,7 @@ OrError<TranslatedRequest> translate_bulk(const ClientRequest& request) {
   std::string table;
   BodyLines lines{request.body};
   const auto mistake = [&lines](std::string_view text) {
-    return refused(fmt::format("line {} {}", lines.number, text));
+    return refused("line {} {}", lines.number, text);
   };
   for (auto line = lines.next_filled(); !line.empty(); line = lines.next_filled()) {
     bulk.numbers.push_back(lines.number);
@@ -545,15 +541,14 @@ OrError<TranslatedRequest> translate_bulk(const ClientRequest& request) {
   }
   if (bulk.numbers.empty())
     return refused(
-        "the body is empty; a _bulk has pairs of lines, like {\"index\":{\"_index\":\"name\","
-        "\"_id\":\"1\"}} and a document");
+        "the body is empty; a _bulk has pairs of lines, like "
+        "{\"index\":{\"_index\":\"name\",\"_id\":\"1\"}} and a document");
   return bulk;
 }
 
 std::unexpected<ClientError> no_multi_search(std::size_t line, std::string_view reason) {
-  return refused(fmt::format(
-      "line {}: {}; a _msearch has pairs of lines, {{\"index\":\"table\"}} and a search", line,
-      reason));
+  return refused("line {}: {}; a _msearch has pairs of lines, {{\"index\":\"table\"}} and a search",
+                 line, reason);
 }
 
 /// The names in `"index"`: a string, or an array of strings. Nothing: it is neither.
@@ -620,9 +615,9 @@ OrError<std::vector<RequestPart>> read_multi_search(const ClientRequest& request
       return no_multi_search(lines.number, fmt::format("more than {} searches", kMostSearches));
     auto tables = tables_of(header, otherwise);
     if (!tables)
-      return no_multi_search(lines.number,
-                             "no header: an object without a query, whose \"index\" is a name or a "
-                             "list of names");
+      return no_multi_search(
+          lines.number,
+          "no header: an object without a query, whose \"index\" is a name or a list of names");
     const auto body = lines.next_filled();
     if (body.empty())
       return no_multi_search(lines.number, "the search behind this line is missing");

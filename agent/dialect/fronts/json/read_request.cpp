@@ -391,8 +391,8 @@ std::string why_key_is_refused(std::string_view key) {
                          : fmt::format("a key that begins with \"{}\" and a zero byte",
                                        key.substr(0, meant.size()));
   return fmt::format(
-      "has {}, which some search servers read as \"{}\" and others do not; "
-      "name the table with \"table\"",
+      "has {}, which some search servers read as \"{}\" and others do not; name the table with "
+      "\"table\"",
       shown, meant);
 }
 
@@ -507,13 +507,12 @@ OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
   const auto end = static_cast<std::size_t>(json.at - body.data());
   skip_space(json);
   if (!whole || !json.done())
-    return refused(fmt::format("the request is not JSON: it is malformed at about offset {}", end));
+    return refused("the request is not JSON: it is malformed at about offset {}", end);
   if (nesting_of(body) > max_depth)
-    return refused(fmt::format("the request nests deeper than max_json_depth = {}", max_depth));
+    return refused("the request nests deeper than max_json_depth = {}", max_depth);
   if (queries > 1) return refused("the request gives \"query\" twice");
   if (!named.empty())
-    return refused(
-        fmt::format("the table is named in the path; leave \"{}\" out of the request", named));
+    return refused("the table is named in the path; leave \"{}\" out of the request", named);
   Parsed parsed{.table = std::string(table), .planned = true, .what = Percolation()};
   return parsed;
 }

@@ -5,6 +5,7 @@
 #include <rapidjson/reader.h>
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "agent/dialect/request/document_ids.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -152,7 +153,8 @@ class UpdateListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Up
     if (key == "table" || key == "index") {
       at_ = key == "table" ? At::table : At::index;
       value_ = after_colon();
-      return place().end == 0 || fail(fmt::format("gives \"{}\" twice", key));
+      auto& given = at_ == At::table ? has_table_ : has_index_;
+      return !std::exchange(given, true) || fail(fmt::format("gives \"{}\" twice", key));
     }
     if (key == "query") read_.update.by_query = true;
     if (key == "doc") at_ = At::doc;
@@ -176,17 +178,11 @@ class UpdateListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Up
     return body_.substr(begin + 1, end - begin - 1);
   }
 
-  /// The place of the name at `at_`.
-  BulkBytes& place() { return at_ == At::table ? named_ : index_; }
-
   /// If both names are present, `table` counts.
   bool take_table(std::string_view table) {
-    if (at_ == At::table || named_.end == 0) table_ = table;
-    place() = bulk_bytes(value_, stream_.Tell());
-    read_.update.table = named_;
-    read_.update.other_table = index_;
-    if (named_.end == 0 || (index_.end != 0 && index_.begin < named_.begin))
-      std::swap(read_.update.table, read_.update.other_table);
+    const bool is_first = read_.update.table.end == 0;
+    if (at_ == At::table || is_first) table_ = table;
+    (is_first ? read_.update.table : read_.update.other_table) = bulk_bytes(value_, stream_.Tell());
     return true;
   }
 
@@ -202,8 +198,8 @@ class UpdateListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Up
   const std::size_t begin_;  ///< of the object
   UpdateRequest& read_;
   std::string& table_;
-  BulkBytes named_;  ///< the value of `table`
-  BulkBytes index_;  ///< the value of `index`
+  bool has_table_ = false;
+  bool has_index_ = false;
   std::size_t value_ = 0;
   unsigned depth_ = 0;
   std::size_t mistake_end_ = 0;
@@ -319,7 +315,7 @@ OrError<Parsed> read_update(std::string_view path, std::string_view body, unsign
     read.update.verb = update_verb(path).value_or(UpdateVerb::update);
     UpdateReader reader(Form::single, body, max_depth);
     if (auto wrong = reader.read(0, body.size(), read))
-      parsed = refused(fmt::format("the request {}", *wrong));
+      parsed = refused("the request {}", *wrong);
     else
       set_update(*parsed, reader, read.update.table, read.update.other_table);
   }
@@ -343,8 +339,7 @@ OrError<Parsed> read_bulk(std::string_view body, unsigned max_depth) {
     at = end + (body.substr(end).starts_with("\r\n") ? 2 : 1);
     if (body.substr(begin, end - begin).find_first_not_of(" \t") == body.npos) continue;
     UpdateRequest read{{.number = number}};
-    if (auto wrong = reader.read(begin, end, read))
-      return refused(fmt::format("line {} {}", number, *wrong));
+    if (auto wrong = reader.read(begin, end, read)) return refused("line {} {}", number, *wrong);
     if (first.end == 0) first = read.update.table;
     if (second.end == 0) second = read.update.other_table;
     add_line(bulk, std::move(read));
@@ -375,9 +370,9 @@ void append_renamed_bulk(std::string& out, std::string_view body, const BulkSpli
 std::optional<std::string> check_shard_known(std::string_view table, const ShardLayout& layout) {
   if (layout.shards == 1 || layout.by != ShardBy::none) return std::nullopt;
   return fmt::format(
-      "makes a document in table {}, which has {} shards, and karmad does not know to which "
-      "shard it belongs; set shard_by = id in the table (the shard is then a hash of the id), or "
-      "send it to a table of one shard",
+      "makes a document in table {}, which has {} shards, and karmad does not know to which shard "
+      "it belongs; set shard_by = id in the table (the shard is then a hash of the id), or send it "
+      "to a table of one shard",
       table, layout.shards);
 }
 
@@ -414,7 +409,7 @@ OrError<BulkSplit> split_bulk(const BulkRequest& bulk, std::string_view body,
   for (auto& line : split.lines) {
     const bool mistaken = &line == &split.lines[bulk.mistaken];
     if (auto why = place_update(line, mistaken ? bulk.mistake : "", body, table, layout))
-      return refused(fmt::format("line {} {}", line.number, *why));
+      return refused("line {} {}", line.number, *why);
   }
   return split;
 }

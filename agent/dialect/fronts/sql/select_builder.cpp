@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
@@ -38,9 +36,10 @@ std::optional<RowWindow> read_window(Span tokens) {
 }
 
 ClientError wrong_window(std::size_t at) {
-  return wrong_at(at, fmt::format("LIMIT takes one or two integers from 0 to {}: LIMIT 20, "
-                                  "LIMIT 40,20 or LIMIT 20 OFFSET 40",
-                                  kLargestRowCount));
+  return wrong_at(
+      at,
+      "LIMIT takes one or two integers from 0 to {}: LIMIT 20, LIMIT 40,20 or LIMIT 20 OFFSET 40",
+      kLargestRowCount);
 }
 
 bool is_reserved(const Token& token) {
@@ -51,10 +50,9 @@ bool is_reserved(const Token& token) {
 }  // namespace
 
 ClientError SelectBuilder::inner_select_at(std::size_t at) {
-  return wrong_at(
-      at,
-      "a SELECT within a SELECT is supported only as SELECT * FROM (SELECT …) ORDER BY …; "
-      "send the inner and the outer query one after the other");
+  return wrong_at(at,
+                  "a SELECT within a SELECT is supported only as SELECT * FROM (SELECT …) ORDER BY "
+                  "…; send the inner and the outer query one after the other");
 }
 
 MaybeError SelectBuilder::look_at(const Token& token, bool after_tables) {
@@ -86,7 +84,7 @@ MaybeError SelectBuilder::read_option(const Token& number) {
   if (!value) return std::nullopt;
   const auto name = lower(before_[1].text);
   const auto why = set_query_option(out_.options, name, value);
-  return why ? MaybeError(bad_statement(fmt::format("{} {}", name, *why))) : std::nullopt;
+  return why ? MaybeError(bad_request("{} {}", name, *why)) : std::nullopt;
 }
 
 /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to a
@@ -96,10 +94,10 @@ MaybeError SelectBuilder::refuse_ambiguous_fuzzy() const {
   const auto wrong = std::min({sign_in_text_, statement_.find('%'), statement_.find("/*")});
   if (!has_options_ || wrong == statement_.npos || !contains_folded(statement_, "fuzzy"))
     return std::nullopt;
-  return bad_statement(
-      fmt::format("a SELECT with OPTION and the word fuzzy has no % and no comments, and none of "
-                  "; ( ) in its texts (see offset {})",
-                  wrong));
+  return bad_request(
+      "a SELECT with OPTION and the word fuzzy has no % and no comments, and none of ; ( ) in its "
+      "texts (see offset {})",
+      wrong);
 }
 
 std::size_t SelectBuilder::keep(const Token& token, int depth) {
@@ -108,21 +106,20 @@ std::size_t SelectBuilder::keep(const Token& token, int depth) {
   if (!is_plannable()) return tokens.size();  // the clauses are of no use
   if (is_reserved(token)) note_unplannable(token.at, "names that begin with karmad_ are reserved");
   if (depth > kDeepestBrackets)
-    note_unplannable(token.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets));
+    note_unplannable(wrong_at(token.at, "brackets nest deeper than {}", kDeepestBrackets));
   if (tokens.size() < kMostSqlTokens)
     tokens.push_back(token);
   else
-    note_unplannable(token.at, fmt::format("more than {} words outside of WHERE", kMostSqlTokens));
+    note_unplannable(wrong_at(token.at, "more than {} words outside of WHERE", kMostSqlTokens));
   return tokens.size();
 }
 
 /// A name with a comma or `*` would be a list of its own.
 MaybeError SelectBuilder::add_table(const Token& token) {
   const auto name = token.inner();
-  if (name.empty()) return bad_statement("FROM names no table");
+  if (name.empty()) return bad_request("FROM names no table");
   if (name.find_first_of(",*") != name.npos)
-    return bad_statement(
-        fmt::format("a name of a table at offset {} contains ',' or '*'", token.at));
+    return bad_request("a name of a table at offset {} contains ',' or '*'", token.at);
   if (out_.table.empty()) out_.table_place.begin = token.at;
   out_.table.append(out_.table.empty() ? "" : ",").append(name);
   out_.table_place.end = token.end();
@@ -264,9 +261,9 @@ void SelectBuilder::fill() {
 
 MaybeError SelectBuilder::without_from(int open_brackets) const {
   if (statement_.size() > kLongestWithoutFrom)
-    return bad_statement(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
-                                     kLongestWithoutFrom, statement_.size()));
-  if (names_other_ || open_brackets != 0) return bad_statement("the SELECT has no FROM");
+    return bad_request("a SELECT without FROM has at most {} bytes; this one has {}",
+                       kLongestWithoutFrom, statement_.size());
+  if (names_other_ || open_brackets != 0) return bad_request("the SELECT has no FROM");
   return std::nullopt;
 }
 
@@ -275,7 +272,7 @@ OrError<Select> SelectBuilder::finish(bool has_from, int open_brackets, std::siz
     if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
     note_unplannable(statement_.size(), "expected FROM and a table");
   } else if (out_.table.empty()) {
-    return std::unexpected(bad_statement("FROM names no table"));
+    return std::unexpected(bad_request("FROM names no table"));
   }
   if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(*std::move(refusal));
   if (open_brackets > 0) note_unplannable(end, "a bracket is not closed");

@@ -1,7 +1,5 @@
 #include "agent/dialect/fronts/sql/sql_builders.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "agent/json/json_text.hpp"
@@ -31,7 +29,7 @@ class SettingTokens {
 };
 
 /// Reads an expression up to the next comma outside of brackets, or to the end.
-std::expected<std::string_view, std::string> read_value(SettingTokens& tokens, bool with_commas) {
+OrError<std::string_view> read_value(SettingTokens& tokens, bool with_commas) {
   const auto first = tokens.now();
   auto last = first;
   int depth = 0;
@@ -42,10 +40,9 @@ std::expected<std::string_view, std::string> read_value(SettingTokens& tokens, b
     if (token.is_sign(')') && --depth < 0) break;
     last = token;
   }
-  if (depth != 0)
-    return std::unexpected(fmt::format("SET: brackets do not match at offset {}", last.at));
+  if (depth != 0) return refused("SET: brackets do not match at offset {}", last.at);
   if (last.text.empty() || (last.at == first.at && first.is_sign(',')))
-    return std::unexpected("syntax error: SET assigns no value");
+    return refused("syntax error: SET assigns no value");
   return std::string_view(first.text.data(), last.end() - first.at);
 }
 
@@ -54,13 +51,13 @@ bool is_of_server(std::string_view scope) {
   return is_any_of(scope, "global", "persist", "persist_only");
 }
 
-std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
+OrError<SessionSetting> read_setting(SettingTokens& tokens) {
   constexpr std::string_view kOfServer =
       "SET GLOBAL changes a server; send it to the mirrors themselves";
-  if (is_of_server(lower(tokens.now().text))) return std::unexpected(std::string(kOfServer));
+  if (is_of_server(lower(tokens.now().text))) return refused(std::string(kOfServer));
   const bool has_scope = tokens.take_word("session", "local");
   const auto first = tokens.now();
-  if (!first.names_table()) return std::unexpected("SET names no variable");
+  if (!first.names_table()) return refused("SET names no variable");
   SessionSetting setting{.name = lower(first.inner()), .value = {}};
   tokens.step();
   if (const auto next = tokens.now(); first.is_variable_with(next)) {
@@ -79,20 +76,18 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
     std::string_view name = setting.name;
     if (name.starts_with("@@")) name.remove_prefix(2);
     const auto scope = name.substr(0, name.find('.'));
-    if (scope.size() < name.size() && is_of_server(scope))
-      return std::unexpected(std::string(kOfServer));
+    if (scope.size() < name.size() && is_of_server(scope)) return refused(std::string(kOfServer));
     if (scope == "session" || scope == "local")
       name.remove_prefix(std::min(scope.size() + 1, name.size()));
-    if (name.empty() || is_digit(name.front())) return std::unexpected("SET names no variable");
+    if (name.empty() || is_digit(name.front())) return refused("SET names no variable");
     if (name.starts_with("read_preference"))
-      return std::unexpected(
+      return refused(
           "a read preference is given with a request over HTTP; SET has no effect on it");
     setting.name = std::string(name);
   }
   tokens.take_sign(':');
   if (!tokens.take_sign('=') && needs_sign)
-    return std::unexpected(
-        fmt::format("syntax error: SET {}: expected = behind it", shortened_utf8(setting.name)));
+    return refused("syntax error: SET {}: expected = behind it", shortened_utf8(setting.name));
   auto value = read_value(tokens, !needs_sign && setting.name != "names");
   if (!value) return std::unexpected(std::move(value.error()));
   setting.value = *value;
@@ -100,7 +95,7 @@ std::expected<SessionSetting, std::string> read_setting(SettingTokens& tokens) {
 }
 
 /// The words behind START TRANSACTION.
-std::expected<SessionStatement, std::string> read_characteristics(SettingTokens& tokens) {
+OrError<SessionStatement> read_characteristics(SettingTokens& tokens) {
   SessionStatement statement{.is = SessionStatement::Is::begin};
   for (bool more = !tokens.at_end(); more; more = tokens.take_sign(',')) {
     bool known = false;
@@ -111,7 +106,7 @@ std::expected<SessionStatement, std::string> read_characteristics(SettingTokens&
       known = tokens.take_word("consistent") && tokens.take_word("snapshot");
     }
     if (!known)
-      return std::unexpected(
+      return refused(
           "syntax error: START TRANSACTION takes WITH CONSISTENT SNAPSHOT, READ ONLY and READ "
           "WRITE");
   }
@@ -141,7 +136,7 @@ SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
 
 }  // namespace
 
-std::expected<SessionStatement, std::string> read_settings(std::span<const Token> all) {
+OrError<SessionStatement> read_settings(std::span<const Token> all) {
   SettingTokens tokens(all);
   SessionStatement statement{.is = SessionStatement::Is::set};
   do {
@@ -152,16 +147,15 @@ std::expected<SessionStatement, std::string> read_settings(std::span<const Token
   return statement;
 }
 
-std::expected<SessionStatement, std::string> read_transaction(const Token& verb,
-                                                              std::span<const Token> rest) {
+OrError<SessionStatement> read_transaction(const Token& verb, std::span<const Token> rest) {
   SettingTokens tokens(rest);
-  std::expected<SessionStatement, std::string> statement;
+  OrError<SessionStatement> statement;
   if (verb.is_word("begin")) {
     tokens.take_word("work");
     statement = SessionStatement{.is = SessionStatement::Is::begin};
   } else if (verb.is_word("start")) {
     if (!tokens.take_word("transaction"))
-      return std::unexpected("syntax error: expected START TRANSACTION");
+      return refused("syntax error: expected START TRANSACTION");
     statement = read_characteristics(tokens);
   } else if (verb.is_word("commit", "rollback")) {
     statement = read_end(
@@ -170,19 +164,19 @@ std::expected<SessionStatement, std::string> read_transaction(const Token& verb,
   } else {  // SAVEPOINT, RELEASE
     const bool names =
         (verb.is_word("savepoint") || tokens.take_word("savepoint")) && tokens.now().names_table();
-    if (!names) return std::unexpected("syntax error: expected SAVEPOINT and its name");
+    if (!names) return refused("syntax error: expected SAVEPOINT and its name");
     tokens.step();
   }
   if (statement && tokens.now().is_word("release"))
-    return std::unexpected(fmt::format(
-        "syntax error: RELEASE is not supported; send {} and end the connection", verb.text));
+    return refused("syntax error: RELEASE is not supported; send {} and end the connection",
+                   verb.text);
   if (statement && !tokens.at_end())
-    return std::unexpected(fmt::format("syntax error: {} is not expected at offset {}",
-                                       shortened_utf8(tokens.now().text), tokens.now().at));
+    return refused("syntax error: {} is not expected at offset {}",
+                   shortened_utf8(tokens.now().text), tokens.now().at);
   return statement;
 }
 
-std::expected<SessionStatement, std::string> read_kill(std::span<const Token> rest) {
+OrError<SessionStatement> read_kill(std::span<const Token> rest) {
   SettingTokens tokens(rest);
   SessionStatement statement{.is = SessionStatement::Is::kill};
   if (!tokens.take_word("hard")) tokens.take_word("soft");
@@ -191,7 +185,7 @@ std::expected<SessionStatement, std::string> read_kill(std::span<const Token> re
   const auto number = number_in<decltype(statement.connection)>(tokens.now().text);
   tokens.step();
   if (!number || !tokens.at_end())
-    return std::unexpected("syntax error: expected KILL [CONNECTION | QUERY] and a number");
+    return refused("syntax error: expected KILL [CONNECTION | QUERY] and a number");
   statement.connection = *number;
   return statement;
 }

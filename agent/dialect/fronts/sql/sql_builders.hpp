@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <expected>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,10 +12,6 @@
 #include "agent/dialect/request/sql_statement.hpp"
 
 namespace karmad::sql {
-
-inline ClientError bad_statement(std::string reason) {
-  return {400, std::move(reason)};
-}
 
 /// Tokens of the reader's list, from `begin` to before `end`.
 struct Range {
@@ -183,14 +178,13 @@ class CallBuilder {
 
 /// The assignments of a SET, whatever their variables and values are. Refused, with the reason:
 /// those of a server (GLOBAL, PERSIST), and what is no assignment. `tokens`: those behind SET.
-std::expected<SessionStatement, std::string> read_settings(std::span<const Token> tokens);
+OrError<SessionStatement> read_settings(std::span<const Token> tokens);
 
 /// Reads BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT and RELEASE SAVEPOINT, or says why
 /// it is none. `rest`: the tokens behind `verb`.
-std::expected<SessionStatement, std::string> read_transaction(const Token& verb,
-                                                              std::span<const Token> rest);
+OrError<SessionStatement> read_transaction(const Token& verb, std::span<const Token> rest);
 
 /// Reads `KILL [CONNECTION | QUERY] number`. `rest`: the tokens behind KILL.
-std::expected<SessionStatement, std::string> read_kill(std::span<const Token> rest);
+OrError<SessionStatement> read_kill(std::span<const Token> rest);
 
 }  // namespace karmad::sql

@@ -17,11 +17,9 @@ namespace {
 constexpr std::string_view kKnownStatements =
     "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
     "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS, COLUMNS FROM "
-    "t "
-    "and what else tools of MySQL ask; about karmad: "
-    "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
-    "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, BEGIN, COMMIT, "
-    "ROLLBACK, KILL";
+    "t and what else tools of MySQL ask; about karmad: SHOW TABLES, AGENTS, AGENT STATUS, AGENT "
+    "'host:port' STATUS, AGENT table STATUS, STATUS, VERSION, DESC table (all but VERSION may end "
+    "with LIKE 'pattern'); SET, USE, BEGIN, COMMIT, ROLLBACK, KILL";
 constexpr std::string_view kKnownShow =
     "SHOW CREATE TABLE t, SHOW TABLE t STATUS, SHOW TABLE t SETTINGS, SHOW THREADS, SHOW SETTINGS "
     "and SHOW VARIABLES";
@@ -63,9 +61,9 @@ ClientError bad_behind_tables(const Token& token) {
 
 ClientError out_of_order(const Token& keyword) {
   return wrong_at(keyword.at,
-                  fmt::format("{} is given twice or out of order, which is: WHERE, GROUP BY, "
-                              "WITHIN GROUP ORDER BY, HAVING, ORDER BY, LIMIT, OPTION, FACET",
-                              keyword.text));
+                  "{} is given twice or out of order, which is: WHERE, GROUP BY, WITHIN GROUP "
+                  "ORDER BY, HAVING, ORDER BY, LIMIT, OPTION, FACET",
+                  keyword.text);
 }
 
 /// Whether the arguments of CALL UUID_SHORT are what servers take, and not too many ids.
@@ -144,7 +142,7 @@ class Reader {
     if (call.set_procedure(name.token())) return expect("(");
     if (!name.token().is_word("uuid_short")) return refuse_call_at(name.at);
     if (!has_count_of_ids(statement_.substr(name.at + name.size)))
-      return refuse(fmt::format(
+      return refuse(bad_request(
           "CALL UUID_SHORT takes one number, from 1 to {}: CALL UUID_SHORT(3)", kMostShortIds));
     read_ = ShowStatement{.object = ShowStatement::Object::server};
     skimming_ = true;
@@ -178,7 +176,7 @@ class Reader {
         .object = object, .table = std::string(name.inner()), .table_place = {name.at, name.end()}};
   }
   void show_create(Piece word, Piece name) {
-    if (!word.token().is_word("table")) refuse(fmt::format("known are {}", kKnownShow));
+    if (!word.token().is_word("table")) refuse(bad_request("known are {}", kKnownShow));
     show_table(ShowStatement::Object::create_table, name);
   }
   void explain(Piece word, Piece name) {
@@ -216,14 +214,14 @@ class Reader {
   void assignments(Range range) { take_session(read_settings(tokens_of(range))); }
 
  private:
-  void refuse(std::string reason) { refuse(bad_statement(std::move(reason))); }
+  void refuse(std::string reason) { refuse(bad_request(std::move(reason))); }
   void refuse_call_at(std::size_t at) {
-    refuse(fmt::format("CALL: expected {} at offset {}", expected_, at));
+    refuse(bad_request("CALL: expected {} at offset {}", expected_, at));
   }
   std::span<const Token> tokens_of(Range range) const {
     return std::span(kept_).subspan(range.begin, range.end - range.begin);
   }
-  void take_session(std::expected<SessionStatement, std::string> statement) {
+  void take_session(OrError<SessionStatement> statement) {
     if (!statement) return refuse(std::move(statement.error()));
     read_ = *std::move(statement);
   }
@@ -367,7 +365,7 @@ void Reader::look_at_token() {
   if (is_select() && count_ > 1) refuse(select.look_at(token_, has_from_ && !expects_table_));
   if (!is_change()) return;
   if (token_.is_word("select"))
-    refuse(fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at));
+    refuse(bad_request("a SELECT within a change, at offset {}, is not supported", token_.at));
   refuse(change.look_at(token_));
 }
 
@@ -382,9 +380,9 @@ bool Reader::ends_here() {
   if (is_select() && !has_from_) {
     refuse(select.finish(false, 1, token_.at).error());
   } else if (kind_ == StatementKind::call) {
-    refuse(fmt::format("CALL: expected the end of the statement at offset {}", next.at));
+    refuse(bad_request("CALL: expected the end of the statement at offset {}", next.at));
   } else if (kind_ == StatementKind::show) {
-    refuse(fmt::format("the statement is not understood at offset {}", token_.at));
+    refuse(bad_request("the statement is not understood at offset {}", token_.at));
   } else if (kind_ == StatementKind::status) {
     refuse(unknown_statement(statement_, "more than one statement"));
   } else if (next.kind == Token::Kind::ambiguous) {
@@ -489,7 +487,7 @@ void Reader::unexpected_in_select(const Token& token) {
 }
 
 void Reader::unexpected_in_change(const Token& token) {
-  if (!change.has_verb()) return refuse(fmt::format("expected FROM at offset {}", token.at));
+  if (!change.has_verb()) return refuse(bad_request("expected FROM at offset {}", token.at));
   if (!change.has_table()) return refuse(change.no_table_at(token.at));
   if (change.is_table_end(before_.end())) refuse(change.after_table(token));
   auto why = fmt::format("expected {} at offset {}", expected_, token.at);
@@ -627,12 +625,12 @@ SelectionClass selection_class_of(StatementKind kind, std::string_view statement
 
 OrError<Statement> read_statement(std::string_view statement, StatementKind kind) {
   using enum StatementKind;
-  if (kind == empty) return refused(fmt::format("no statement; known: {}", kKnownStatements));
+  if (kind == empty) return refused("no statement; known: {}", kKnownStatements);
   if (kind == administration)
     return refused(
-        fmt::format("{} changes servers or their tables, which karmad does not pass on; "
-                    "send it to the mirrors themselves",
-                    Tokens(statement).next().text));
+        "{} changes servers or their tables, which karmad does not pass on; send it to the mirrors "
+        "themselves",
+        Tokens(statement).next().text);
   if (kind == schema) return refused("statements about the schema are not read here");
   if (kind == unknown) {
     if (auto trouble = Tokens(statement).next().trouble()) return refused(*std::move(trouble));

@@ -1,7 +1,5 @@
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "agent/json/json_text.hpp"
@@ -112,7 +110,7 @@ std::size_t first_wrong_bytes(std::string_view text) {
 OrError<std::vector<std::string_view>> split_statements(std::string_view text) {
   // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
   if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
-    return refused(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
+    return refused("at offset {}: the statement is not valid UTF-8", wrong);
   const auto first_end = text.find(';');
   if (first_end == text.npos || text.find_first_not_of(" \t\r\n;", first_end) == text.npos)
     return std::vector{text.substr(0, first_end)};
@@ -129,7 +127,7 @@ OrError<std::vector<std::string_view>> split_statements(std::string_view text) {
       continue;
     }
     if (!blank && statements.size() == kMostStatements)
-      return refused(fmt::format("more than {} statements in one request", kMostStatements));
+      return refused("more than {} statements in one request", kMostStatements);
     if (!blank) statements.push_back(text.substr(begin, token.at - begin));
     if (ends) return statements;
     begin = token.at + 1;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -65,17 +66,13 @@ constexpr std::size_t kMostValues = 100'000;
 /// Of the search server.
 constexpr double kDefaultPercentiles[] = {1, 5, 25, 50, 75, 95, 99};
 
-template <class Words>
-bool is_one_of(std::string_view word, const Words& words) {
-  return std::ranges::find(words, word) != std::end(words);
-}
-
-MaybeError no(std::string reason) {
-  return ClientError{400, std::move(reason)};
+template <class Words, class Name = std::identity>
+bool is_one_of(std::string_view word, const Words& words, Name name = {}) {
+  return std::ranges::find(words, word, name) != std::end(words);
 }
 
 MaybeError no(const Aggregation& aggregation, std::string_view why) {
-  return no(fmt::format("aggregation \"{}\": {}", aggregation.name, why));
+  return bad_request("aggregation \"{}\": {}", aggregation.name, why);
 }
 
 /// One item of the `sort` or `order` of an aggregation, as the client wrote it.
@@ -89,11 +86,11 @@ MaybeError add_item(const Aggregation& aggregation, std::string_view by, const V
                     OrderItems& items) {
   if (how != nullptr && how->IsObject()) how = member_of(how, "order");
   if (how != nullptr && text_of(how) != "asc" && text_of(how) != "desc")
-    return no(fmt::format("the order of aggregation \"{}\" must be \"asc\" or \"desc\"",
-                          aggregation.name));
+    return bad_request("the order of aggregation \"{}\" must be \"asc\" or \"desc\"",
+                       aggregation.name);
   if (items.size() == kMostItems)
-    return no(fmt::format("the order of aggregation \"{}\" has more than {} items",
-                          aggregation.name, kMostItems));
+    return bad_request("the order of aggregation \"{}\" has more than {} items", aggregation.name,
+                       kMostItems);
   items.push_back({std::string(by), text_of(how) == "desc"});
   return std::nullopt;
 }
@@ -101,8 +98,8 @@ MaybeError add_item(const Aggregation& aggregation, std::string_view by, const V
 MaybeError add_items(const Aggregation& aggregation, const Value& order, OrderItems& items) {
   if (order.IsString()) return add_item(aggregation, text_of(order), nullptr, items);
   if (!order.IsObject())
-    return no(fmt::format("the order of aggregation \"{}\" must be a string, an object or an array",
-                          aggregation.name));
+    return bad_request("the order of aggregation \"{}\" must be a string, an object or an array",
+                       aggregation.name);
   for (const auto& member : order.GetObject())
     if (auto refusal = add_item(aggregation, text_of(member.name), &member.value, items))
       return refusal;
@@ -117,8 +114,7 @@ MaybeError read_bucket_order(const Aggregation& aggregation, const Value& body, 
     for (const auto* word : kOrderWords) {
       const auto* const order = member_of(place, word);
       if (order == nullptr) continue;
-      if (!items.empty())
-        return no(fmt::format("aggregation \"{}\" has two orders", aggregation.name));
+      if (!items.empty()) return bad_request("aggregation \"{}\" has two orders", aggregation.name);
       for (const auto& each : each_of(*order))
         if (auto refusal = add_items(aggregation, each, items)) return refusal;
     }
@@ -157,8 +153,7 @@ MaybeError add_source(Aggregation& aggregation, const Value& given) {
   if (!member.value.IsObject() || member.value.MemberCount() != 1) return no(aggregation, kForm);
   const auto& kind = *member.value.MemberBegin();
   CompositeSource source{.name = std::string(text_of(member.name))};
-  if (std::ranges::find(aggregation.sources, source.name, &CompositeSource::name) !=
-      aggregation.sources.end())
+  if (is_one_of(source.name, aggregation.sources, &CompositeSource::name))
     return no(aggregation, fmt::format("source \"{}\" is given twice", source.name));
   const auto* const field = member_of(&kind.value, "field");
   if (field == nullptr || !field->IsString())
@@ -236,10 +231,10 @@ MaybeError plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::s
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto by = bucket_order_by(items[i].by, field);
     if (!by)
-      return no(
-          fmt::format("aggregation \"{}\" can be ordered by count(*) or its field, not by "
-                      "\"{}\": the table has several shards",
-                      aggregation.name, items[i].by));
+      return bad_request(
+          "aggregation \"{}\" can be ordered by count(*) or its field, not by \"{}\": the table "
+          "has several shards",
+          aggregation.name, items[i].by);
     aggregation.order.push_back({*by, items[i].descending});
     items[i].by = *by == BucketOrder::By::count ? "count(*)" : field;
     if (*by != BucketOrder::By::key) continue;
@@ -253,11 +248,10 @@ MaybeError plan_bucket_order(Aggregation& aggregation, OrderItems& items, std::s
 MaybeError plan_ranges(Aggregation& aggregation, const Value& inner) {
   const auto* const ranges = member_of(&inner, "ranges");
   if (ranges == nullptr || !ranges->IsArray())
-    return no(fmt::format("aggregation \"{}\" has no ranges", aggregation.name));
+    return bad_request("aggregation \"{}\" has no ranges", aggregation.name);
   aggregation.size = ranges->Size();
   if (aggregation.size > kMostRanges)
-    return no(
-        fmt::format("aggregation \"{}\" has more than {} ranges", aggregation.name, kMostRanges));
+    return bad_request("aggregation \"{}\" has more than {} ranges", aggregation.name, kMostRanges);
   for (const auto& range : ranges->GetArray()) {
     const auto bound = [&](std::string_view name) {
       const auto* const value = member_of(&range, name);
@@ -317,12 +311,11 @@ class Planner {
   OrError<AggregationPlan> run() {
     if (!aggs_.IsObject()) return refused("\"aggs\" must be an object");
     if (aggs_.MemberCount() > kMostAggregations)
-      return refused(fmt::format("more than {} aggregations", kMostAggregations));
+      return refused("more than {} aggregations", kMostAggregations);
     for (auto& member : aggs_.GetObject()) {
       Aggregation aggregation{.name = std::string(text_of(member.name))};
-      if (std::ranges::find(plan_.wanted, aggregation.name, &Aggregation::name) !=
-          plan_.wanted.end())
-        return refused(fmt::format("aggregation \"{}\" is given twice", aggregation.name));
+      if (is_one_of(aggregation.name, plan_.wanted, &Aggregation::name))
+        return refused("aggregation \"{}\" is given twice", aggregation.name);
       if (auto refusal = plan_one(aggregation, member.value))
         return std::unexpected(std::move(*refusal));
       plan_.wanted.push_back(std::move(aggregation));
@@ -334,7 +327,7 @@ class Planner {
  private:
   MaybeError plan_one(Aggregation& aggregation, Value& body) {
     const auto& name = aggregation.name;
-    if (!body.IsObject()) return no(fmt::format("aggregation \"{}\" must be an object", name));
+    if (!body.IsObject()) return bad_request("aggregation \"{}\" must be an object", name);
     if (body.HasMember("aggs") || body.HasMember("aggregations"))
       return no(aggregation, "nested \"aggs\" is not supported");
     Value* inner = nullptr;
@@ -358,7 +351,7 @@ class Planner {
       if (auto refusal = plan_measure(aggregation, *inner)) return refusal;
       member.name.SetString("terms");
     }
-    if (inner == nullptr) return no(fmt::format("aggregation \"{}\" has no kind", name));
+    if (inner == nullptr) return bad_request("aggregation \"{}\" has no kind", name);
     if (aggregation.merging == Merging::metric || aggregation.merging == Merging::values)
       return std::nullopt;
     if (aggregation.merging == Merging::ranges) return plan_ranges(aggregation, *inner);
@@ -387,7 +380,7 @@ class Planner {
     const bool terms = aggregation.merging == Merging::terms;
     const bool composite = aggregation.merging == Merging::composite;
     if (terms && (field == nullptr || !field->IsString()))
-      return no(fmt::format("aggregation \"{}\" has no field", aggregation.name));
+      return bad_request("aggregation \"{}\" has no field", aggregation.name);
     if (terms || composite)
       if (auto refusal = read_size(aggregation, inner)) return refusal;
     if (composite)
@@ -477,8 +470,7 @@ class Planner {
 bool is_known_to_servers(std::string_view kind) {
   constexpr std::string_view kOthers[] = {"mad", "significant_terms"};
   return is_one_of(kind, kOthers) ||
-         (kind != "cardinality" &&
-          std::ranges::find(kKinds, kind, &Kind::name) != std::end(kKinds));
+         (kind != "cardinality" && is_one_of(kind, kKinds, &Kind::name));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
-#include "agent/transport/http/http_syntax.hpp"
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 
@@ -34,8 +33,7 @@ struct Selection {
 MaybeError read_patterns(const rapidjson::Value& list, std::string_view what, Patterns& patterns) {
   patterns.clear();
   for (const auto& item : each_of(list)) {
-    if (!item.IsString())
-      return ClientError{400, fmt::format("{} must be an array of strings", what)};
+    if (!item.IsString()) return bad_request("{} must be an array of strings", what);
     patterns.emplace_back(text_of(item));
   }
   return std::nullopt;
@@ -49,8 +47,7 @@ MaybeError read_selection(const rapidjson::Value& source, Selection& selection) 
   if (source.IsString() && source.GetStringLength() == 0) return std::nullopt;
   if (source.IsString() || source.IsArray())
     return read_patterns(source, "\"_source\"", selection.includes);
-  if (!source.IsObject())
-    return ClientError{400, "\"_source\" must be a string, an array or an object"};
+  if (!source.IsObject()) return bad_request("\"_source\" must be a string, an array or an object");
   for (const auto& member : source.GetObject()) {
     const auto key = text_of(member.name);
     if (key != "includes" && key != "excludes") continue;
@@ -171,17 +168,16 @@ OrError<std::optional<HitScroll>> plan_scroll(std::string_view body, const Searc
 MaybeError complete_scroll(const ScrollPages& pages, SortPlan& sort) {
   auto& keys = sort.keys;
   if (keys.size() > kMostServerKeys)
-    return ClientError{
-        400, fmt::format("a scroll sorts by at most {} keys and the id", kMostServerKeys - 1)};
+    return bad_request("a scroll sorts by at most {} keys and the id", kMostServerKeys - 1);
   for (const auto& key : keys)
     if (!key.path.empty())
-      return ClientError{400, fmt::format("a scroll cannot sort by {}, a value inside JSON; give "
-                                          "it a name in \"expressions\" and sort by that name",
-                                          key.name)};
+      return bad_request(
+          "a scroll cannot sort by {}, a value inside JSON; give it a name in \"expressions\" and "
+          "sort by that name",
+          key.name);
   if (!pages.keys().empty() && !same_order(pages.keys(), keys))
-    return ClientError{400,
-                       "the scroll token has another order; start again with options.scroll = "
-                       "true"};
+    return bad_request(
+        "the scroll token has another order; start again with options.scroll = true");
   sort.asked = keys.size();
   return std::nullopt;
 }
@@ -204,14 +200,14 @@ struct Window {
 /// Refuses (400) counts that are no counts, and two names of one count that differ.
 OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
   MaybeError why;
-  const auto refuse = [&](std::string reason) {
-    if (!why) why = ClientError{400, std::move(reason)};
+  const auto refuse = [&](ClientError mistake) {
+    if (!why) why = std::move(mistake);
   };
   const auto count_at = [&](ByteRange at, std::string_view what) -> std::optional<std::uint64_t> {
     if (!at.found()) return std::nullopt;
     const auto value = number_in<std::uint64_t>(at.in(body));
     if (!value || *value > kLargestCount)
-      refuse(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
+      refuse(bad_request("{} must be an integer from 0 to {}", what, kLargestCount));
     return value;
   };
   const auto count = [&](Property property) {
@@ -221,7 +217,7 @@ OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
     const auto a = count(one);
     const auto b = count(other);
     if (a && b && *a != *b)
-      refuse(fmt::format("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
+      refuse(bad_request("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
     return a ? a : b;
   };
   Window window;
@@ -239,35 +235,30 @@ constexpr std::string_view kReservedNames = "karmad_";
 
 /// Whether `expressions` has a name that the shards' requests may use for a sort key.
 bool takes_reserved_name(std::string_view expressions) {
-  bool found = false;
-  if (!is_object(expressions)) return false;
-  visit_members(expressions, [&](std::string_view key, std::string_view) {
-    const auto name = json_unescaped(key);
-    found = found || wire::same_word(std::string_view(name).substr(0, kReservedNames.size()),
-                                     kReservedNames);
-    return true;
-  });
-  return found;
+  PassedMembers members(expressions);
+  while (const auto member = members.next())
+    if (lower(json_unescaped(member->name)).starts_with(kReservedNames)) return true;
+  return false;
 }
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
 MaybeError unmergeable(std::string_view body, const SearchRequest& request) {
   if (request.odd_key)
-    return ClientError{400,
-                       "the request has a property in another letter case, which some search "
-                       "servers read and others do not; write properties in lower case"};
+    return bad_request(
+        "the request has a property in another letter case, which some search servers read and "
+        "others do not; write properties in lower case");
   if (const auto span = request[Property::scroll]; span.found() && !is_off(span.in(body)))
-    return ClientError{400,
-                       "\"scroll\" cannot be merged: the table has several shards; page with "
-                       "\"options\": {\"scroll\": true}"};
+    return bad_request(
+        "\"scroll\" cannot be merged: the table has several shards; page with \"options\": "
+        "{\"scroll\": true}");
   if (request[Property::search_after].found())
-    return ClientError{400,
-                       "\"search_after\" is not a property of a search; page with \"options\": "
-                       "{\"scroll\": true}"};
+    return bad_request(
+        "\"search_after\" is not a property of a search; page with \"options\": {\"scroll\": "
+        "true}");
   if (request[Property::aggregations].found())
-    return ClientError{400, "\"aggregations\" is not a property of a search; write \"aggs\""};
+    return bad_request("\"aggregations\" is not a property of a search; write \"aggs\"");
   if (takes_reserved_name(request[Property::expressions].in(body)))
-    return ClientError{400, "\"expressions\": names that begin with karmad_ are reserved"};
+    return bad_request("\"expressions\": names that begin with karmad_ are reserved");
   return std::nullopt;
 }
 
@@ -332,7 +323,7 @@ class SearchDraft {
         !keep(plan_scroll(body_, request_, place), scroll_, why_))
       return why_;
     if (scroll_ && vectors_.order != VectorOrder::none)
-      return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
+      return bad_request("a search for vectors cannot scroll; page with offset and limit");
     const auto sort = scroll_ ? scroll_->pages.sort() : request_[Property::sort].in(body_);
     if (!keep(plan_sort(sort, vectors_.order), sort_, why_)) return why_;
     take_named_expressions(request_[Property::expressions].in(body_), sort_.keys);

@@ -29,19 +29,13 @@ bool is_attribute_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, may_be_in_name);
 }
 
-std::string_view without_spaces(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 /// The latitude and the longitude of a place: `{"lat":…,"lon":…}` or `"lat, lon"`. A list has the
 /// longitude first.
 std::array<std::string, 2> parts_of(const rapidjson::Value* place) {
   const auto text = text_of(place);
   if (const auto comma = text.find(','); comma != text.npos)
-    return {std::string(without_spaces(text.substr(0, comma))),
-            std::string(without_spaces(text.substr(comma + 1)))};
+    return {std::string(trimmed(text.substr(0, comma), " ")),
+            std::string(trimmed(text.substr(comma + 1), " "))};
   const auto part = [](const rapidjson::Value* value) {
     if (value != nullptr && value->IsNumber()) return json_of(*value);
     return std::string(text_of(value));
@@ -62,8 +56,7 @@ OrError<SortKey> directed(SortKey key, std::string_view attribute, const rapidjs
   if (order == nullptr) return key;
   const auto direction = text_of(order);
   if (direction != "asc" && direction != "desc")
-    return refused(
-        fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
+    return refused("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute);
   key.descending = direction == "desc";
   return key;
 }
@@ -73,8 +66,7 @@ OrError<SortKey> directed(SortKey key, std::string_view attribute, const rapidjs
 OrError<SortKey> distance_key(const rapidjson::Value* how) {
   if (how == nullptr || !how->IsObject())
     return refused(
-        "_geo_distance must be an object with \"location_anchor\" and "
-        "\"location_source\"");
+        "_geo_distance must be an object with \"location_anchor\" and \"location_source\"");
   const auto anchor = parts_of(member_of(how, "location_anchor"));
   const auto latitude = degrees(anchor[0]);
   const auto longitude = degrees(anchor[1]);
@@ -103,10 +95,9 @@ OrError<SortKey> distance_key(const rapidjson::Value* how) {
 OrError<SortKey> least_or_greatest_key(std::string_view attribute, const rapidjson::Value& mode) {
   const bool least = text_of(&mode) == "min";
   if (!least && text_of(&mode) != "max")
-    return refused(
-        fmt::format("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute));
+    return refused("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute);
   if (!is_attribute_name(attribute))
-    return refused(fmt::format("\"mode\" needs the name of an attribute, not \"{}\"", attribute));
+    return refused("\"mode\" needs the name of an attribute, not \"{}\"", attribute);
   SortKey key;
   key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
   return key;
@@ -144,8 +135,7 @@ SortKey key_named(std::string_view attribute) {
 MaybeError unknown_to_server(std::string_view attribute, const rapidjson::Value& how) {
   for (const auto* property : {"missing", "nested_path", "nested_filter"})
     if (how.HasMember(property))
-      return ClientError{
-          400, fmt::format("\"{}\" property not supported: sort key \"{}\"", property, attribute)};
+      return bad_request("\"{}\" property not supported: sort key \"{}\"", property, attribute);
   return std::nullopt;
 }
 
@@ -158,13 +148,12 @@ OrError<SortKey> key_of(std::string_view attribute, const rapidjson::Value* how)
   const bool computed_here = attribute == kDistance || attribute == kFusedScore;
   if (attribute.find('(') != attribute.npos && !computed_here)
     return refused(
-        fmt::format("sorting by {} cannot be merged: the table has several shards; give the "
-                    "expression a name in \"expressions\" and sort by that name",
-                    attribute));
+        "sorting by {} cannot be merged: the table has several shards; give the expression a name "
+        "in \"expressions\" and sort by that name",
+        attribute);
   auto key = key_named(attribute);
   if (key.path.size() > kMostSteps)
-    return refused(
-        fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
+    return refused("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps);
   if (how != nullptr && how->IsObject()) {
     key.descending = false;  // as the server: best first is only the default of the bare name
     if (auto refusal = unknown_to_server(attribute, *how))
@@ -195,7 +184,7 @@ MaybeError add_key(std::string_view attribute, const rapidjson::Value* how, Keys
 /// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
 MaybeError add_keys(const rapidjson::Value& item, Keys& keys) {
   if (item.IsString()) return add_key(text_of(item), nullptr, keys);
-  if (!item.IsObject()) return ClientError{400, "a sort key must be a string or an object"};
+  if (!item.IsObject()) return bad_request("a sort key must be a string or an object");
   for (const auto& member : item.GetObject())
     if (auto refusal = add_key(text_of(member.name), &member.value, keys)) return refusal;
   return std::nullopt;
@@ -228,15 +217,14 @@ std::size_t add_implied(VectorOrder vectors, Keys& keys) {
 
 void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
   const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
-  if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
-  visit_members(expressions, [&](std::string_view name, std::string_view) {
+  if (std::ranges::none_of(keys, has_path)) return;
+  PassedMembers members(expressions);
+  while (const auto member = members.next())
     for (auto& key : keys) {
-      if (key.path.empty() || !json_says(name, key.name)) continue;
+      if (key.path.empty() || !json_says(member->name, key.name)) continue;
       key.path.clear();
       key.attribute = key.name;
     }
-    return true;
-  });
 }
 
 std::string expressions_of(const std::vector<SortKey>& keys) {
@@ -257,8 +245,7 @@ OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors) {
     for (const auto& item : each_of(sort))
       if (auto refusal = add_keys(item, given)) return std::unexpected(std::move(*refusal));
   }
-  if (given.size() > kMostSortKeys)
-    return refused(fmt::format("more than {} sort keys", kMostSortKeys));
+  if (given.size() > kMostSortKeys) return refused("more than {} sort keys", kMostSortKeys);
   name_computed(given);
   const auto implied = add_implied(vectors, given);
   const auto own = implied == 0 ? given.size() : 0;

@@ -19,27 +19,27 @@ bool is_fused(std::string_view body, const SearchRequest& request) {
 }
 
 MaybeError mistake_in_knn(const rapidjson::Value& knn) {
-  if (!knn.IsObject()) return ClientError{400, "\"knn\" must be an object or an array of objects"};
+  if (!knn.IsObject()) return bad_request("\"knn\" must be an object or an array of objects");
   const auto* const k = member_of(&knn, "k");
   if (k != nullptr && (!k->IsUint() || k->GetUint() == 0))
-    return ClientError{400, "\"k\" of \"knn\" must be a positive integer"};
+    return bad_request("\"k\" of \"knn\" must be a positive integer");
   const auto* const vector = member_of(&knn, "query_vector");
   if (vector != nullptr && vector->IsArray())
     for (const auto& number : vector->GetArray())
       if (number.IsNumber() && exceeds_float(number.GetDouble()))
-        return ClientError{400, fmt::format("\"query_vector\" of \"knn\" has the number {}; its "
-                                            "numbers are floats of 32 bits",
-                                            number.GetDouble())};
+        return bad_request(
+            "\"query_vector\" of \"knn\" has the number {}; its numbers are floats of 32 bits",
+            number.GetDouble());
   return std::nullopt;
 }
 
 /// Why a fused search by the vector of a document is refused over several shards.
 MaybeError mistake_in_fused(const rapidjson::Value& knn) {
   if (!knn.HasMember("doc_id")) return std::nullopt;
-  return ClientError{400,
-                     "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has "
-                     "several shards; read the vector of the document, send it as "
-                     "\"query_vector\", and leave the document out by a filter"};
+  return bad_request(
+      "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has several shards; read "
+      "the vector of the document, send it as \"query_vector\", and leave the document out by a "
+      "filter");
 }
 
 OrError<NearDocument> document_of(const rapidjson::Value& knn) {

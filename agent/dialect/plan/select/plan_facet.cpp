@@ -58,7 +58,7 @@ class FacetPlanner {
       by_ = items_;
       if (by_.size() <= kMostGroupKeys) return std::nullopt;
       return sql::wrong_at(by_[kMostGroupKeys].expression.front().at,
-                           fmt::format("a facet has more than {} keys", kMostGroupKeys));
+                           "a facet has more than {} keys", kMostGroupKeys);
     }
     keep(read_group_keys(facet_.by), by_, why);
     return why;

@@ -113,9 +113,8 @@ OrError<HavingClause> read_having(sql::Span tokens) {
     auto value = having_constant(operand, at);
     if (!value) return std::unexpected(std::move(value.error()));
     if (having.condition.values.size() == kMostHavingValues)
-      return sql::refused_at(
-          operand.front().at,
-          fmt::format("HAVING compares with more than {} values", kMostHavingValues));
+      return sql::refused_at(operand.front().at, "HAVING compares with more than {} values",
+                             kMostHavingValues);
     having.condition.values.push_back(std::move(*value));
   }
   if (having.condition.values.empty())

@@ -142,9 +142,9 @@ OrError<std::vector<Item>> read_list(sql::Span tokens, std::string_view empty_pa
   const auto list = split_list(tokens);
   items.reserve(std::min(list.size(), most));
   for (const auto part : list) {
-    if (part.empty()) return sql::refused_at(offset_of(part, tokens), empty_part);
+    if (part.empty()) return std::unexpected(sql::wrong_at(offset_of(part, tokens), empty_part));
     if (items.size() == most)
-      return sql::refused_at(part.front().at, fmt::format("{} {} {}", has_more, most, parts));
+      return sql::refused_at(part.front().at, "{} {} {}", has_more, most, parts);
     OrError<Item> item = read(part);
     if (!item) return std::unexpected(std::move(item.error()));
     items.push_back(std::move(*item));
@@ -167,9 +167,9 @@ bool begins_with_modifier(sql::Span tokens) {
 OrError<std::vector<SelectItem>> read_items(sql::Span tokens) {
   if (begins_with_modifier(tokens))
     return sql::refused_at(tokens.front().at,
-                           fmt::format("search servers have no SELECT {}; leave it out, and write "
-                                       "LIMIT where it means a number of rows",
-                                       tokens.front().text));
+                           "search servers have no SELECT {}; leave it out, and write LIMIT where "
+                           "it means a number of rows",
+                           tokens.front().text);
   bool star = false;
   const auto read = [&](sql::Span part) {
     auto item = read_item(part);

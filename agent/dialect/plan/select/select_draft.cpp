@@ -20,8 +20,8 @@ OrError<ShardOptions> read_options(sql::Span tokens) {
     const auto at = option.front().at;
     if (name == "max_matches") {
       if (!number || *number == 0 || *number > sql::kLargestRowCount)
-        return sql::refused_at(
-            at, fmt::format("max_matches must be an integer from 1 to {}", sql::kLargestRowCount));
+        return sql::refused_at(at, "max_matches must be an integer from 1 to {}",
+                               sql::kLargestRowCount);
       options.max_matches = number;
       continue;
     }
@@ -115,16 +115,17 @@ OrError<std::size_t> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
                                             const SelectItem& value) {
   const auto at = value.expression.front().at;
   if (pairs.size() == kMostPairsStatements)
-    return sql::refused_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                                           kMostPairsStatements));
+    return sql::refused_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                           kMostPairsStatements);
   if (!aliases) aliases.emplace(items, where);
   pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
   pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
   if (!pairs.empty() && pairs_size > kLongestPairsTexts)
     return sql::refused_at(
-        at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
-                        "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
-                        pairs_size, kLongestPairsTexts));
+        at,
+        "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
+        "DISTINCT: {} bytes together, at most {}; send them one by one",
+        pairs_size, kLongestPairsTexts);
   pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
   if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
   return pairs.size() - 1;
@@ -155,10 +156,10 @@ std::size_t offset_of_alias(const SelectItem& item) {
 }
 
 ClientError refuse_alias(const SelectItem& item) {
-  return sql::wrong_at(offset_of_alias(item),
-                       fmt::format("the alias {} hides an attribute that is read elsewhere; choose "
-                                   "another alias",
-                                   item.alias_text));
+  return sql::wrong_at(
+      offset_of_alias(item),
+      "the alias {} hides an attribute that is read elsewhere; choose another alias",
+      item.alias_text);
 }
 
 class AliasSettler {
@@ -234,10 +235,9 @@ MaybeError refuse_hiding(const std::vector<SelectItem>& items, const SelectItem&
 
 MaybeError refuse_id_alias(const SelectItem& item) {
   if (item.alias != "id" || item.canonical == "id") return std::nullopt;
-  return sql::wrong_at(
-      offset_of_alias(item),
-      "the alias id hides the id of the documents, by which rows of several shards are "
-      "merged; choose another alias");
+  return sql::wrong_at(offset_of_alias(item),
+                       "the alias id hides the id of the documents, by which rows of several "
+                       "shards are merged; choose another alias");
 }
 
 }  // namespace karmad

@@ -257,8 +257,6 @@ struct RowsDraft {
   std::size_t asked = 0;
 };
 
-/// The rows of documents.
-OrError<RowsDraft> plan_documents(SelectDraft& draft);
 /// The rows of groups.
 OrError<RowsDraft> plan_groups(SelectDraft& draft);
 /// A facet: its rows, and the text that the shards get for it.
