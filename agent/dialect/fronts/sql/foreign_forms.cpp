@@ -301,7 +301,7 @@ class SchemaRemover {
   std::optional<std::string> run() {
     bool before_table = false;
     bool in_tables = false;
-    visit([&](std::span<const Token> ahead) {
+    visit([&](Span ahead) {
       const auto& token = ahead[0];
       if (token.names_table() && before_table)
         if (auto found = split(ahead)) names_.push_back(std::move(found->second));
@@ -311,7 +311,7 @@ class SchemaRemover {
     });
     if (names_.empty()) return std::nullopt;
     std::string text(statement_);
-    visit([&](std::span<const Token> ahead) {
+    visit([&](Span ahead) {
       const auto found = split(ahead);
       if (!found || std::ranges::none_of(names_, [&](const Names& known) {
             return found->second.schema == known.schema &&
@@ -335,13 +335,13 @@ class SchemaRemover {
     Tokens tokens(statement_);
     std::array<Token, 3> ahead{tokens.next(), tokens.next(), tokens.next()};
     while (ahead[0].kind != Token::Kind::end) {
-      visitor(std::span<const Token>(ahead));
+      visitor(Span(ahead));
       ahead = {ahead[1], ahead[2], tokens.next()};
     }
   }
 
   /// The names before and behind a dot, in one token or in several, and where the dot ends.
-  static std::optional<std::pair<std::size_t, Names>> split(std::span<const Token> ahead) {
+  static std::optional<std::pair<std::size_t, Names>> split(Span ahead) {
     const auto& first = ahead[0];
     const auto text = first.inner();
     if (!first.names_table() || text.empty() || is_digit(text.front())) return std::nullopt;

@@ -12,7 +12,7 @@ namespace {
 /// Steps through the tokens; behind the last one is one of kind `end`.
 class SettingTokens {
  public:
-  explicit SettingTokens(std::span<const Token> tokens) : tokens_(tokens) {}
+  explicit SettingTokens(Span tokens) : tokens_(tokens) {}
   Token now() const { return tokens_.empty() ? Token() : tokens_.front(); }
   void step() { tokens_ = tokens_.subspan(tokens_.empty() ? 0 : 1); }
   bool take_word(auto... words) { return take_if(now().is_word(words...)); }
@@ -25,7 +25,7 @@ class SettingTokens {
     return wanted;
   }
 
-  std::span<const Token> tokens_;
+  Span tokens_;
 };
 
 /// Reads an expression up to the next comma outside of brackets, or to the end.
@@ -136,7 +136,7 @@ SessionStatement read_end(SessionStatement::Is is, SettingTokens& tokens) {
 
 }  // namespace
 
-OrError<SessionStatement> read_settings(std::span<const Token> all) {
+OrError<SessionStatement> read_settings(Span all) {
   SettingTokens tokens(all);
   SessionStatement statement{.is = SessionStatement::Is::set};
   do {
@@ -147,7 +147,7 @@ OrError<SessionStatement> read_settings(std::span<const Token> all) {
   return statement;
 }
 
-OrError<SessionStatement> read_transaction(const Token& verb, std::span<const Token> rest) {
+OrError<SessionStatement> read_transaction(const Token& verb, Span rest) {
   SettingTokens tokens(rest);
   OrError<SessionStatement> statement;
   if (verb.is_word("begin")) {
@@ -176,7 +176,7 @@ OrError<SessionStatement> read_transaction(const Token& verb, std::span<const To
   return statement;
 }
 
-OrError<SessionStatement> read_kill(std::span<const Token> rest) {
+OrError<SessionStatement> read_kill(Span rest) {
   SettingTokens tokens(rest);
   SessionStatement statement{.is = SessionStatement::Is::kill};
   if (!tokens.take_word("hard")) tokens.take_word("soft");

@@ -12,7 +12,7 @@ namespace {
 using TokenKind = Token::Kind;
 
 /// The id in these tokens; nothing if they are no number or text that stands for one document.
-std::optional<DocumentId> id_of_value(std::span<const Token> value) {
+std::optional<DocumentId> id_of_value(Span value) {
   if (value.size() == 1 && value[0].kind == TokenKind::word)
     return DocumentId::of_number(value[0].text);
   if (value.size() == 2 && value[0].is_sign('-') && value[1].kind == TokenKind::word &&

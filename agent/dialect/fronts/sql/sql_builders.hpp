@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -178,13 +177,13 @@ class CallBuilder {
 
 /// The assignments of a SET, whatever their variables and values are. Refused, with the reason:
 /// those of a server (GLOBAL, PERSIST), and what is no assignment. `tokens`: those behind SET.
-OrError<SessionStatement> read_settings(std::span<const Token> tokens);
+OrError<SessionStatement> read_settings(Span tokens);
 
 /// Reads BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT and RELEASE SAVEPOINT, or says why
 /// it is none. `rest`: the tokens behind `verb`.
-OrError<SessionStatement> read_transaction(const Token& verb, std::span<const Token> rest);
+OrError<SessionStatement> read_transaction(const Token& verb, Span rest);
 
 /// Reads `KILL [CONNECTION | QUERY] number`. `rest`: the tokens behind KILL.
-OrError<SessionStatement> read_kill(std::span<const Token> rest);
+OrError<SessionStatement> read_kill(Span rest);
 
 }  // namespace karmad::sql

@@ -218,7 +218,7 @@ class Reader {
   void refuse_call_at(std::size_t at) {
     refuse(bad_request("CALL: expected {} at offset {}", expected_, at));
   }
-  std::span<const Token> tokens_of(Range range) const {
+  Span tokens_of(Range range) const {
     return std::span(kept_).subspan(range.begin, range.end - range.begin);
   }
   void take_session(OrError<SessionStatement> statement) {

@@ -214,9 +214,9 @@ class FacetPlanner {
 
   SelectDraft& draft_;
   const sql::FacetClause& facet_;
-  std::vector<SelectItem> items_;
+  SelectItems items_;
   ShardColumns columns_;
-  std::vector<SelectItem> by_;
+  SelectItems by_;
   std::vector<std::string> key_names_;  // as the shards' statement has them
   ColumnAt count_;
   std::optional<ColumnAt> distinct_;

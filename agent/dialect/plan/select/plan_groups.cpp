@@ -197,10 +197,8 @@ class GroupPlanner {
   /// are matched by the keys themselves, unless these have several values. Equal groups are in the
   /// order of GROUPBY(), as on one server.
   void plan_keys() {
-    for (const auto& key : draft_.group) {
-      if (!out_.group.empty()) out_.group += ", ";
-      out_.group += columns_.name_of(key);
-    }
+    for (const auto& key : draft_.group)
+      out_.group.append(out_.group.empty() ? "" : ", ").append(columns_.name_of(key));
     if (draft_.group.empty()) return;
     const auto holds_path = [&](const SelectItem& key) { return columns_.holds_path(key); };
     const auto number = columns_.of("GROUPBY()", "groupby()");

@@ -164,7 +164,7 @@ bool begins_with_modifier(sql::Span tokens) {
 
 }  // namespace
 
-OrError<std::vector<SelectItem>> read_items(sql::Span tokens) {
+OrError<SelectItems> read_items(sql::Span tokens) {
   if (begins_with_modifier(tokens))
     return sql::refused_at(tokens.front().at,
                            "search servers have no SELECT {}; leave it out, and write LIMIT where "
@@ -181,7 +181,7 @@ OrError<std::vector<SelectItem>> read_items(sql::Span tokens) {
                                "items", read);
 }
 
-OrError<std::vector<SelectItem>> read_group_keys(sql::Span tokens) {
+OrError<SelectItems> read_group_keys(sql::Span tokens) {
   const auto read = [](sql::Span part) {
     auto key = read_expression(part);
     if (key && key->aggregate)
@@ -205,7 +205,7 @@ OrError<std::vector<OrderKey>> read_order(sql::Span tokens) {
                              "sort keys", read);
 }
 
-ShardColumns::ShardColumns(const std::vector<SelectItem>& items, HiddenNames& names)
+ShardColumns::ShardColumns(const SelectItems& items, HiddenNames& names)
     : items_(items), names_(names) {
   const auto star = std::ranges::find_if(items, &SelectItem::is_star);
   if (star != items.end()) star_ = static_cast<std::size_t>(star - items.begin());
@@ -287,20 +287,19 @@ bool is_of_row(const SelectItem& item) {
   return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
 }
 
-/// Writes one list and the names of its columns.
+/// Writes one list and the names of its columns. Keys, value and WHERE may use aliases of the
+/// select list.
 class PairsWriter {
  public:
-  PairsWriter(const std::vector<SelectItem>& items, const ListAliases& aliases, HiddenNames& names,
-              PairsBy by)
-      : items_(items), known_(aliases), names_(names), by_(by) {}
+  explicit PairsWriter(SelectDraft& draft) : draft_(draft) {}
 
-  PairsText write(const std::vector<SelectItem>& keys, const SelectItem& value) {
+  PairsText write(const SelectItems& keys, const SelectItem& value) {
     for (const auto& key : keys) {
       add(key);
       out_.exact.push_back(is_path(definition_of(key)));
     }
     out_.numbered = add_value(value);
-    if (uses_alias_ || known_.are_in_where()) add_other_aliases();
+    if (uses_alias_ || draft_.aliases->are_in_where()) add_other_aliases();
     out_.list += texts_;
     return std::move(out_);
   }
@@ -310,10 +309,10 @@ class PairsWriter {
     if (const auto* const item = named_by(column)) return add_alias(*item);
     if (!column.alias.empty()) return add_alias(column);
     const std::string text(text_of(column.expression));
-    const bool as_text =
-        by_ == PairsBy::texts && column.expression.size() == 1 && !is_path(column.expression);
+    const bool as_text = draft_.pairs_by == PairsBy::texts && column.expression.size() == 1 &&
+                         !is_path(column.expression);
     if (!as_text && is_plain_key(column.expression)) return append(text, text);
-    const auto name = names_.next();
+    const auto name = draft_.names.next();
     if (as_text) texts_ += fmt::format(", TO_STRING({}) AS {}", text, name);
     append(as_text ? text : fmt::format("{} AS {}", text, name), name);
   }
@@ -326,18 +325,18 @@ class PairsWriter {
     add(value);
     const auto expression = definition_of(value);
     if (is_path(expression)) return false;
-    const auto capitals = names_.next();
+    const auto capitals = draft_.names.next();
     append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
                        text_of(expression), capitals),
            capitals);
-    if (by_ == PairsBy::texts) return false;
-    out_.list += fmt::format(", GROUPBY() AS {}", names_.next());
+    if (draft_.pairs_by == PairsBy::texts) return false;
+    out_.list += fmt::format(", GROUPBY() AS {}", draft_.names.next());
     return true;
   }
 
   /// The aliases that are not columns already.
   void add_other_aliases() {
-    for (const auto& item : items_) {
+    for (const auto& item : draft_.items) {
       if (!is_of_row(item)) continue;
       if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
       out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
@@ -346,10 +345,9 @@ class PairsWriter {
 
   /// The item of which the column is the alias.
   const SelectItem* named_by(const SelectItem& column) const {
-    const auto found = std::ranges::find_if(items_, [&](const SelectItem& item) {
-      return is_of_row(item) && item.alias == column.canonical;
-    });
-    return found == items_.end() ? nullptr : &*found;
+    for (const auto& item : draft_.items)
+      if (is_of_row(item) && item.alias == column.canonical) return &item;
+    return nullptr;
   }
 
   /// The expression of the column, also where it is an alias.
@@ -360,23 +358,18 @@ class PairsWriter {
 
   void add_alias(const SelectItem& item) {
     aliases_.push_back(item.alias);
-    uses_alias_ = uses_alias_ || known_.are_in(text_of(item.expression));
+    uses_alias_ = uses_alias_ || draft_.aliases->are_in(text_of(item.expression));
     append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
            std::string(item.alias_text));
   }
 
   void append(const std::string& definition, const std::string& name) {
-    if (!out_.list.empty()) out_.list += ", ";
-    out_.list += definition;
-    if (!out_.group.empty()) out_.group += ", ";
-    out_.group += name;
-    uses_alias_ = uses_alias_ || known_.are_in(definition);
+    out_.list.append(out_.list.empty() ? "" : ", ").append(definition);
+    out_.group.append(out_.group.empty() ? "" : ", ").append(name);
+    uses_alias_ = uses_alias_ || draft_.aliases->are_in(definition);
   }
 
-  const std::vector<SelectItem>& items_;
-  const ListAliases& known_;
-  HiddenNames& names_;
-  PairsBy by_;
+  SelectDraft& draft_;
   std::string texts_;  // columns behind the others, with the texts of attributes
   std::vector<std::string> aliases_;
   bool uses_alias_ = false;
@@ -385,7 +378,7 @@ class PairsWriter {
 
 }  // namespace
 
-ListAliases::ListAliases(const std::vector<SelectItem>& items, std::string_view where) {
+ListAliases::ListAliases(const SelectItems& items, std::string_view where) {
   for (const auto& item : items)
     if (!item.alias.empty()) names_.insert(item.alias);
   are_in_where_ = are_in(where);
@@ -399,10 +392,23 @@ bool ListAliases::are_in(std::string_view text) const {
   return false;
 }
 
-PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
-                      const std::vector<SelectItem>& items, const ListAliases& aliases,
-                      HiddenNames& names, PairsBy by) {
-  return PairsWriter(items, aliases, names, by).write(keys, value);
+OrError<std::size_t> SelectDraft::add_pairs(const SelectItems& keys, const SelectItem& value) {
+  const auto at = value.expression.front().at;
+  if (pairs.size() == kMostPairsStatements)
+    return sql::refused_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                           kMostPairsStatements);
+  if (!aliases) aliases.emplace(items, where);
+  pairs_texts.push_back(PairsWriter(*this).write(keys, value));
+  pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
+  if (!pairs.empty() && pairs_size > kLongestPairsTexts)
+    return sql::refused_at(
+        at,
+        "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
+        "DISTINCT: {} bytes together, at most {}; send them one by one",
+        pairs_size, kLongestPairsTexts);
+  pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
+  if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
+  return pairs.size() - 1;
 }
 
 }  // namespace karmad

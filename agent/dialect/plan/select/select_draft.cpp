@@ -70,8 +70,7 @@ std::string SelectDraft::list() const {
   if (hidden_aliases.empty()) return std::string(text_of(clauses.items));
   std::string text;
   for (const auto& item : items) {
-    if (!text.empty()) text += ", ";
-    text += text_of(item.expression);
+    text.append(text.empty() ? "" : ", ").append(text_of(item.expression));
     if (!item.alias.empty()) text.append(" AS ").append(item.alias_text);
   }
   return text;
@@ -111,29 +110,8 @@ void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
       rows.json.push_back({columns.at(i), columns.of(path->attribute), std::move(path->steps)});
 }
 
-OrError<std::size_t> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
-                                            const SelectItem& value) {
-  const auto at = value.expression.front().at;
-  if (pairs.size() == kMostPairsStatements)
-    return sql::refused_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                           kMostPairsStatements);
-  if (!aliases) aliases.emplace(items, where);
-  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names, pairs_by));
-  pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
-  if (!pairs.empty() && pairs_size > kLongestPairsTexts)
-    return sql::refused_at(
-        at,
-        "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
-        "DISTINCT: {} bytes together, at most {}; send them one by one",
-        pairs_size, kLongestPairsTexts);
-  pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
-  if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
-  return pairs.size() - 1;
-}
-
 void append_key(std::string& list, std::string_view name, bool descending) {
-  if (!list.empty()) list += ", ";
-  list.append(name).append(descending ? " DESC" : " ASC");
+  list.append(list.empty() ? "" : ", ").append(name).append(descending ? " DESC" : " ASC");
 }
 
 namespace {
@@ -226,7 +204,7 @@ MaybeError settle_aliases(SelectDraft& draft) {
   return AliasSettler(draft).run();
 }
 
-MaybeError refuse_hiding(const std::vector<SelectItem>& items, const SelectItem& attribute) {
+MaybeError refuse_hiding(const SelectItems& items, const SelectItem& attribute) {
   for (const auto& item : items)
     if (item.alias == attribute.canonical && item.canonical != attribute.canonical)
       return refuse_alias(item);

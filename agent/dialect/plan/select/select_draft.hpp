@@ -35,12 +35,14 @@ struct SelectItem {
   bool is_star() const { return canonical == "*"; }
 };
 
+using SelectItems = std::vector<SelectItem>;
+
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
 OrError<SelectItem> read_expression(sql::Span tokens);
 
 /// Reads a select list.
-OrError<std::vector<SelectItem>> read_items(sql::Span tokens);
+OrError<SelectItems> read_items(sql::Span tokens);
 
 /// One key of ORDER BY.
 struct OrderKey {
@@ -62,7 +64,7 @@ struct HiddenNames {
 class ShardColumns {
  public:
   /// Both must outlive this.
-  ShardColumns(const std::vector<SelectItem>& items, HiddenNames& names);
+  ShardColumns(const SelectItems& items, HiddenNames& names);
 
   /// The client's item that has this name, else one with this expression.
   const SelectItem* item(const SelectItem& wanted) const;
@@ -114,7 +116,7 @@ class ShardColumns {
   const Hidden* hidden_with(std::string_view canonical_text) const;
   const Hidden& add(const SelectItem& wanted);
 
-  const std::vector<SelectItem>& items_;
+  const SelectItems& items_;
   HiddenNames& names_;
   std::optional<std::size_t> star_;  // index of `*`
   std::vector<Hidden> hidden_;
@@ -142,7 +144,7 @@ inline constexpr std::size_t kLongestPairsTexts = 4 << 20;
 /// The aliases of a select list, and whether WHERE uses one.
 class ListAliases {
  public:
-  ListAliases(const std::vector<SelectItem>& items, std::string_view where);
+  ListAliases(const SelectItems& items, std::string_view where);
 
   bool are_in_where() const { return are_in_where_; }
   /// Whether a name in the text is one of them.
@@ -152,11 +154,6 @@ class ListAliases {
   std::set<std::string> names_;
   bool are_in_where_;
 };
-
-/// `items`: the select list, whose aliases may be used by keys, value and WHERE.
-PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
-                      const std::vector<SelectItem>& items, const ListAliases& aliases,
-                      HiddenNames& names, PairsBy by);
 
 /// The OPTION clause of a SELECT as the shards get it.
 struct ShardOptions {
@@ -191,8 +188,8 @@ struct SelectDraft {
 
   const sql::Select& clauses;
   std::string_view where;  ///< as the shards get it
-  std::vector<SelectItem> items;
-  std::vector<SelectItem> group;
+  SelectItems items;
+  SelectItems group;
   std::vector<OrderKey> order;
   std::vector<OrderKey> outer;  ///< ORDER BY around the brackets in which the SELECT stands
   ShardOptions options;
@@ -229,7 +226,7 @@ struct SelectDraft {
   std::size_t groups_to_ask() const { return std::max(max_matches(), kServersMaxMatches); }
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
-  OrError<std::size_t> add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
+  OrError<std::size_t> add_pairs(const SelectItems& keys, const SelectItem& value);
 };
 
 /// Settles aliases that are the name of a column which another expression reads: there some servers
@@ -242,7 +239,7 @@ struct SelectDraft {
 MaybeError settle_aliases(SelectDraft& draft);
 
 /// Refuses (400) an alias of another item that is the attribute's name.
-MaybeError refuse_hiding(const std::vector<SelectItem>& items, const SelectItem& attribute);
+MaybeError refuse_hiding(const SelectItems& items, const SelectItem& attribute);
 
 /// Refuses (400) the alias `id` of something else.
 MaybeError refuse_id_alias(const SelectItem& item);
@@ -267,7 +264,7 @@ struct FacetDraft {
 OrError<FacetDraft> plan_facet(SelectDraft& draft, const sql::FacetClause& facet);
 
 /// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
-OrError<std::vector<SelectItem>> read_group_keys(sql::Span tokens);
+OrError<SelectItems> read_group_keys(sql::Span tokens);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
