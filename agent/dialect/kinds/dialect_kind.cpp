@@ -38,154 +38,12 @@ bool covers(std::string_view pattern, std::string_view known) {
   return known.empty();
 }
 
-}  // namespace
-
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(1);  // the slash
-  const auto segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
-
-bool matches_pattern(std::string_view pattern, std::string_view path) {
-  // Most paths are told from most patterns by the last byte.
-  if (!pattern.empty() && pattern.back() != '}' && !path.ends_with(pattern.back())) return false;
-  while (pattern.starts_with('/') && path.starts_with('/')) {
-    const auto expected = take_segment(pattern);
-    const auto segment = take_segment(path);
-    const bool any = expected.starts_with('{');
-    if (any ? segment.empty() : segment != expected) return false;
-  }
-  return pattern.empty() && path.empty();
-}
-
-std::string_view pattern_segment(std::string_view pattern, std::string_view path,
-                                 std::string_view segment) {
-  while (!pattern.empty() && !path.empty()) {
-    const bool here = take_segment(pattern) == segment;
-    const auto found = take_segment(path);
-    if (here) return found;
-  }
-  return {};
-}
-
-std::optional<std::string> decoded_tables(std::string_view segment) {
-  if (segment.empty() || segment.size() > kMaxTableSegment) return std::nullopt;
-  std::string text;
-  text.reserve(segment.size());
-  for (std::size_t at = 0; at < segment.size(); ++at) {
-    char c = segment[at];
-    if (c == '%') {
-      const auto byte = escaped_byte(segment.substr(at));
-      if (byte < 0) return std::nullopt;
-      c = static_cast<char>(byte);
-      at += 2;
-    }
-    if (!is_in_name(c)) return std::nullopt;
-    text.push_back(c);
-  }
-  return text;
-}
-
-std::string_view update_path_in(std::string_view pattern) {
-  const auto found = std::ranges::find_if(
-      kUpdatePaths, [pattern](std::string_view known) { return covers(pattern, known); });
-  return found == kUpdatePaths.end() ? std::string_view() : *found;
-}
-
-void write_error(int, std::string_view reason, std::string& out) {
-  append_error_body(out, reason);
-}
-
-void write_error_with_status(int status, std::string_view reason, std::string& out) {
-  append_error_body(out, reason);
-  out.pop_back();
-  fmt::format_to(std::back_inserter(out), R"(,"status":{}}})", status);
-}
-
-namespace {
-
 /// What the engine calls an error of that status.
 std::string_view elastic_error_type(int status) {
   if (status == 400) return "parse_exception";
   if (status == 404) return "index_not_found_exception";
   return status == 409 ? "action_request_validation_exception" : "Error";
 }
-
-}  // namespace
-
-void write_elastic_error(int status, std::string_view reason, std::string& out) {
-  JsonLine line(out);
-  line.add(R"({"error":{"type":)", Quoted(elastic_error_type(status)), R"(,"reason":)",
-           Quoted(reason), R"(},"status":)", status, '}');
-}
-
-ClientStatement as_written(const sql::StatementText& statement, std::string_view table) {
-  return {.written = statement.given ? statement.given->text : statement.text,
-          .read = statement.text,
-          .table = table,
-          .directions = statement.directions};
-}
-
-/// An error about a statement, in the words of the client's own statement.
-std::optional<std::string> error_for_client(const Parsed& parsed, std::string_view body) {
-  const auto error = agent_error_text(body);
-  const auto& statement = *std::get<ReadStatement>(parsed.what);
-  const auto text = error_for_client(error, as_written(statement, parsed.table));
-  if (text == error) return std::nullopt;
-  std::string out;
-  append_error_body(out, text);
-  return out;
-}
-
-std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body,
-                                           std::size_t shards) {
-  const bool unchanged = parsed.answer == PassedAnswer::unchanged;
-  if (unchanged && shards == 1) return std::nullopt;
-  if (parsed.answer == PassedAnswer::with_table) return with_table(body, parsed.table);
-  if (parsed.answer == PassedAnswer::error_of_statement)
-    return status < 400 ? std::nullopt : error_for_client(parsed, body);
-  const auto error = agent_error_text(body);
-  if (status < 400 || error.empty()) return std::nullopt;
-  const auto named = with_table_of_client(error, parsed.table);
-  const bool is_text = is_string(last_member(whole_object(body).value_or(""), "error"));
-  if (unchanged && (named == error || !is_text)) return std::nullopt;
-  std::string out;
-  if (unchanged)
-    append_error_body(out, named);
-  else
-    write_elastic_error(status, named, out);
-  return out;
-}
-
-OrError<Plan> Dialect::plan(const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
-  return std::unexpected(ClientError{
-      501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
-                       parsed.table, layout.shards)});
-}
-
-bool route_covers(std::string_view route, std::string_view path) {
-  if (!path.starts_with(route)) return false;
-  return route.ends_with('/') || path.size() == route.size() || path[route.size()] == '/';
-}
-
-void append_moved(std::string& out, std::string_view path, std::string_view route,
-                  std::string_view prefix) {
-  // Exactly one slash between the new prefix and the rest.
-  const auto rest = path.substr(std::min(route.size(), path.size()));
-  out.append(prefix);
-  if (out.ends_with('/') && rest.starts_with('/')) out.pop_back();
-  if (!out.ends_with('/') && !rest.empty() && !rest.starts_with('/')) out.push_back('/');
-  out.append(rest);
-  if (out.empty()) out.push_back('/');
-}
-
-const DialectKind* find_dialect(Dialects known, std::string_view name) {
-  const auto found = std::ranges::find(known, name, &DialectKind::name);
-  return found == known.end() ? nullptr : *found;
-}
-
-namespace {
 
 /// A list of names: `a`, `a and b`, `a, b and c`.
 std::string names_of(Dialects kinds, std::string_view last) {
@@ -323,6 +181,140 @@ class Judge {
 };
 
 }  // namespace
+
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(1);  // the slash
+  const auto segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
+
+bool matches_pattern(std::string_view pattern, std::string_view path) {
+  // Most paths are told from most patterns by the last byte.
+  if (!pattern.empty() && pattern.back() != '}' && !path.ends_with(pattern.back())) return false;
+  while (pattern.starts_with('/') && path.starts_with('/')) {
+    const auto expected = take_segment(pattern);
+    const auto segment = take_segment(path);
+    const bool any = expected.starts_with('{');
+    if (any ? segment.empty() : segment != expected) return false;
+  }
+  return pattern.empty() && path.empty();
+}
+
+std::string_view pattern_segment(std::string_view pattern, std::string_view path,
+                                 std::string_view segment) {
+  while (!pattern.empty() && !path.empty()) {
+    const bool here = take_segment(pattern) == segment;
+    const auto found = take_segment(path);
+    if (here) return found;
+  }
+  return {};
+}
+
+std::optional<std::string> decoded_tables(std::string_view segment) {
+  if (segment.empty() || segment.size() > kMaxTableSegment) return std::nullopt;
+  std::string text;
+  text.reserve(segment.size());
+  for (std::size_t at = 0; at < segment.size(); ++at) {
+    char c = segment[at];
+    if (c == '%') {
+      const auto byte = escaped_byte(segment.substr(at));
+      if (byte < 0) return std::nullopt;
+      c = static_cast<char>(byte);
+      at += 2;
+    }
+    if (!is_in_name(c)) return std::nullopt;
+    text.push_back(c);
+  }
+  return text;
+}
+
+std::string_view update_path_in(std::string_view pattern) {
+  const auto found = std::ranges::find_if(
+      kUpdatePaths, [pattern](std::string_view known) { return covers(pattern, known); });
+  return found == kUpdatePaths.end() ? std::string_view() : *found;
+}
+
+void write_error(int, std::string_view reason, std::string& out) {
+  append_error_body(out, reason);
+}
+
+void write_error_with_status(int status, std::string_view reason, std::string& out) {
+  append_error_body(out, reason);
+  out.pop_back();
+  fmt::format_to(std::back_inserter(out), R"(,"status":{}}})", status);
+}
+
+void write_elastic_error(int status, std::string_view reason, std::string& out) {
+  JsonLine line(out);
+  line.add(R"({"error":{"type":)", Quoted(elastic_error_type(status)), R"(,"reason":)",
+           Quoted(reason), R"(},"status":)", status, '}');
+}
+
+ClientStatement as_written(const sql::StatementText& statement, std::string_view table) {
+  return {.written = statement.given ? statement.given->text : statement.text,
+          .read = statement.text,
+          .table = table,
+          .directions = statement.directions};
+}
+
+/// An error about a statement, in the words of the client's own statement.
+std::optional<std::string> error_for_client(const Parsed& parsed, std::string_view body) {
+  const auto error = agent_error_text(body);
+  const auto& statement = *std::get<ReadStatement>(parsed.what);
+  const auto text = error_for_client(error, as_written(statement, parsed.table));
+  if (text == error) return std::nullopt;
+  std::string out;
+  append_error_body(out, text);
+  return out;
+}
+
+std::optional<std::string> body_for_client(const Parsed& parsed, int status, std::string_view body,
+                                           std::size_t shards) {
+  const bool unchanged = parsed.answer == PassedAnswer::unchanged;
+  if (unchanged && shards == 1) return std::nullopt;
+  if (parsed.answer == PassedAnswer::with_table) return with_table(body, parsed.table);
+  if (parsed.answer == PassedAnswer::error_of_statement)
+    return status < 400 ? std::nullopt : error_for_client(parsed, body);
+  const auto error = agent_error_text(body);
+  if (status < 400 || error.empty()) return std::nullopt;
+  const auto named = with_table_of_client(error, parsed.table);
+  const bool is_text = is_string(last_member(whole_object(body).value_or(""), "error"));
+  if (unchanged && (named == error || !is_text)) return std::nullopt;
+  std::string out;
+  if (unchanged)
+    append_error_body(out, named);
+  else
+    write_elastic_error(status, named, out);
+  return out;
+}
+
+OrError<Plan> Dialect::plan(const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
+  return std::unexpected(ClientError{
+      501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
+                       parsed.table, layout.shards)});
+}
+
+bool route_covers(std::string_view route, std::string_view path) {
+  if (!path.starts_with(route)) return false;
+  return route.ends_with('/') || path.size() == route.size() || path[route.size()] == '/';
+}
+
+void append_moved(std::string& out, std::string_view path, std::string_view route,
+                  std::string_view prefix) {
+  // Exactly one slash between the new prefix and the rest.
+  const auto rest = path.substr(std::min(route.size(), path.size()));
+  out.append(prefix);
+  if (out.ends_with('/') && rest.starts_with('/')) out.pop_back();
+  if (!out.ends_with('/') && !rest.empty() && !rest.starts_with('/')) out.push_back('/');
+  out.append(rest);
+  if (out.empty()) out.push_back('/');
+}
+
+const DialectKind* find_dialect(Dialects known, std::string_view name) {
+  const auto found = std::ranges::find(known, name, &DialectKind::name);
+  return found == known.end() ? nullptr : *found;
+}
 
 const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems) {
   const auto& name = table.dialect;

@@ -26,83 +26,6 @@ std::optional<BadReply> merge_step(const Plan& plan, std::span<const ShardReply>
                     std::get<ReadStep>(plan.step));
 }
 
-}  // namespace
-
-void Plan::take_lines(BulkSplit&& split, std::size_t shards) {
-  asked.assign(shards, false);
-  for (const auto& line : split.lines)
-    for (std::size_t i = 0; i < shards; ++i)
-      if (line.goes_to(i)) asked[i] = true;
-  may_be_partial = false;
-  edits = std::move(split);
-}
-
-bool prefers(const Plan& plan, std::size_t shard, std::string_view mirror) {
-  const auto* const read = std::get_if<ReadStep>(&plan.step);
-  if (read == nullptr) return false;
-  if (const auto* const search = std::get_if<SearchMerge>(read))
-    return search->scroll && search->scroll->pages.prefers(shard, mirror);
-  const auto* const select = std::get_if<SelectPlan>(read);
-  return select != nullptr && select->scroll && select->scroll->prefers(shard, mirror);
-}
-
-AgentRequest write_planned(const Plan& plan, std::size_t shard, std::span<const std::string> tables,
-                           std::string& buffer) {
-  const auto first = tables.first(std::min<std::size_t>(tables.size(), 1));
-  const auto body = plan.request.body;
-  const auto write_edited = [&](const TextEdits& edits) {
-    if (!edits.empty()) append_edited(buffer, body, edits, tables);
-  };
-  const auto write_body = [&] {
-    if (const auto* const edits = std::get_if<TextEdits>(&plan.edits)) return write_edited(*edits);
-    if (const auto* const split = std::get_if<BulkSplit>(&plan.edits))
-      return append_shard_bulk(buffer, body, *split, shard, tables.front());
-    write_edited(std::get<std::vector<TextEdits>>(plan.edits)[shard]);
-  };
-  return write_request(plan.request, buffer, write_body, first);
-}
-
-int refusal_status(const Plan& plan, int status, std::string_view body) {
-  if (plan.elastic && status == 500) return 400;  // whatever the mistake is
-  const bool of_parser = plan.parser_errors_are_400 && status == 500;
-  return of_parser && agent_error_text(body).starts_with("P01:") ? 400 : status;
-}
-
-std::optional<BadReply> merge(const Plan& plan, std::span<const ShardReply> replies,
-                              const MergeNotes& notes, std::string& out) {
-  if (!plan.elastic) return merge_step(plan, replies, notes, out);
-  std::string merged;
-  auto with_tables = notes;
-  with_tables.tables = plan.elastic->tables;
-  if (auto bad = merge_step(plan, replies, with_tables, merged)) return bad;
-  ElasticShards shards{replies.size(), 0};
-  for (std::size_t s = 0; s < replies.size(); ++s)
-    if (!replies[s].body.empty() || !plan.asks(s)) ++shards.successful;
-  append_elastic(out, *plan.elastic, merged, shards);
-  return std::nullopt;
-}
-
-std::size_t merge_changes_size(const Plan& plan, std::span<const ChangeReply> replies) {
-  std::size_t size = 0;
-  for (const auto& reply : replies) size += reply.body.size();
-  const auto* const split = std::get_if<BulkSplit>(&plan.edits);
-  if (split == nullptr) return size;
-  const auto& step = std::get<ChangeStep>(plan.step);
-  const auto* const items = std::get_if<BulkItems>(&step);
-  if (items == nullptr)
-    return size + split->lines.size() * std::get<ElasticBulkItems>(step).item_size();
-  const bool all = std::ranges::all_of(replies, &ChangeReply::done);
-  return all ? size : size + split->lines.size() * items->item_size();
-}
-
-int merge_changes(const Plan& plan, std::span<const ChangeReply> replies, std::string& out) {
-  const ChangeEnds ends{replies, plan.request.body, std::get_if<BulkSplit>(&plan.edits)};
-  return std::visit([&](const auto& step) { return merge_ends(step, ends, out); },
-                    std::get<ChangeStep>(plan.step));
-}
-
-namespace {
-
 constexpr std::size_t kLongestDescription = 1000;
 
 constexpr auto kMergings = enumerators<Merging>();
@@ -221,6 +144,77 @@ std::string text_of_asked(const Plan& plan) {
 }
 
 }  // namespace
+
+void Plan::take_lines(BulkSplit&& split, std::size_t shards) {
+  asked.assign(shards, false);
+  for (const auto& line : split.lines)
+    for (std::size_t i = 0; i < shards; ++i)
+      if (line.goes_to(i)) asked[i] = true;
+  may_be_partial = false;
+  edits = std::move(split);
+}
+
+bool prefers(const Plan& plan, std::size_t shard, std::string_view mirror) {
+  const auto* const read = std::get_if<ReadStep>(&plan.step);
+  if (read == nullptr) return false;
+  if (const auto* const search = std::get_if<SearchMerge>(read))
+    return search->scroll && search->scroll->pages.prefers(shard, mirror);
+  const auto* const select = std::get_if<SelectPlan>(read);
+  return select != nullptr && select->scroll && select->scroll->prefers(shard, mirror);
+}
+
+AgentRequest write_planned(const Plan& plan, std::size_t shard, std::span<const std::string> tables,
+                           std::string& buffer) {
+  const auto first = tables.first(std::min<std::size_t>(tables.size(), 1));
+  const auto body = plan.request.body;
+  const auto write_body = [&] {
+    const auto* edits = std::get_if<TextEdits>(&plan.edits);
+    if (const auto* const split = std::get_if<BulkSplit>(&plan.edits))
+      return append_shard_bulk(buffer, body, *split, shard, tables.front());
+    if (edits == nullptr) edits = &std::get<std::vector<TextEdits>>(plan.edits)[shard];
+    if (!edits->empty()) append_edited(buffer, body, *edits, tables);
+  };
+  return write_request(plan.request, buffer, write_body, first);
+}
+
+int refusal_status(const Plan& plan, int status, std::string_view body) {
+  if (plan.elastic && status == 500) return 400;  // whatever the mistake is
+  const bool of_parser = plan.parser_errors_are_400 && status == 500;
+  return of_parser && agent_error_text(body).starts_with("P01:") ? 400 : status;
+}
+
+std::optional<BadReply> merge(const Plan& plan, std::span<const ShardReply> replies,
+                              const MergeNotes& notes, std::string& out) {
+  if (!plan.elastic) return merge_step(plan, replies, notes, out);
+  std::string merged;
+  auto with_tables = notes;
+  with_tables.tables = plan.elastic->tables;
+  if (auto bad = merge_step(plan, replies, with_tables, merged)) return bad;
+  ElasticShards shards{replies.size(), 0};
+  for (std::size_t s = 0; s < replies.size(); ++s)
+    if (!replies[s].body.empty() || !plan.asks(s)) ++shards.successful;
+  append_elastic(out, *plan.elastic, merged, shards);
+  return std::nullopt;
+}
+
+std::size_t merge_changes_size(const Plan& plan, std::span<const ChangeReply> replies) {
+  std::size_t size = 0;
+  for (const auto& reply : replies) size += reply.body.size();
+  const auto* const split = std::get_if<BulkSplit>(&plan.edits);
+  if (split == nullptr) return size;
+  const auto& step = std::get<ChangeStep>(plan.step);
+  const auto* const items = std::get_if<BulkItems>(&step);
+  if (items == nullptr)
+    return size + split->lines.size() * std::get<ElasticBulkItems>(step).item_size();
+  const bool all = std::ranges::all_of(replies, &ChangeReply::done);
+  return all ? size : size + split->lines.size() * items->item_size();
+}
+
+int merge_changes(const Plan& plan, std::span<const ChangeReply> replies, std::string& out) {
+  const ChangeEnds ends{replies, plan.request.body, std::get_if<BulkSplit>(&plan.edits)};
+  return std::visit([&](const auto& step) { return merge_ends(step, ends, out); },
+                    std::get<ChangeStep>(plan.step));
+}
 
 std::string describe(const Plan& plan) {
   auto text = text_of_asked(plan);

@@ -43,21 +43,12 @@ void append_sql_text(std::string& out, std::span<const std::string> tables) {
 
 void append_names(std::string& out, TableNames how, std::span<const std::string> tables,
                   std::string_view replaced) {
-  const auto first = tables.first(std::min<std::size_t>(tables.size(), 1));
-  switch (how) {
-    case TableNames::none:
-      return;
-    case TableNames::sql:
-      return append_table_names(out, tables, replaced);
-    case TableNames::sql_first:
-      return append_table_names(out, first, replaced);
-    case TableNames::sql_text:
-      return append_sql_text(out, tables);
-    case TableNames::json:
-      return append_json_names(out, tables);
-    case TableNames::json_first:
-      return append_json_names(out, first);
-  }
+  using enum TableNames;
+  if (how == sql_first || how == json_first)
+    tables = tables.first(std::min<std::size_t>(tables.size(), 1));
+  if (how == sql || how == sql_first) append_table_names(out, tables, replaced);
+  if (how == json || how == json_first) append_json_names(out, tables);
+  if (how == sql_text) append_sql_text(out, tables);
 }
 
 }  // namespace

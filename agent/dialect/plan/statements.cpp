@@ -74,53 +74,6 @@ MaybeError plan_suggestions(std::string_view statement, const sql::CallStatement
   return std::nullopt;
 }
 
-}  // namespace
-
-Plan plan_of_statement(std::string_view statement, RowForm form) {
-  return {.request = {.method = "POST",
-                      .path = "/sql?mode=raw",
-                      .query = {},
-                      .content_type = "text/plain",
-                      .body = statement},
-          .content_type = content_type_of(form)};
-}
-
-OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& call,
-                        ShardLayout layout, RowForm form) {
-  using Rows = RowsMerge::Rows;
-  auto plan = plan_of_statement(statement, form);
-  RowsMerge merge{.form = form};
-  auto edits = call_edits(call, {});
-  switch (call.kind) {
-    case sql::CallKind::pq:
-      merge.rows = Rows::by_id;
-      break;
-    case sql::CallKind::keywords:
-      merge.rows = Rows::keywords;
-      if (const auto* const by = call.option("sort_mode"); by != nullptr && by->end > by->begin + 2)
-        merge.sorted_by = statement.substr(by->begin + 1, by->end - by->begin - 2);
-      break;
-    case sql::CallKind::suggest:
-    case sql::CallKind::qsuggest:
-      if (auto refusal = plan_suggestions(statement, call, layout, merge, edits))
-        return std::unexpected(*std::move(refusal));
-      break;
-    case sql::CallKind::autocomplete:
-      merge.rows = Rows::by_rank;
-      break;
-    case sql::CallKind::snippets:
-      plan.ask_only(std::hash<std::string_view>{}(statement) % layout.shards, layout.shards);
-      plan.may_be_partial = false;
-      break;
-  }
-  if (layout.shards == 1) merge.rows = Rows::same;
-  plan.edits = std::move(edits);
-  plan.step = std::move(merge);
-  return plan;
-}
-
-namespace {
-
 /// Makes the ids that rows need.
 void make_ids(sql::ChangeStatement& change, const ShardLayout& layout) {
   for (auto& row : change.rows) {
@@ -171,6 +124,49 @@ TextEdits change_edits(const sql::ChangeStatement& change, Takes takes) {
 }
 
 }  // namespace
+
+Plan plan_of_statement(std::string_view statement, RowForm form) {
+  return {.request = {.method = "POST",
+                      .path = "/sql?mode=raw",
+                      .query = {},
+                      .content_type = "text/plain",
+                      .body = statement},
+          .content_type = content_type_of(form)};
+}
+
+OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& call,
+                        ShardLayout layout, RowForm form) {
+  using Rows = RowsMerge::Rows;
+  auto plan = plan_of_statement(statement, form);
+  RowsMerge merge{.form = form};
+  auto edits = call_edits(call, {});
+  switch (call.kind) {
+    case sql::CallKind::pq:
+      merge.rows = Rows::by_id;
+      break;
+    case sql::CallKind::keywords:
+      merge.rows = Rows::keywords;
+      if (const auto* const by = call.option("sort_mode"); by != nullptr && by->end > by->begin + 2)
+        merge.sorted_by = statement.substr(by->begin + 1, by->end - by->begin - 2);
+      break;
+    case sql::CallKind::suggest:
+    case sql::CallKind::qsuggest:
+      if (auto refusal = plan_suggestions(statement, call, layout, merge, edits))
+        return std::unexpected(*std::move(refusal));
+      break;
+    case sql::CallKind::autocomplete:
+      merge.rows = Rows::by_rank;
+      break;
+    case sql::CallKind::snippets:
+      plan.ask_only(std::hash<std::string_view>{}(statement) % layout.shards, layout.shards);
+      plan.may_be_partial = false;
+      break;
+  }
+  if (layout.shards == 1) merge.rows = Rows::same;
+  plan.edits = std::move(edits);
+  plan.step = std::move(merge);
+  return plan;
+}
 
 OrError<Plan> plan_change(const ClientStatement& statement, sql::ChangeStatement change,
                           RowForm form, ShardLayout layout) {

@@ -156,14 +156,6 @@ class Reader {
   SearchRequest& request_;
 };
 
-}  // namespace
-
-bool read_plain_request(std::string_view body, unsigned max_depth, SearchRequest& request) {
-  return Reader(body, max_depth, request).read();
-}
-
-namespace {
-
 constexpr auto kNames = []() consteval {
   auto names = enumerators<Property>().all();
   names[static_cast<std::size_t>(Property::source)] = "_source";
@@ -331,77 +323,6 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
   return {};
 }
 
-}  // namespace
-
-std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at) {
-  std::string_view what = rapidjson::GetParseError_En(found);
-  const auto begin = text.substr(0, 2);
-  if (begin == "\xFF\xFE" || begin == "\xFE\xFF" || begin.contains('\0'))
-    what = "It looks like UTF-16, and JSON is UTF-8.";
-  else if (found == rapidjson::kParseErrorStringEscapeInvalid && at < text.size() &&
-           static_cast<unsigned char>(text[at]) < ' ')
-    what = "A control character in a string needs an escape, such as \\n or \\u0001.";
-  return fmt::format("is not JSON: {} At offset {}.", what, at);
-}
-
-std::string_view name(Property property) {
-  return kNames[property];
-}
-
-bool names_option(std::string_view key) {
-  return kOptionNames.find(key).has_value();
-}
-
-std::optional<Property> property_named(std::string_view key) {
-  std::optional<Property> found;
-  const auto is = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
-    constexpr auto known = kNames.all()[i];  // of a size known here, which makes comparing cheap
-    if (key.size() != known.size() || std::memcmp(key.data(), known.data(), known.size()) != 0)
-      return false;
-    found = static_cast<Property>(i);
-    return true;
-  };
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    (void)(is(std::integral_constant<std::size_t, i>{}) || ...);
-  }
-  (std::make_index_sequence<kProperties>{});
-  return found;
-}
-
-bool may_name_table(std::string_view key) {
-  const auto meant = table_key_meant(key);
-  return !meant.empty() && meant != key;
-}
-
-bool may_name_property(std::string_view key) {
-  const auto unusual = [](char c) { return c == '\0' || (c >= 'A' && c <= 'Z'); };
-  // Nearly all keys are of small letters and `_`, which are above `Z`.
-  char lowest = '_';
-  for (const char c : key) lowest = std::min(lowest, c);
-  if (lowest > 'Z' || std::ranges::none_of(key, unusual)) return false;
-  const auto read = key.substr(0, key.find('\0'));
-  return std::ranges::any_of(kNames.all(),
-                             [read](std::string_view name) { return wire::same_word(read, name); });
-}
-
-std::string why_key_is_refused(std::string_view key) {
-  const auto meant = table_key_meant(key);
-  const auto shown = key.size() == meant.size()
-                         ? fmt::format("the key \"{}\"", key)
-                         : fmt::format("a key that begins with \"{}\" and a zero byte",
-                                       key.substr(0, meant.size()));
-  return fmt::format(
-      "has {}, which some search servers read as \"{}\" and others do not; name the table with "
-      "\"table\"",
-      shown, meant);
-}
-
-bool is_off(std::string_view value) {
-  return value == "false" || value == "null" || value == "0" || value == "\"\"";
-}
-
-namespace {
-
 /// The deepest nesting of a valid JSON text.
 unsigned nesting_of(std::string_view text) {
   unsigned depth = 0;
@@ -473,6 +394,77 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
 }
 
 }  // namespace
+
+bool read_plain_request(std::string_view body, unsigned max_depth, SearchRequest& request) {
+  return Reader(body, max_depth, request).read();
+}
+
+std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at) {
+  std::string_view what = rapidjson::GetParseError_En(found);
+  const auto begin = text.substr(0, 2);
+  if (begin == "\xFF\xFE" || begin == "\xFE\xFF" || begin.contains('\0'))
+    what = "It looks like UTF-16, and JSON is UTF-8.";
+  else if (found == rapidjson::kParseErrorStringEscapeInvalid && at < text.size() &&
+           static_cast<unsigned char>(text[at]) < ' ')
+    what = "A control character in a string needs an escape, such as \\n or \\u0001.";
+  return fmt::format("is not JSON: {} At offset {}.", what, at);
+}
+
+std::string_view name(Property property) {
+  return kNames[property];
+}
+
+bool names_option(std::string_view key) {
+  return kOptionNames.find(key).has_value();
+}
+
+std::optional<Property> property_named(std::string_view key) {
+  std::optional<Property> found;
+  const auto is = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+    constexpr auto known = kNames.all()[i];  // of a size known here, which makes comparing cheap
+    if (key.size() != known.size() || std::memcmp(key.data(), known.data(), known.size()) != 0)
+      return false;
+    found = static_cast<Property>(i);
+    return true;
+  };
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (void)(is(std::integral_constant<std::size_t, i>{}) || ...);
+  }
+  (std::make_index_sequence<kProperties>{});
+  return found;
+}
+
+bool may_name_table(std::string_view key) {
+  const auto meant = table_key_meant(key);
+  return !meant.empty() && meant != key;
+}
+
+bool may_name_property(std::string_view key) {
+  const auto unusual = [](char c) { return c == '\0' || (c >= 'A' && c <= 'Z'); };
+  // Nearly all keys are of small letters and `_`, which are above `Z`.
+  char lowest = '_';
+  for (const char c : key) lowest = std::min(lowest, c);
+  if (lowest > 'Z' || std::ranges::none_of(key, unusual)) return false;
+  const auto read = key.substr(0, key.find('\0'));
+  return std::ranges::any_of(kNames.all(),
+                             [read](std::string_view name) { return wire::same_word(read, name); });
+}
+
+std::string why_key_is_refused(std::string_view key) {
+  const auto meant = table_key_meant(key);
+  const auto shown = key.size() == meant.size()
+                         ? fmt::format("the key \"{}\"", key)
+                         : fmt::format("a key that begins with \"{}\" and a zero byte",
+                                       key.substr(0, meant.size()));
+  return fmt::format(
+      "has {}, which some search servers read as \"{}\" and others do not; name the table with "
+      "\"table\"",
+      shown, meant);
+}
+
+bool is_off(std::string_view value) {
+  return value == "false" || value == "null" || value == "0" || value == "\"\"";
+}
 
 OrError<Parsed> read_search(std::string_view body, unsigned max_depth) {
   OrError<Parsed> parsed;  // the only one, constructed in place

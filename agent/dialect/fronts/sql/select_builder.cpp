@@ -259,21 +259,13 @@ void SelectBuilder::fill() {
   }
 }
 
-MaybeError SelectBuilder::without_from(int open_brackets) const {
-  if (statement_.size() > kLongestWithoutFrom)
-    return bad_request("a SELECT without FROM has at most {} bytes; this one has {}",
-                       kLongestWithoutFrom, statement_.size());
-  if (names_other_ || open_brackets != 0) return bad_request("the SELECT has no FROM");
-  return std::nullopt;
-}
-
 OrError<Select> SelectBuilder::finish(bool has_from, int open_brackets, std::size_t end) {
-  if (!has_from) {
-    if (auto refusal = without_from(open_brackets)) return std::unexpected(*std::move(refusal));
-    note_unplannable(statement_.size(), "expected FROM and a table");
-  } else if (out_.table.empty()) {
-    return std::unexpected(bad_request("FROM names no table"));
-  }
+  if (has_from && out_.table.empty()) return refused("FROM names no table");
+  if (!has_from && statement_.size() > kLongestWithoutFrom)
+    return refused("a SELECT without FROM has at most {} bytes; this one has {}",
+                   kLongestWithoutFrom, statement_.size());
+  if (!has_from && (names_other_ || open_brackets != 0)) return refused("the SELECT has no FROM");
+  if (!has_from) note_unplannable(statement_.size(), "expected FROM and a table");
   if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(*std::move(refusal));
   if (open_brackets > 0) note_unplannable(end, "a bracket is not closed");
   if (late_) note_unplannable(std::move(late_->second));

@@ -68,7 +68,6 @@ class SelectBuilder {
   void check_vector(const Token& token, int depth);
   MaybeError read_option(const Token& number);
   MaybeError refuse_ambiguous_fuzzy() const;
-  MaybeError without_from(int open_brackets) const;
   /// A reason within a clause, which counts if the words of the statement are in order.
   void note_late(std::size_t at, ClientError why);
   Span span(Range range) const {

@@ -54,9 +54,10 @@ bool is_clause(int keyword) {
 }
 
 ClientError bad_behind_tables(const Token& token) {
-  return {400, fmt::format("expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at "
-                           "offset {}; a table has no part, and one of several no alias",
-                           token.at)};
+  return bad_request(
+      "expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset {}; a table has "
+      "no part, and one of several no alias",
+      token.at);
 }
 
 ClientError out_of_order(const Token& keyword) {

@@ -33,15 +33,6 @@ MaybeError mistake_in_knn(const rapidjson::Value& knn) {
   return std::nullopt;
 }
 
-/// Why a fused search by the vector of a document is refused over several shards.
-MaybeError mistake_in_fused(const rapidjson::Value& knn) {
-  if (!knn.HasMember("doc_id")) return std::nullopt;
-  return bad_request(
-      "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has several shards; read "
-      "the vector of the document, send it as \"query_vector\", and leave the document out by a "
-      "filter");
-}
-
 OrError<NearDocument> document_of(const rapidjson::Value& knn) {
   const auto& id = knn["doc_id"];
   if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
@@ -119,8 +110,12 @@ OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& req
   for (const auto& each : vectors) {
     auto mistake = mistake_in_knn(each);
     const bool among_others = (is_list || fused || hybrid) && shards > 1;
-    if (!mistake && among_others) mistake = mistake_in_fused(each);
     if (mistake) return std::unexpected(std::move(*mistake));
+    if (among_others && each.HasMember("doc_id"))
+      return refused(
+          "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has several shards; "
+          "read the vector of the document, send it as \"query_vector\", and leave the document "
+          "out by a filter");
   }
   if (fused) {
     plan.order = VectorOrder::fused;

@@ -95,27 +95,6 @@ bool ends_with_alias(sql::Span tokens) {
   return !is_operator_word(before);
 }
 
-}  // namespace
-
-OrError<SelectItem> read_expression(sql::Span tokens) {
-  SelectItem item{tokens, canonical(tokens)};
-  if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
-    item.aggregate = Aggregate{Fold::sum, {}};
-    return item;
-  }
-  auto inner = tokens;
-  if (const auto fold = is_call(tokens) ? aggregate_at(tokens, 0) : std::nullopt) {
-    auto aggregate = read_aggregate(tokens, *fold);
-    if (!aggregate) return std::unexpected(std::move(aggregate.error()));
-    inner = aggregate->argument;
-    item.aggregate = *aggregate;
-  }
-  if (auto refusal = aggregate_inside(inner)) return std::unexpected(std::move(*refusal));
-  return item;
-}
-
-namespace {
-
 /// Reads one item: an expression, AS and an alias; AS may be left out.
 OrError<SelectItem> read_item(sql::Span tokens) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
@@ -162,7 +141,118 @@ bool begins_with_modifier(sql::Span tokens) {
   return tokens[0].is_word("all", "distinctrow", "high_priority", "straight_join");
 }
 
+/// Whether the alias is that of a value which each row of pairs has.
+bool is_of_row(const SelectItem& item) {
+  return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
+}
+
+/// Writes one list and the names of its columns. Keys, value and WHERE may use aliases of the
+/// select list.
+class PairsWriter {
+ public:
+  explicit PairsWriter(SelectDraft& draft) : draft_(draft) {}
+
+  PairsText write(const SelectItems& keys, const SelectItem& value) {
+    for (const auto& key : keys) {
+      add(key);
+      out_.exact.push_back(is_path(definition_of(key)));
+    }
+    out_.numbered = add_value(value);
+    if (uses_alias_ || draft_.aliases->are_in_where()) add_other_aliases();
+    out_.list += texts_;
+    return std::move(out_);
+  }
+
+ private:
+  void add(const SelectItem& column) {
+    if (const auto* const item = named_by(column)) return add_alias(*item);
+    if (!column.alias.empty()) return add_alias(column);
+    const std::string text(text_of(column.expression));
+    const bool as_text = draft_.pairs_by == PairsBy::texts && column.expression.size() == 1 &&
+                         !is_path(column.expression);
+    if (!as_text && is_plain_key(column.expression)) return append(text, text);
+    const auto name = draft_.names.next();
+    if (as_text) texts_ += fmt::format(", TO_STRING({}) AS {}", text, name);
+    append(as_text ? text : fmt::format("{} AS {}", text, name), name);
+  }
+
+  /// Adds the value, and what tells its variants apart. The server groups texts that differ only in
+  /// capitals as one, but counts them as different; so it also groups by a number that is 0 for
+  /// numbers and lists of them. GROUPBY() then is a number of the pair, also of floats that are
+  /// written alike. Texts inside JSON are grouped as they are.
+  bool add_value(const SelectItem& value) {
+    add(value);
+    const auto expression = definition_of(value);
+    if (is_path(expression)) return false;
+    const auto capitals = draft_.names.next();
+    append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
+                       text_of(expression), capitals),
+           capitals);
+    if (draft_.pairs_by == PairsBy::texts) return false;
+    out_.list += fmt::format(", GROUPBY() AS {}", draft_.names.next());
+    return true;
+  }
+
+  /// The aliases that are not columns already.
+  void add_other_aliases() {
+    for (const auto& item : draft_.items) {
+      if (!is_of_row(item)) continue;
+      if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
+      out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
+    }
+  }
+
+  /// The item of which the column is the alias.
+  const SelectItem* named_by(const SelectItem& column) const {
+    for (const auto& item : draft_.items)
+      if (is_of_row(item) && item.alias == column.canonical) return &item;
+    return nullptr;
+  }
+
+  /// The expression of the column, also where it is an alias.
+  sql::Span definition_of(const SelectItem& column) const {
+    const auto* const item = named_by(column);
+    return item == nullptr ? column.expression : item->expression;
+  }
+
+  void add_alias(const SelectItem& item) {
+    aliases_.push_back(item.alias);
+    uses_alias_ = uses_alias_ || draft_.aliases->are_in(text_of(item.expression));
+    append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
+           std::string(item.alias_text));
+  }
+
+  void append(const std::string& definition, const std::string& name) {
+    out_.list.append(out_.list.empty() ? "" : ", ").append(definition);
+    out_.group.append(out_.group.empty() ? "" : ", ").append(name);
+    uses_alias_ = uses_alias_ || draft_.aliases->are_in(definition);
+  }
+
+  SelectDraft& draft_;
+  std::string texts_;  // columns behind the others, with the texts of attributes
+  std::vector<std::string> aliases_;
+  bool uses_alias_ = false;
+  PairsText out_;
+};
+
 }  // namespace
+
+OrError<SelectItem> read_expression(sql::Span tokens) {
+  SelectItem item{tokens, canonical(tokens)};
+  if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
+    item.aggregate = Aggregate{Fold::sum, {}};
+    return item;
+  }
+  auto inner = tokens;
+  if (const auto fold = is_call(tokens) ? aggregate_at(tokens, 0) : std::nullopt) {
+    auto aggregate = read_aggregate(tokens, *fold);
+    if (!aggregate) return std::unexpected(std::move(aggregate.error()));
+    inner = aggregate->argument;
+    item.aggregate = *aggregate;
+  }
+  if (auto refusal = aggregate_inside(inner)) return std::unexpected(std::move(*refusal));
+  return item;
+}
 
 OrError<SelectItems> read_items(sql::Span tokens) {
   if (begins_with_modifier(tokens))
@@ -279,104 +369,6 @@ std::string ShardColumns::settle(RowPlan& rows) const {
   });
   return text;
 }
-
-namespace {
-
-/// Whether the alias is that of a value which each row of pairs has.
-bool is_of_row(const SelectItem& item) {
-  return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
-}
-
-/// Writes one list and the names of its columns. Keys, value and WHERE may use aliases of the
-/// select list.
-class PairsWriter {
- public:
-  explicit PairsWriter(SelectDraft& draft) : draft_(draft) {}
-
-  PairsText write(const SelectItems& keys, const SelectItem& value) {
-    for (const auto& key : keys) {
-      add(key);
-      out_.exact.push_back(is_path(definition_of(key)));
-    }
-    out_.numbered = add_value(value);
-    if (uses_alias_ || draft_.aliases->are_in_where()) add_other_aliases();
-    out_.list += texts_;
-    return std::move(out_);
-  }
-
- private:
-  void add(const SelectItem& column) {
-    if (const auto* const item = named_by(column)) return add_alias(*item);
-    if (!column.alias.empty()) return add_alias(column);
-    const std::string text(text_of(column.expression));
-    const bool as_text = draft_.pairs_by == PairsBy::texts && column.expression.size() == 1 &&
-                         !is_path(column.expression);
-    if (!as_text && is_plain_key(column.expression)) return append(text, text);
-    const auto name = draft_.names.next();
-    if (as_text) texts_ += fmt::format(", TO_STRING({}) AS {}", text, name);
-    append(as_text ? text : fmt::format("{} AS {}", text, name), name);
-  }
-
-  /// Adds the value, and what tells its variants apart. The server groups texts that differ only in
-  /// capitals as one, but counts them as different; so it also groups by a number that is 0 for
-  /// numbers and lists of them. GROUPBY() then is a number of the pair, also of floats that are
-  /// written alike. Texts inside JSON are grouped as they are.
-  bool add_value(const SelectItem& value) {
-    add(value);
-    const auto expression = definition_of(value);
-    if (is_path(expression)) return false;
-    const auto capitals = draft_.names.next();
-    append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
-                       text_of(expression), capitals),
-           capitals);
-    if (draft_.pairs_by == PairsBy::texts) return false;
-    out_.list += fmt::format(", GROUPBY() AS {}", draft_.names.next());
-    return true;
-  }
-
-  /// The aliases that are not columns already.
-  void add_other_aliases() {
-    for (const auto& item : draft_.items) {
-      if (!is_of_row(item)) continue;
-      if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
-      out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
-    }
-  }
-
-  /// The item of which the column is the alias.
-  const SelectItem* named_by(const SelectItem& column) const {
-    for (const auto& item : draft_.items)
-      if (is_of_row(item) && item.alias == column.canonical) return &item;
-    return nullptr;
-  }
-
-  /// The expression of the column, also where it is an alias.
-  sql::Span definition_of(const SelectItem& column) const {
-    const auto* const item = named_by(column);
-    return item == nullptr ? column.expression : item->expression;
-  }
-
-  void add_alias(const SelectItem& item) {
-    aliases_.push_back(item.alias);
-    uses_alias_ = uses_alias_ || draft_.aliases->are_in(text_of(item.expression));
-    append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
-           std::string(item.alias_text));
-  }
-
-  void append(const std::string& definition, const std::string& name) {
-    out_.list.append(out_.list.empty() ? "" : ", ").append(definition);
-    out_.group.append(out_.group.empty() ? "" : ", ").append(name);
-    uses_alias_ = uses_alias_ || draft_.aliases->are_in(definition);
-  }
-
-  SelectDraft& draft_;
-  std::string texts_;  // columns behind the others, with the texts of attributes
-  std::vector<std::string> aliases_;
-  bool uses_alias_ = false;
-  PairsText out_;
-};
-
-}  // namespace
 
 ListAliases::ListAliases(const SelectItems& items, std::string_view where) {
   for (const auto& item : items)

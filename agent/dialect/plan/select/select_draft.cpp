@@ -58,64 +58,6 @@ std::optional<JsonPath> path_of(const SelectItem& item) {
   return read_json_path(text_of(item.expression));
 }
 
-}  // namespace
-
-sql::RowWindow SelectDraft::window(const sql::RowWindow& wanted) const {
-  const auto end = std::min(wanted.end(), max_matches());
-  const auto offset = std::min(wanted.offset, end);
-  return {offset, end - offset};
-}
-
-std::string SelectDraft::list() const {
-  if (hidden_aliases.empty()) return std::string(text_of(clauses.items));
-  std::string text;
-  for (const auto& item : items) {
-    text.append(text.empty() ? "" : ", ").append(text_of(item.expression));
-    if (!item.alias.empty()) text.append(" AS ").append(item.alias_text);
-  }
-  return text;
-}
-
-bool SelectDraft::is_grouped() const {
-  const auto of_groups = [](const SelectItem& item) {
-    return item.aggregate || item.canonical == "groupby()";
-  };
-  return !group.empty() || std::ranges::any_of(items, of_groups) ||
-         std::ranges::any_of(order, [&](const auto& key) { return of_groups(key.by); });
-}
-
-std::optional<JsonPath> SelectDraft::json_path(const SelectItem& item) const {
-  return form == RowForm::hits ? path_of(item) : std::nullopt;
-}
-
-RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
-  RowKey out{columns.of(key.by), key.descending, columns.holds_path(key.by)};
-  if (auto path = path_of(columns.meant(key.by))) {
-    out.attribute = columns.of(path->attribute);
-    out.steps = std::move(path->steps);
-  }
-  return out;
-}
-
-void SelectDraft::add_outer(ShardColumns& columns, RowPlan& rows) const {
-  if (clauses.outer == nullptr) return;
-  const auto& window = clauses.outer->window;
-  rows.outer.emplace(OuterRows{{}, window.offset, window.limit});
-  for (const auto& key : outer) rows.outer->order.push_back(row_key(columns, key));
-}
-
-void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
-  for (std::size_t i = 0; i < items.size(); ++i)
-    if (auto path = json_path(items[i]))
-      rows.json.push_back({columns.at(i), columns.of(path->attribute), std::move(path->steps)});
-}
-
-void append_key(std::string& list, std::string_view name, bool descending) {
-  list.append(list.empty() ? "" : ", ").append(name).append(descending ? " DESC" : " ASC");
-}
-
-namespace {
-
 /// Names in their canonical form; a value inside JSON counts as its attribute, too.
 struct ReadNames : std::set<std::string> {
   void add(sql::Span tokens) {
@@ -197,6 +139,60 @@ class AliasSettler {
 };
 
 }  // namespace
+
+sql::RowWindow SelectDraft::window(const sql::RowWindow& wanted) const {
+  const auto end = std::min(wanted.end(), max_matches());
+  const auto offset = std::min(wanted.offset, end);
+  return {offset, end - offset};
+}
+
+std::string SelectDraft::list() const {
+  if (hidden_aliases.empty()) return std::string(text_of(clauses.items));
+  std::string text;
+  for (const auto& item : items) {
+    text.append(text.empty() ? "" : ", ").append(text_of(item.expression));
+    if (!item.alias.empty()) text.append(" AS ").append(item.alias_text);
+  }
+  return text;
+}
+
+bool SelectDraft::is_grouped() const {
+  const auto of_groups = [](const SelectItem& item) {
+    return item.aggregate || item.canonical == "groupby()";
+  };
+  return !group.empty() || std::ranges::any_of(items, of_groups) ||
+         std::ranges::any_of(order, [&](const auto& key) { return of_groups(key.by); });
+}
+
+std::optional<JsonPath> SelectDraft::json_path(const SelectItem& item) const {
+  return form == RowForm::hits ? path_of(item) : std::nullopt;
+}
+
+RowKey SelectDraft::row_key(ShardColumns& columns, const OrderKey& key) const {
+  RowKey out{columns.of(key.by), key.descending, columns.holds_path(key.by)};
+  if (auto path = path_of(columns.meant(key.by))) {
+    out.attribute = columns.of(path->attribute);
+    out.steps = std::move(path->steps);
+  }
+  return out;
+}
+
+void SelectDraft::add_outer(ShardColumns& columns, RowPlan& rows) const {
+  if (clauses.outer == nullptr) return;
+  const auto& window = clauses.outer->window;
+  rows.outer.emplace(OuterRows{{}, window.offset, window.limit});
+  for (const auto& key : outer) rows.outer->order.push_back(row_key(columns, key));
+}
+
+void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (auto path = json_path(items[i]))
+      rows.json.push_back({columns.at(i), columns.of(path->attribute), std::move(path->steps)});
+}
+
+void append_key(std::string& list, std::string_view name, bool descending) {
+  list.append(list.empty() ? "" : ", ").append(name).append(descending ? " DESC" : " ASC");
+}
 
 MaybeError settle_aliases(SelectDraft& draft) {
   if (std::ranges::all_of(draft.items, &std::string::empty, &SelectItem::alias))
