@@ -10,6 +10,21 @@
 
 namespace karmad::sql {
 
+namespace {
+
+/// The next of these words outside of brackets, or what no statement may contain, or the end.
+Token find_outside(Tokens& tokens, auto... words) {
+  int depth = 0;
+  auto token = tokens.next();
+  for (; token.kind != Token::Kind::end && !token.trouble(); token = tokens.next()) {
+    depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
+    if (depth == 0 && token.is_word(words...)) break;
+  }
+  return token;
+}
+
+}  // namespace
+
 std::optional<ByteRange> find_nested_select(std::string_view statement) {
   Tokens tokens(statement);
   if (!tokens.next().is_word("select") || !tokens.next().is_sign('*') ||
@@ -29,33 +44,18 @@ std::optional<ByteRange> find_nested_select(std::string_view statement) {
 
 bool has_limit(std::string_view select) {
   Tokens tokens(select);
-  int depth = 0;
-  for (auto token = tokens.next(); token.kind != Token::Kind::end; token = tokens.next()) {
-    depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
-    if (depth != 0) continue;
-    if (token.is_word("facet")) return false;
-    if (token.is_word("limit")) return true;
-  }
-  return false;
+  return find_outside(tokens, "facet", "limit").is_word("limit");
 }
 
 std::string with_limit(std::string_view select, std::uint64_t most) {
   std::string limited(select);
   if (most >= Select{}.window.limit || has_limit(select)) return limited;
   Tokens tokens(select);
-  int depth = 0;
-  bool behind_from = false;
-  auto token = tokens.next();
-  for (; token.kind != Token::Kind::end; token = tokens.next()) {
-    if (token.trouble()) return limited;
-    depth += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
-    if (depth != 0) continue;
-    behind_from = behind_from || token.is_word("from");
-    if (behind_from && token.is_word("option", "facet")) break;
-  }
-  if (!behind_from) return limited;
-  if (token.kind == Token::Kind::end) return fmt::format("{} LIMIT {}", select, most);
-  return limited.insert(token.at, fmt::format("LIMIT {} ", most));
+  if (!find_outside(tokens, "from").is_word("from")) return limited;
+  const auto clause = find_outside(tokens, "option", "facet");
+  if (clause.trouble()) return limited;
+  if (clause.kind == Token::Kind::end) return fmt::format("{} LIMIT {}", select, most);
+  return limited.insert(clause.at, fmt::format("LIMIT {} ", most));
 }
 
 OrError<Statement> read_nested_select(std::string_view statement, const ByteRange& brackets) {

@@ -198,9 +198,9 @@ session ::= SHOW SCROLL like.    { reader->session(SessionStatement::Is::scroll)
 session ::= SHOW WARNINGS like.  { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW WARNINGS LIMIT rest. { reader->session(SessionStatement::Is::warnings); }
 session ::= SHOW PLAN(A).        { reader->inspect(A); }
-session ::= BEGIN|COMMIT(V) assigned(S). { reader->transaction(V, S); }
-session ::= KILL assigned(S).    { reader->kill(S); }
+session ::= BEGIN|COMMIT(V) assigned(S). { reader->session(read_transaction(V.token(), reader->tokens_of(S))); }
+session ::= KILL assigned(S).    { reader->session(read_kill(reader->tokens_of(S))); }
 session ::= USE assigned(S).     { reader->use(S); }
-session ::= SET assigned(S).     { reader->assignments(S); }
+session ::= SET assigned(S).     { reader->session(read_settings(reader->tokens_of(S))); }
 assigned(S) ::= .                      { S = reader->empty_range(); }
 assigned(S) ::= assigned(L) any(T).    { S = reader->kept(L, T); }

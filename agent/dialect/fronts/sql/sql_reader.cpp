@@ -208,23 +208,18 @@ class Reader {
                                          ? std::string()
                                          : std::string(kept_[name.begin].inner())};
   }
-  void transaction(Piece verb, Range range) {
-    take_session(read_transaction(verb.token(), tokens_of(range)));
+  void session(OrError<SessionStatement> statement) {
+    if (!statement) return refuse(std::move(statement.error()));
+    read_ = *std::move(statement);
   }
-  void kill(Range range) { take_session(read_kill(tokens_of(range))); }
-  void assignments(Range range) { take_session(read_settings(tokens_of(range))); }
+  Span tokens_of(Range range) const {
+    return Span(kept_).subspan(range.begin, range.end - range.begin);
+  }
 
  private:
   void refuse(std::string reason) { refuse(bad_request(std::move(reason))); }
   void refuse_call_at(std::size_t at) {
     refuse(bad_request("CALL: expected {} at offset {}", expected_, at));
-  }
-  Span tokens_of(Range range) const {
-    return std::span(kept_).subspan(range.begin, range.end - range.begin);
-  }
-  void take_session(OrError<SessionStatement> statement) {
-    if (!statement) return refuse(std::move(statement.error()));
-    read_ = *std::move(statement);
   }
 
   bool is_select() const { return kind_ == StatementKind::select; }
