@@ -30,8 +30,7 @@ struct Quoted {
 class JsonLine {
  public:
   explicit JsonLine(std::string& out) : out_(out), at_(out.data() + out.size()), end_(at_) {}
-  JsonLine(const JsonLine&) = delete;
-  JsonLine& operator=(const JsonLine&) = delete;
+  JsonLine& operator=(JsonLine&&) = delete;
   ~JsonLine() { out_.resize(size()); }
 
   std::size_t size() const { return static_cast<std::size_t>(at_ - out_.data()); }

@@ -43,8 +43,7 @@ class AttemptsInFlight {
 class AttemptInFlight : public AttemptsInFlight::Hook {
  public:
   AttemptInFlight(std::size_t of, TimePoint began) : mirror(of), began_(began) {}
-  AttemptInFlight(const AttemptInFlight&) = delete;
-  AttemptInFlight& operator=(const AttemptInFlight&) = delete;
+  AttemptInFlight& operator=(AttemptInFlight&&) = delete;
 
   /// A ping of the mirror timed out. May end and destroy the attempt.
   virtual void unreachable() = 0;

@@ -87,8 +87,6 @@ struct PingSettings {
 class Pinger final : public Pings {
  public:
   Pinger(Loop& loop, std::shared_ptr<Agent> agent, PingSettings settings, LookUp look_up);
-  Pinger(const Pinger&) = delete;
-  Pinger& operator=(const Pinger&) = delete;
   ~Pinger() override;
 
   bool asks(const Agent& agent, const PingSettings& settings) const {

@@ -12,8 +12,7 @@ namespace karmad {
 class QueuedWait {
  public:
   QueuedWait(MirrorSet& set, unsigned worker) : set_(set), worker_(worker) {}
-  QueuedWait(const QueuedWait&) = delete;
-  QueuedWait& operator=(const QueuedWait&) = delete;
+  QueuedWait& operator=(QueuedWait&&) = delete;
   ~QueuedWait() { leave(); }
 
   /// Sets the mirrors to wait for; the place in the queues is kept if they are unchanged.

@@ -8,9 +8,7 @@ namespace karmad {
 template <class Part>
 class OnFirstUse {
  public:
-  OnFirstUse() = default;
-  OnFirstUse(const OnFirstUse&) = delete;
-  OnFirstUse& operator=(const OnFirstUse&) = delete;
+  OnFirstUse& operator=(OnFirstUse&&) = delete;
   ~OnFirstUse() { delete part_.load(std::memory_order_relaxed); }
 
   /// Its writer only. The first call allocates.

@@ -41,8 +41,6 @@ struct ConnectionBounds {
 class ConnectionLimits {
  public:
   explicit ConnectionLimits(unsigned workers, ConnectionBounds bounds = {});
-  ConnectionLimits(const ConnectionLimits&) = delete;
-  ConnectionLimits& operator=(const ConnectionLimits&) = delete;
 
   /// Changes the bounds; open connections stay open.
   void change(ConnectionBounds bounds);
@@ -54,8 +52,7 @@ class ConnectionLimits {
    public:
     /// Keeps `owner`, which owns the limits, alive until this has left them.
     Member(ConnectionLimits& of, Loop& loop, std::shared_ptr<const void> owner);
-    Member(const Member&) = delete;
-    Member& operator=(const Member&) = delete;
+    Member& operator=(Member&&) = delete;
 
    protected:
     ~Member();
@@ -137,8 +134,6 @@ class Destination {
       named_ = true;
     }
   }
-  Destination(const Destination&) = delete;
-  Destination& operator=(const Destination&) = delete;
   virtual ~Destination() = default;
 
   const Address address;

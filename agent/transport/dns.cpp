@@ -121,8 +121,7 @@ class DnsChannel {
     if (const int set = ares_set_servers_ports_csv(channel_, servers.c_str()); set != ARES_SUCCESS)
       error_ = ares_strerror(set);
   }
-  DnsChannel(const DnsChannel&) = delete;
-  DnsChannel& operator=(const DnsChannel&) = delete;
+  DnsChannel& operator=(DnsChannel&&) = delete;
   ~DnsChannel() {
     if (channel_ != nullptr) ares_destroy(channel_);
   }

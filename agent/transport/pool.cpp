@@ -209,8 +209,7 @@ class Pool::Place {
                           this);
     pool_.agent_->counts.waiting.fetch_add(1, std::memory_order_relaxed);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Place& operator=(Place&&) = delete;
   ~Place() {
     if (pool_.waiting_.front() == this) {
       pool_.waiting_.pop_front();

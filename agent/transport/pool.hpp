@@ -62,8 +62,6 @@ class Pool final : ConnectionLimits::Member {
   /// The limits live as long as the agent, or as the pool.
   Pool(Loop& loop, std::shared_ptr<Destination> agent, ConnectionLimits& limits, LookUp look_up)
       : Member(limits, loop, agent), loop_(loop), agent_(std::move(agent)), look_up_(look_up) {}
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   static constexpr std::uint32_t kFirstAnswers = 2;
   static constexpr std::uint32_t kQuietAnswers = 32;

@@ -15,8 +15,7 @@ class Pool::Opening {
     ++pool_.connecting_;
     ++pool_.local_;
   }
-  Opening(const Opening&) = delete;
-  Opening& operator=(const Opening&) = delete;
+  Opening& operator=(Opening&&) = delete;
   ~Opening() {
     --pool_.connecting_;
     if (became_connection) {

@@ -22,8 +22,7 @@ using Endpoint = Protocol::endpoint;
 class Stream : public TurnPeer {
  public:
   Stream(Loop& loop, Socket socket);
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  Stream& operator=(Stream&&) = delete;
   virtual ~Stream();
 
   struct Read {

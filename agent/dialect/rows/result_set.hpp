@@ -29,8 +29,6 @@ struct OwnedTexts : std::forward_list<std::string> {
   OwnedTexts() = default;
   OwnedTexts(OwnedTexts&&) = default;
   OwnedTexts& operator=(OwnedTexts&&) = default;
-  OwnedTexts(const OwnedTexts&) = delete;
-  OwnedTexts& operator=(const OwnedTexts&) = delete;
 };
 
 /// The rows that answer a statement, with the names and types of their columns: merged of several

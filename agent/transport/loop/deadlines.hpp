@@ -13,9 +13,7 @@ class Deadlines;
 /// A callback at a point in time. The destructor disarms it.
 class Deadline {
  public:
-  Deadline() = default;
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
+  Deadline& operator=(Deadline&&) = delete;
   virtual ~Deadline() { disarm(); }
 
   bool armed() const { return owner_ != nullptr; }
@@ -45,8 +43,6 @@ class Deadlines {
   static constexpr Micros kFineTick{1'000};
 
   explicit Deadlines(Micros tick = kTick);
-  Deadlines(const Deadlines&) = delete;
-  Deadlines& operator=(const Deadlines&) = delete;
 
   /// Arms `deadline` for `at`; replaces an earlier time. Returns when tick() will call it.
   TimePoint arm(Deadline& deadline, TimePoint at);

@@ -16,8 +16,6 @@ class Inbox {
 
   /// Throws std::system_error if there is no free descriptor.
   explicit Inbox(boost::asio::io_context& io);
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
 
   /// Runs `job` on the loop's thread, after all jobs added before. Any thread; wakes the loop if
   /// the inbox was empty. Jobs that never run are destroyed with the inbox.

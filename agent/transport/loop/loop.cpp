@@ -63,8 +63,7 @@ thread_local bool copying = false;
 
 struct Copying {
   Copying() { copying = true; }
-  Copying(const Copying&) = delete;
-  Copying& operator=(const Copying&) = delete;
+  Copying& operator=(Copying&&) = delete;
   ~Copying() { copying = false; }
 };
 

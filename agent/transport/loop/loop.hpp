@@ -125,8 +125,7 @@ class Stop : public Deadline {
       stop.target_ = target;
       stop.break_off_ = break_off;
     }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
+    Guard& operator=(Guard&&) = delete;
     ~Guard() { stop_.break_off_ = nullptr; }
 
    private:

@@ -56,16 +56,13 @@ class TurnPeer {
 class LoopTurn {
  public:
   LoopTurn(boost::asio::io_context& io, Ticks& ticks) : io_(io), ticks_(ticks) {}
-  LoopTurn(const LoopTurn&) = delete;
-  LoopTurn& operator=(const LoopTurn&) = delete;
   ~LoopTurn();
 
   /// Counts one exchange with an agent while it lives.
   class InFlightGuard {
    public:
     explicit InFlightGuard(LoopTurn& turn) : turn_(turn) { ++turn_.under_way_; }
-    InFlightGuard(const InFlightGuard&) = delete;
-    InFlightGuard& operator=(const InFlightGuard&) = delete;
+    InFlightGuard& operator=(InFlightGuard&&) = delete;
     ~InFlightGuard() { --turn_.under_way_; }
 
    private:

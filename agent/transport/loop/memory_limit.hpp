@@ -67,9 +67,7 @@ class MemoryHolder;
 /// The memory held by one worker's requests. Its thread only. Without `join` unlimited.
 class MemoryLedger {
  public:
-  MemoryLedger() = default;
-  MemoryLedger(const MemoryLedger&) = delete;
-  MemoryLedger& operator=(const MemoryLedger&) = delete;
+  MemoryLedger& operator=(MemoryLedger&&) = delete;
 
   void join(MemoryLimit& limit) { limit_ = &limit; }
 
@@ -107,8 +105,7 @@ class MemoryLedger {
 class MemoryHolder {
  public:
   explicit MemoryHolder(MemoryLedger& ledger) : ledger_(ledger) {}
-  MemoryHolder(const MemoryHolder&) = delete;
-  MemoryHolder& operator=(const MemoryHolder&) = delete;
+  MemoryHolder& operator=(MemoryHolder&&) = delete;
   virtual ~MemoryHolder();
 
   MemoryLedger& ledger() { return ledger_; }

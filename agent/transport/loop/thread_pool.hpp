@@ -101,8 +101,6 @@ class ThreadPool {
  public:
   /// `most_waiting`: length of the queue; further work is refused.
   ThreadPool(unsigned threads, std::size_t most_waiting);
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
   /// Joins the threads. No work may wait or run.
   ~ThreadPool();
 

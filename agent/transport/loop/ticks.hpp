@@ -56,8 +56,6 @@ class LoopDelay {
 class Ticks {
  public:
   explicit Ticks(boost::asio::io_context& io) : coarse_(io, Deadlines::kTick), fine_(io) {}
-  Ticks(const Ticks&) = delete;
-  Ticks& operator=(const Ticks&) = delete;
 
   /// Reads the clock (19 ns).
   static TimePoint now();
