@@ -79,13 +79,8 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
 
 }  // namespace
 
-PingKind elasticsearch_ping() {
-  return {"elasticsearch", ask, describe};
-}
-
+constinit const PingKind kElasticsearchPing{"elasticsearch", ask, describe};
 /// Answers like Elasticsearch.
-PingKind opensearch_ping() {
-  return {"opensearch", ask, describe};
-}
+constinit const PingKind kOpensearchPing{"opensearch", ask, describe};
 
 }  // namespace karmad

@@ -17,49 +17,33 @@ constexpr unsigned kParse = rapidjson::kParseIterativeFlag | rapidjson::kParseFu
 using rapidjson::Document;
 using rapidjson::SizeType;
 
-/// Forwards every token to the document, up to the allowed depth.
-class Bounded {
+/// A document that takes tokens up to the allowed depth only.
+class Bounded : public Document {
  public:
-  explicit Bounded(Document& to) : to_(to) {}
-
-  bool Null() { return to_.Null(); }
-  bool Bool(bool value) { return to_.Bool(value); }
-  bool Int(int value) { return to_.Int(value); }
-  bool Uint(unsigned value) { return to_.Uint(value); }
-  bool Int64(std::int64_t value) { return to_.Int64(value); }
-  bool Uint64(std::uint64_t value) { return to_.Uint64(value); }
-  bool Double(double value) { return to_.Double(value); }
-  bool RawNumber(const char* text, SizeType size, bool copy) {
-    return to_.RawNumber(text, size, copy);
-  }
-  bool String(const char* text, SizeType size, bool copy) { return to_.String(text, size, copy); }
-  bool Key(const char* text, SizeType size, bool copy) { return to_.Key(text, size, copy); }
-  bool StartObject() { return ++depth_ <= kMaxDepth && to_.StartObject(); }
-  bool StartArray() { return ++depth_ <= kMaxDepth && to_.StartArray(); }
+  bool StartObject() { return ++depth_ <= kMaxDepth && Document::StartObject(); }
+  bool StartArray() { return ++depth_ <= kMaxDepth && Document::StartArray(); }
   bool EndObject(SizeType members) {
     --depth_;
-    return to_.EndObject(members);
+    return Document::EndObject(members);
   }
   bool EndArray(SizeType elements) {
     --depth_;
-    return to_.EndArray(elements);
+    return Document::EndArray(elements);
   }
 
  private:
-  Document& to_;
   unsigned depth_ = 0;
 };
 
 }  // namespace
 
 std::optional<Document> parse_answer(std::string_view json) {
-  Document out;
+  Bounded out;
   bool whole = false;
-  auto read = [&](Document& into) {
-    Bounded bounded(into);
+  auto read = [&](Document&) {
     rapidjson::MemoryStream stream(json.data(), json.size());
     rapidjson::Reader reader;
-    whole = !reader.Parse<kParse>(stream, bounded).IsError() &&
+    whole = !reader.Parse<kParse>(stream, out).IsError() &&
             stream.Tell() == json.size();  // the parser takes a zero byte as the end
     return whole;
   };

@@ -117,8 +117,6 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
 
 }  // namespace
 
-PingKind manticore_ping() {
-  return {"manticore", ask, describe};
-}
+constinit const PingKind kManticorePing{"manticore", ask, describe};
 
 }  // namespace karmad

@@ -194,8 +194,7 @@ std::string text(const Description& description) {
   return json_object([&](Document& out) { put_members(out, description); });
 }
 
-PingKind native_ping() {
-  return {.name = "native", .requests = ask, .describe = describe, .tells_roles = true};
-}
+constinit const PingKind kNativePing{
+    .name = "native", .requests = ask, .describe = describe, .tells_roles = true};
 
 }  // namespace karmad

@@ -7,17 +7,6 @@
 namespace karmad {
 namespace {
 
-using Kinds = std::array<PingKind, kPingKinds.size()>;
-
-const Kinds& kinds() {
-  static const Kinds made = [] {
-    Kinds all{};
-    std::ranges::transform(kPingKinds, all.begin(), [](auto* make) { return make(); });
-    return all;
-  }();
-  return made;
-}
-
 std::vector<PingRequest> ask_http(std::string_view path, std::string_view) {
   return {{.target = path.empty() ? "/" : std::string(path)}};
 }
@@ -43,19 +32,17 @@ std::string answered_with(int status) {
   return fmt::format("answered the ping with status {}", status);
 }
 
-PingKind http_ping() {
-  return {"http", ask_http, describe_http, false};
-}
+constinit const PingKind kHttpPing{"http", ask_http, describe_http, false};
 
 const PingKind* ping_kind(std::string_view name) {
-  const auto found = std::ranges::find(kinds(), name, &PingKind::name);
-  return found == kinds().end() ? nullptr : &*found;
+  const auto* const found = std::ranges::find(kPingKinds, name, &PingKind::name);
+  return found == kPingKinds.end() ? nullptr : *found;
 }
 
 std::span<const std::string_view> ping_kind_names() {
   static const auto names = [] {
     std::array<std::string_view, kPingKinds.size() + 1> all;
-    *std::ranges::transform(kinds(), all.begin(), &PingKind::name).out = "none";
+    *std::ranges::transform(kPingKinds, all.begin(), &PingKind::name).out = "none";
     return all;
   }();
   return names;

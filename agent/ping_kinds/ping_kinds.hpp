@@ -46,16 +46,12 @@ const PingKind* ping_kind(std::string_view name);
 std::span<const std::string_view> ping_kind_names();  ///< `none` included
 
 // Each kind is a file of this folder. A new kind is declared and listed here.
-PingKind http_ping();
-PingKind native_ping();
-PingKind manticore_ping();
-PingKind elasticsearch_ping();
-PingKind opensearch_ping();
-PingKind solr_ping();
+extern const PingKind kHttpPing, kNativePing, kManticorePing, kElasticsearchPing, kOpensearchPing,
+    kSolrPing;
 
 /// Every kind of ping, in the order in which messages name them.
-inline constexpr std::array kPingKinds{http_ping,          native_ping,     manticore_ping,
-                                       elasticsearch_ping, opensearch_ping, solr_ping};
+inline constexpr std::array kPingKinds{&kHttpPing,          &kNativePing,     &kManticorePing,
+                                       &kElasticsearchPing, &kOpensearchPing, &kSolrPing};
 
 /// Reads all answers to a ping of that kind. An agent that denies the first request (401, 403) is
 /// alive, and has told nothing else; the other arguments are those of PingKind::describe.

@@ -156,13 +156,10 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
 
 }  // namespace
 
-PingKind solr_ping() {
-  return {.name = "solr",
-          .requests = ask,
-          .describe = describe,
-          .describes = true,
-          .about_table = true,
-          .tells_roles = true};
-}
+constinit const PingKind kSolrPing{.name = "solr",
+                                   .requests = ask,
+                                   .describe = describe,
+                                   .about_table = true,
+                                   .tells_roles = true};
 
 }  // namespace karmad

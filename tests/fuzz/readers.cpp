@@ -174,16 +174,15 @@ void read_pings(std::string_view bytes) {
   constexpr std::array kStatuses{200, 204, 301, 401, 403, 404, 429, 500, 503};
   const auto status = kStatuses.at(static_cast<std::uint8_t>(bytes[0]) % kStatuses.size());
   bytes.remove_prefix(1);
-  for (const auto make : kPingKinds) {
-    const auto kind = make();
+  for (const auto* const kind : kPingKinds) {
     std::vector<PingAnswer> answers;
     auto rest = bytes;
-    for (std::size_t i = 0; i < kind.requests("", "products").size(); ++i) {
+    for (std::size_t i = 0; i < kind->requests("", "products").size(); ++i) {
       const auto end = std::min(rest.find('\x1e'), rest.size());
       answers.push_back({status, rest.substr(0, end)});
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    const auto said = describe_ping(kind, answers, "127.0.0.1:9200", "products");
+    const auto said = describe_ping(*kind, answers, "127.0.0.1:9200", "products");
     require(said || !said.error().empty(), "a ping fails without a reason", bytes);
   }
   const auto native = parse_description(bytes);
