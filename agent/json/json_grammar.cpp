@@ -6,7 +6,6 @@
 #define KARMAD_AVX2 [[gnu::target("avx2,bmi,bmi2,pclmul")]]
 #endif
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // What a mirror set computes periodically from the numbers of its mirrors.
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "agent/mirrors/mirror_set.hpp"
 #include "strategies/estimates/latency_estimate.hpp"

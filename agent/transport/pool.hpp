@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "agent/stats/outcome.hpp"
 #include "agent/transport/destination.hpp"
 #include "agent/transport/loop/loop.hpp"
 #include "agent/transport/stream.hpp"

@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <list>
 #include <map>
 #include <numeric>
-#include <span>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/json/json_cursor.hpp"

@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/judge.hpp"
-#include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"

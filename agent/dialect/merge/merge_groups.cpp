@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <unordered_map>
 
 #include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/replies/infinities.hpp"
-#include "agent/dialect/rows/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

@@ -5,9 +5,7 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <charconv>
-#include <functional>
 #include <numeric>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

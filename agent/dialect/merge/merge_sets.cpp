@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <unordered_map>
-#include <vector>
 
 #include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/replies/error_text.hpp"

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/merge/merged_rows.hpp"
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
 #include "agent/dialect/rows/row_plan.hpp"

@@ -5,7 +5,6 @@
 #include "agent/dialect/merge/sorted_merge.hpp"
 #include "agent/dialect/replies/error_text.hpp"
 #include "agent/dialect/replies/infinities.hpp"
-#include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"

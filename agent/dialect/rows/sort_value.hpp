@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "agent/dialect/rows/result_set.hpp"
-#include "agent/dialect/rows/sort_value.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
