@@ -253,26 +253,6 @@ error_code Stream::write_now(Outgoing& out) {
 
 namespace {
 
-struct WriteSome {
-  Socket& socket;
-  Outgoing& out;
-  boost::intrusive_ptr<Stream> keep;
-  error_code error{};
-  std::size_t sent = 0;
-
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> caller) {
-    const Outgoing some{out.head, out.body.substr(0, Stream::kMostAtOnce)};
-    socket.async_write_some(some.buffers(),
-                            [this, caller, alive = keep](error_code e, std::size_t n) {
-                              error = e;
-                              sent = n;
-                              caller.resume();
-                            });
-  }
-  void await_resume() const noexcept {}
-};
-
 /// Waits until the socket can be written, or read.
 struct Ready {
   Socket& socket;
@@ -295,22 +275,13 @@ struct Ready {
 Task<error_code> Stream::write(Outgoing out) {
   auto error = write_now(out);
   while (error == asio::error::would_block && !out.empty()) {
+    // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
+    Ready ready{socket_, Socket::wait_write, this};
+    co_await ready;
+    if (ready.error) co_return ready.error;
     if (loop_.turn.over()) {
       co_await loop_.turn.next();
       if (!open()) co_return asio::error::operation_aborted;
-    }
-    if (tls_) {
-      // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
-      Ready ready{socket_, Socket::wait_write, this};
-      co_await ready;
-      if (ready.error) co_return ready.error;
-    } else {
-      WriteSome write{socket_, out, this};
-      co_await write;
-      if (write.error) co_return write.error;
-      written_ += write.sent;
-      loop_.turn.spend(write.sent);
-      out.consume(write.sent);
     }
     error = write_now(out);
   }

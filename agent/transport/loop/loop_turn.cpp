@@ -97,10 +97,4 @@ void Outgoing::consume(std::size_t sent) {
   body.remove_prefix(sent - of_head);
 }
 
-std::array<boost::asio::const_buffer, 2> Outgoing::buffers() const {
-  namespace asio = boost::asio;
-  if (head.empty()) return {asio::buffer(body.data(), body.size()), asio::const_buffer{}};
-  return {asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())};
-}
-
 }  // namespace karmad

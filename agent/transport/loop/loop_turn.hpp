@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/system/error_code.hpp>
 #include <coroutine>
@@ -26,7 +24,6 @@ struct Outgoing {
   bool empty() const { return head.empty() && body.empty(); }
   /// Removes the bytes that were sent.
   void consume(std::size_t sent);
-  std::array<boost::asio::const_buffer, 2> buffers() const;
 };
 
 /// A stream as LoopTurn sees it: it is sent to, and looked at.

@@ -37,7 +37,6 @@ TEST(Outgoing, ForgetsWhatWasSentAcrossItsTwoParts) {
     EXPECT_EQ(out.head, c.head);
     EXPECT_EQ(out.body, c.body);
     EXPECT_EQ(out.empty(), c.head.empty() && c.body.empty());
-    EXPECT_EQ(asio::buffer_size(out.buffers()), 7 - c.sent);
   }
 }
 
