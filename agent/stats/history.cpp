@@ -133,14 +133,10 @@ Quantiles History::quantiles(TimePoint now) const {
   const auto current = block_of(now, period_);
   const auto oldest = is_young(now, period_) ? current - 1 : current;
   std::array<std::uint64_t, kLatencyBuckets> sum{};
-  bool any = false;
   for (const auto& cell : cells_)
     for (BlockNumber number = oldest; number <= current; ++number)
-      if (const auto* latencies = cell.latencies.find(number)) {
-        any = true;
+      if (const auto* latencies = cell.latencies.find(number))
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += latencies->counts[i].get();
-      }
-  if (!any) return {};
   return {quantile(sum, 0.50), quantile(sum, 0.95), quantile(sum, 0.99)};
 }
 
