@@ -119,12 +119,6 @@ void append_head(std::string& out, const Message& message, std::size_t size, Beg
 
 }  // namespace
 
-void append_number(std::string& out, std::uint64_t number) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out.append(digits.data(), end);
-}
-
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   append_within(out, name.size() + value.size() + Writer::kAround,
                 [&](Writer& field) { field.put_field(name, value); });

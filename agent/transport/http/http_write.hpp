@@ -57,7 +57,6 @@ void write_response_head(std::string& out, const ResponseToWrite& response);
 void copy_end_to_end(const Head& from, std::string& out);
 
 void append_field(std::string& out, std::string_view name, std::string_view value);
-void append_number(std::string& out, std::uint64_t number);
 
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 /// Makes a chunk of a part of a body (RFC 9112 section 7.1); nothing of an empty one, which would
