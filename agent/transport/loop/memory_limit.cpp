@@ -155,9 +155,10 @@ MemoryGrant MemoryLedger::ask(MemoryHolder& asker, std::uint64_t more) {
   return MemoryGrant::granted;
 }
 
-void MemoryLedger::charge(MemoryHolder& holder, std::uint64_t more) {
+MemoryGrant MemoryLedger::charge(MemoryHolder& holder, std::uint64_t more) {
   if (limit_ != nullptr && limit_->limit() != 0 && !holder.denied()) make_room(holder, more);
   take(holder, more);
+  return MemoryGrant::granted;
 }
 
 MemoryHolder::~MemoryHolder() {
@@ -177,32 +178,20 @@ bool MemoryHolder::admits(std::uint64_t bytes) {
   return false;
 }
 
-MemoryGrant MemoryReservation::resize(MemoryHolder* holder, std::size_t capacity) {
+MemoryGrant MemoryReservation::change(MemoryHolder* holder, std::size_t capacity,
+                                      MemoryLedger::Take take) {
   const auto bytes = counted(capacity);
   if (holder == nullptr || bytes == bytes_) return MemoryGrant::granted;
   assert(bytes_ == 0 || holder_ == holder);
   holder_ = holder;
   if (bytes < bytes_) {
     holder->ledger().give_back(*holder, bytes_ - bytes);
-  } else if (const auto grant = holder->ledger().ask(*holder, bytes - bytes_);
+  } else if (const auto grant = (holder->ledger().*take)(*holder, bytes - bytes_);
              grant != MemoryGrant::granted) {
     return grant;
   }
   bytes_ = bytes;
   return MemoryGrant::granted;
-}
-
-void MemoryReservation::charge(MemoryHolder* holder, std::size_t capacity) {
-  const auto bytes = counted(capacity);
-  if (holder == nullptr || bytes == bytes_) return;
-  assert(bytes_ == 0 || holder_ == holder);
-  holder_ = holder;
-  if (bytes < bytes_) {
-    holder->ledger().give_back(*holder, bytes_ - bytes);
-  } else {
-    holder->ledger().charge(*holder, bytes - bytes_);
-  }
-  bytes_ = bytes;
 }
 
 void MemoryReservation::drop() {

@@ -74,12 +74,13 @@ class MemoryLedger {
  private:
   friend class MemoryHolder;
   friend class MemoryReservation;
+  using Take = MemoryGrant (MemoryLedger::*)(MemoryHolder& holder, std::uint64_t more);
 
   /// Grants `more` bytes to `asker`; may cancel idle holders and larger requests of this worker for
   /// it.
   MemoryGrant ask(MemoryHolder& asker, std::uint64_t more);
   /// Counts `more` bytes that `holder` already has. `holder` may be cancelled for it.
-  void charge(MemoryHolder& holder, std::uint64_t more);
+  MemoryGrant charge(MemoryHolder& holder, std::uint64_t more);
   void give_back(MemoryHolder& holder, std::uint64_t bytes);
 
   void take(MemoryHolder& holder, std::uint64_t bytes);
@@ -151,15 +152,20 @@ class MemoryReservation {
   ~MemoryReservation() { release(); }
 
   /// Asks for this capacity. If denied, the holder has been notified.
-  MemoryGrant resize(MemoryHolder* holder, std::size_t capacity);
+  MemoryGrant resize(MemoryHolder* holder, std::size_t capacity) {
+    return change(holder, capacity, &MemoryLedger::ask);
+  }
   /// Counts a buffer that already has this capacity.
-  void charge(MemoryHolder* holder, std::size_t capacity);
+  void charge(MemoryHolder* holder, std::size_t capacity) {
+    change(holder, capacity, &MemoryLedger::charge);
+  }
   void release() {
     if (bytes_ != 0) drop();
   }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
+  MemoryGrant change(MemoryHolder* holder, std::size_t capacity, MemoryLedger::Take take);
   void drop();
 
   MemoryHolder* holder_ = nullptr;
