@@ -178,16 +178,9 @@ bool also_wrong(const AttemptResult& result) {
 /// Whether an end without a reply suggests that the agent is unreachable. A timeout suggests it for
 /// a ping only: a query may be slow.
 bool shows_unreachable(const AttemptResult& result, bool ping) {
-  switch (result.outcome) {
-    case Outcome::connect_failed:
-      return !result.name_refused;
-    case Outcome::connect_timeout:
-      return true;
-    case Outcome::query_timeout:
-      return ping;
-    default:
-      return false;
-  }
+  const auto outcome = result.outcome;
+  return outcome == Outcome::connect_timeout || (outcome == Outcome::query_timeout && ping) ||
+         (outcome == Outcome::connect_failed && !result.name_refused);
 }
 
 bool reports_overload(const AttemptResult& result) {
@@ -254,7 +247,7 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   // Slow attempts are included: otherwise a quantile used as a limit would fall each time.
   if (answered || cut_off || result.outcome == Outcome::query_timeout ||
       (result.outcome == Outcome::unreachable && result.sent)) {
-    mirror.record_latency(worker, now, result.took);
+    mirror.record->quantiles.add(worker, now, result.took);
     if (!result.update) mirror.record->answers.add(worker, now, result.took);
   }
 }

@@ -13,13 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SetView view_of(const SetState& state) {
+/// The present state, for all workers.
+std::shared_ptr<const SetView> view_of(const SetState& state) {
   SetView view{.picture = state.picture(), .primary = state.primary(), .mixed = state.mixed()};
   for (std::size_t i = 0; i < state.size(); ++i) {
     view.mirrors.push_back(state[i]);
     if (state[i].unreachable) view.unreachable.insert(i);
   }
-  return view;
+  return std::make_shared<const SetView>(std::move(view));
 }
 
 ViewPtr for_one_worker(std::shared_ptr<const SetView> view) {
@@ -67,7 +68,7 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
   assert(!mirrors_.empty() && mirrors_.size() <= 64);
   for (auto& mirror : mirrors_) mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
   take_over_karma();
-  const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
+  const auto nothing_yet = view_of(state_);
   for (auto& slot : slots_) {
     slot.view = for_one_worker(nothing_yet);
     slot.attempts = std::vector<AttemptsInFlight>(mirrors_.size());
@@ -113,10 +114,11 @@ void MirrorSet::take_over() {
   publish();
 }
 
-MirrorViews MirrorSet::fill(Views& views, const Moment& at, const PickRecord* record) const {
+MirrorViews MirrorSet::fill(Views& views, TimePoint at, unsigned worker,
+                            const PickRecord* record) const {
   const auto typical = typical_duration_.load(std::memory_order_relaxed);
-  const auto& attempts = slots_[at.worker].attempts;
-  const auto now = at.now.time_since_epoch().count();
+  const auto& attempts = slots_[worker].attempts;
+  const auto now = at.time_since_epoch().count();
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
     auto& view = views.emplace_back();
@@ -160,7 +162,7 @@ std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned 
     return Pick{.mirror = 0, .suitable = Candidates::first(1), .acceptable = Candidates::first(1)};
   }
   Views views;
-  const auto mirrors = fill(views, {worker, criteria.now}, record);
+  const auto mirrors = fill(views, criteria.now, worker, record);
   const auto& picture = slots_[worker].view->picture;
   auto* const steps = steps_of(record);
   if (!options_.selector)
@@ -171,14 +173,14 @@ std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned 
 Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker,
                                  const PickRecord* record) const {
   Views views;
-  const auto mirrors = fill(views, {worker, criteria.now}, record);
+  const auto mirrors = fill(views, criteria.now, worker, record);
   return karmad::acceptable(with_selector(criteria), slots_[worker].view->picture, mirrors,
                             *options_.strategy, steps_of(record));
 }
 
 std::vector<double> MirrorSet::shares(const SelectionCriteria& criteria, unsigned worker) const {
   Views views;
-  const auto mirrors = fill(views, {worker, criteria.now});
+  const auto mirrors = fill(views, criteria.now, worker);
   const auto from = karmad::acceptable(with_selector(criteria), slots_[worker].view->picture,
                                        mirrors, *options_.strategy);
   if (from.empty()) return std::vector<double>(mirrors.size());
@@ -281,17 +283,21 @@ void MirrorSet::check_generations() {
   });
 }
 
-void MirrorSet::close() {
+template <class Job>
+void MirrorSet::on_workers(Job job) {
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
-    loops_.post(worker, [self = shared_from_this(), worker] {
-      self->slots_[worker].closed = true;
-      self->wake(self->slots_[worker]);
-    });
+    loops_.post(worker, [self = shared_from_this(), worker, job] { job(self->slots_[worker]); });
+}
+
+void MirrorSet::close() {
+  on_workers([](Slot& slot) {
+    slot.closed = true;
+    wake(slot);
+  });
 }
 
 void MirrorSet::wake_waiters() {
-  for (unsigned worker = 0; worker < slots_.size(); ++worker)
-    loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
+  on_workers(wake);
 }
 
 void MirrorSet::on_error(std::size_t mirror, UseError error, TimePoint now) {
@@ -336,23 +342,15 @@ void MirrorSet::apply(const Effects& effects) {
     if (const auto by = pingers_[mirror].lock()) by->check_now(kRecheck);
 }
 
-/// The present state, for all workers.
-std::shared_ptr<const SetView> MirrorSet::one_view() const {
-  return std::make_shared<const SetView>(view_of(state_));
-}
-
 /// Posts the view before it interrupts attempts, which need the new view to be retried elsewhere.
 void MirrorSet::publish(Candidates unreachable) {
-  const auto next = one_view();
-  for (unsigned worker = 0; worker < slots_.size(); ++worker)
-    loops_.post(worker, [self = shared_from_this(), worker, next, unreachable] {
-      self->show(worker, next);
-      if (!unreachable.empty()) interrupt(self->slots_[worker], unreachable);
-    });
+  on_workers([next = view_of(state_), unreachable](Slot& slot) {
+    show(slot, next);
+    for (const auto mirror : unreachable) slot.attempts[mirror].interrupt();
+  });
 }
 
-void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
-  auto& slot = slots_[worker];
+void MirrorSet::show(Slot& slot, std::shared_ptr<const SetView> view) {
   slot.view = for_one_worker(std::move(view));
   wake(slot);
 }
@@ -367,10 +365,6 @@ void MirrorSet::wake(Slot& slot) {
     (*next)->seen = news;
     (*next)->signal.notify();
   }
-}
-
-void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
-  for (const auto mirror : mirrors) slot.attempts[mirror].interrupt();
 }
 
 // ---- what is kept over a restart of the process
@@ -406,8 +400,8 @@ void MirrorSet::restore(std::span<const MirrorLearnedState* const> memories, Tim
     mirror.record->quantiles.restore(now, memory.latencies);
     if (memory.description) state_.answered(i, *memory.description, memory.trip, now);
   }
-  const auto view = one_view();
-  for (unsigned worker = 0; worker < slots_.size(); ++worker) show(worker, view);
+  const auto view = view_of(state_);
+  for (auto& slot : slots_) show(slot, view);
 }
 
 }  // namespace karmad

@@ -18,7 +18,7 @@
 #include "agent/stats/load_baseline.hpp"
 #include "agent/stats/period_latency.hpp"
 #include "agent/stats/recent_answers.hpp"
-#include "agent/transport/loop/loops.hpp"
+#include "agent/transport/loop/loop.hpp"
 #include "strategies/estimates/karma_weights.hpp"
 #include "strategies/select.hpp"
 
@@ -83,12 +83,6 @@ class Mirror {
   double karma() const { return karma_.load(std::memory_order_relaxed); }
   /// From the configuration or the operator, without slow start.
   double weight() const { return weight_.load(std::memory_order_relaxed); }
-
-  /// Enters a latency (or a lower bound of it) into the quantiles of the set and the recent
-  /// answers. Called only by the worker with that index.
-  void record_latency(unsigned worker, TimePoint now, Micros time) noexcept {
-    record->quantiles.add(worker, now, time);
-  }
 
  private:
   friend class MirrorSet;
@@ -299,18 +293,16 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   };
 
   void take_over_karma();
-  struct Moment {
-    unsigned worker;
-    TimePoint now;
-  };
-  MirrorViews fill(Views& views, const Moment& at, const PickRecord* record = nullptr) const;
+  MirrorViews fill(Views& views, TimePoint at, unsigned worker,
+                   const PickRecord* record = nullptr) const;
   SelectionCriteria with_selector(SelectionCriteria criteria) const;
-  std::shared_ptr<const SetView> one_view() const;
   void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);
-  void show(unsigned worker, std::shared_ptr<const SetView> view);
-  void wake(Slot& slot);
-  static void interrupt(Slot& slot, Candidates mirrors);
+  /// Runs `job(slot)` on each worker.
+  template <class Job>
+  void on_workers(Job job);
+  static void show(Slot& slot, std::shared_ptr<const SetView> view);
+  static void wake(Slot& slot);
   void apply(const Effects& effects);
   void refresh_load(TimePoint now);
   void refresh_signals(TimePoint now);

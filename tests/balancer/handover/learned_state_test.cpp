@@ -46,7 +46,7 @@ void teach(Learner& learner) {
                     kFormer);
   for (int i = 0; i < 50; ++i) {
     set[0].signals.answered(kFormer, 2ms);
-    set[0].record_latency(0, kFormer, 2ms);
+    set[0].record->quantiles.add(0, kFormer, 2ms);
   }
   set[1].signals.failed(3ms, /*overload=*/false);
   set[1].agent->counters.errors_in_a_row = 4;

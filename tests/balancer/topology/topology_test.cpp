@@ -317,7 +317,7 @@ TEST(Reload, AMirrorKeepsItsDataWhenOthersAreAddedOrRemoved) {
     before.mirror(0).tally.attempted(1);
     before.mirror(0).latency.add(0, now, std::chrono::milliseconds(1));
     before.mirror(1).latency.add(0, now, std::chrono::milliseconds(4));
-    before.mirror(0).record_latency(0, now, std::chrono::milliseconds(1));
+    before.mirror(0).record->quantiles.add(0, now, std::chrono::milliseconds(1));
     before.shard->mirrors->refresh(now + kPeriod);
     ASSERT_NEAR(before.karma(0), 0.8, 0.001);
   }
