@@ -83,16 +83,13 @@ bool Pool::is_current(const Connection& connection) const {
 void Pool::close_outdated() {
   // A closed connection may be destroyed, which calls the pool.
   std::vector<ConnectionPtr> gone;
-  std::erase_if(idle_, [&](const auto& connection) {
+  const auto goes = [&](const ConnectionPtr& connection) {
     if (!outdated(*connection)) return false;
     gone.push_back(connection);
     return true;
-  });
-  std::erase_if(watched_, [&](const auto& watched) {
-    if (!outdated(*watched.connection)) return false;
-    gone.push_back(watched.connection);
-    return true;
-  });
+  };
+  std::erase_if(idle_, goes);
+  std::erase_if(watched_, [&](const auto& watched) { return goes(watched.connection); });
   for (const auto& connection : gone) connection->close();
 }
 

@@ -60,19 +60,17 @@ class Pool::Opening {
 
 namespace {
 
-struct Connect {
+struct Connect : std::suspend_always {
   Socket& socket;
   const Endpoint& endpoint;
   error_code error{};
 
-  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> caller) {
     socket.async_connect(endpoint, [this, caller](error_code e) {
       error = e;
       caller.resume();
     });
   }
-  void await_resume() const noexcept {}
 };
 
 /// Closes the socket at a stop request.
@@ -132,7 +130,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
       socket.set_option(asio::ip::tcp::no_delay(true), error);
       keep_alive(socket.native_handle());
     }
-    Connect connecting{socket, endpoint};
+    Connect connecting{{}, socket, endpoint};
     {
       const auto guard = closing(stop, socket);
       co_await connecting;
@@ -178,7 +176,7 @@ Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop)
     socket.open(endpoint.protocol(), error);
     if (error) co_return false;
     socket.non_blocking(true, error);
-    Connect connecting{socket, endpoint};
+    Connect connecting{{}, socket, endpoint};
     {
       const auto guard = closing(stop, socket);
       co_await connecting;

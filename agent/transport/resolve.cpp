@@ -9,11 +9,8 @@
 #include "agent/transport/loop/run_detached.hpp"
 
 namespace karmad {
-namespace {
 
 using Tcp = asio::ip::tcp;
-
-}  // namespace
 
 std::optional<Endpoints> literal_endpoints(const Address& address) {
   if (address.is_unix())

@@ -254,20 +254,18 @@ error_code Stream::write_now(Outgoing& out) {
 namespace {
 
 /// Waits until the socket can be written, or read.
-struct Ready {
+struct Ready : std::suspend_always {
   Socket& socket;
   Socket::wait_type wait;
   boost::intrusive_ptr<Stream> keep;
   error_code error{};
 
-  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> caller) {
     socket.async_wait(wait, [this, caller, alive = keep](error_code e) {
       error = e;
       caller.resume();
     });
   }
-  void await_resume() const noexcept {}
 };
 
 }  // namespace
@@ -276,7 +274,7 @@ Task<error_code> Stream::write(Outgoing out) {
   auto error = write_now(out);
   while (error == asio::error::would_block && !out.empty()) {
     // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
-    Ready ready{socket_, Socket::wait_write, this};
+    Ready ready{{}, socket_, Socket::wait_write, this};
     co_await ready;
     if (ready.error) co_return ready.error;
     if (loop_.turn.over()) {
@@ -292,7 +290,7 @@ Task<error_code> Stream::shake_hands(LoopTurn& turn, Socket& socket, Tls& tls) {
   for (bool waits = tls.is_server() && !tls.has_pending();; waits = true) {
     if (waits) {
       // NOLINTNEXTLINE(misc-const-correctness): await_suspend() writes
-      Ready ready{socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
+      Ready ready{{}, socket, tls.wants_to_send() ? Socket::wait_write : Socket::wait_read, {}};
       co_await ready;
       if (ready.error) co_return ready.error;
     }

@@ -88,13 +88,11 @@ class LoopTurn {
   /// `co_await turn.next()`: continues in a later turn, after all work that is ready now. Waiting
   /// coroutines continue in order, as many per turn as its bytes allow.
   auto next() {
-    struct Awaiter {
+    struct Awaiter : std::suspend_always {
       LoopTurn& turn;
-      bool await_ready() const noexcept { return false; }
       void await_suspend(std::coroutine_handle<> caller) { turn.put_off(caller); }
-      void await_resume() const noexcept {}
     };
-    return Awaiter{*this};
+    return Awaiter{{}, *this};
   }
   /// Most bytes of bodies moved in one turn, and in one call: about half a millisecond.
   static constexpr std::size_t kMostBytes = 512 << 10;

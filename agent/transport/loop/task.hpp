@@ -72,14 +72,12 @@ struct PromiseBase {
   static void operator delete(void* frame, std::size_t size) noexcept { Frames::give(frame, size); }
 
   std::suspend_always initial_suspend() noexcept { return {}; }
-  struct Final {
-    bool await_ready() noexcept { return false; }
+  struct Final : std::suspend_always {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
       const auto next = self.promise().continuation;
       return next ? next : std::noop_coroutine();
     }
-    void await_resume() noexcept {}
   };
   Final final_suspend() noexcept { return {}; }
   /// Tasks report errors as values; pure code within them is called by internal_error_in().
@@ -133,7 +131,7 @@ class [[nodiscard]] Task {
         if constexpr (!std::is_void_v<T>) return std::move(this->self.promise().result());
       }
     };
-    return Awaiter{{self_}};
+    return Awaiter{{{}, self_}};
   }
   auto operator co_await() & noexcept {
     struct Awaiter : TaskAwaiter {
@@ -141,13 +139,12 @@ class [[nodiscard]] Task {
         if constexpr (!std::is_void_v<T>) return this->self.promise().result();
       }
     };
-    return Awaiter{{self_}};
+    return Awaiter{{{}, self_}};
   }
 
  private:
-  struct TaskAwaiter {
+  struct TaskAwaiter : std::suspend_always {
     std::coroutine_handle<promise_type> self;
-    bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> caller) {
       self.resume();
       if (self.done()) return false;
@@ -193,17 +190,13 @@ inline void spawn(Task<void> task) {
 }
 
 /// One coroutine waits here until another one on the same thread calls notify().
-class AsyncEvent {
+class AsyncEvent : public std::suspend_always {
  public:
   /// Resumes the waiting coroutine, if any, before it returns.
   void notify() {
     if (waiter_) std::exchange(waiter_, nullptr).resume();
   }
-  bool awaited() const { return static_cast<bool>(waiter_); }
-
-  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> caller) noexcept { waiter_ = caller; }
-  void await_resume() noexcept {}
 
  private:
   std::coroutine_handle<> waiter_;
