@@ -4,7 +4,7 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
-#include "agent/transport/http/http_date.hpp"
+#include "agent/transport/http/field_values.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "config/text/number_in.hpp"
 

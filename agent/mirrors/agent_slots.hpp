@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "agent/health/concurrency_limit.hpp"
-#include "agent/transport/loop/loops.hpp"
+#include "agent/transport/loop/loop.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "agent/stats/histogram.hpp"
-#include "agent/stats/on_first_use.hpp"
 #include "agent/stats/period_ring.hpp"
 #include "agent/stats/single_writer.hpp"
 #include "strategies/time.hpp"

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/stats/on_first_use.hpp"
 #include "agent/stats/single_writer.hpp"
 #include "strategies/time.hpp"
 

@@ -17,4 +17,27 @@ class SingleWriter {
   std::atomic<T> value_{};
 };
 
+/// What one thread writes and any thread reads; needs memory once its writer has used it.
+template <class Part>
+class OnFirstUse {
+ public:
+  OnFirstUse& operator=(OnFirstUse&&) = delete;
+  ~OnFirstUse() { delete part_.load(std::memory_order_relaxed); }
+
+  /// Its writer only. The first call allocates.
+  Part& for_writer() {
+    auto* part = part_.load(std::memory_order_relaxed);
+    if (part == nullptr) [[unlikely]] {
+      part = new Part();
+      part_.store(part, std::memory_order_release);
+    }
+    return *part;
+  }
+  /// Any thread; null: it was never used.
+  const Part* get() const { return part_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<Part*> part_{nullptr};
+};
+
 }  // namespace karmad

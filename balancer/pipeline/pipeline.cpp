@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/transport/http/upgrade.hpp"
+#include "agent/transport/http/field_values.hpp"
 #include "balancer/admission/client_auth.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/request_fields.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "agent/ping_kinds/json.hpp"
-#include "agent/transport/http/http_date.hpp"
+#include "agent/transport/http/field_values.hpp"
 #include "balancer/topology/rule_reader.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"

@@ -10,7 +10,7 @@
 #include "agent/health/error_hint.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
-#include "agent/transport/http/upgrade.hpp"
+#include "agent/transport/http/field_values.hpp"
 #include "agent/transport/pool.hpp"
 #include "balancer/admission/client_auth.hpp"
 #include "balancer/core/fingerprint.hpp"

@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "agent/ping_kinds/ping_kinds.hpp"
+#include "agent/transport/http/field_values.hpp"
 #include "agent/transport/http/http_head.hpp"
-#include "agent/transport/http/load_report.hpp"
-#include "agent/transport/http/upgrade.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "agent/transport/http/wire_protocol.hpp"
 #include "balancer/core/forwarded.hpp"

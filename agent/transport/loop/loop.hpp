@@ -87,6 +87,19 @@ class Loop {
   LoopTurn turn{io, ticks_};  ///< destroyed before the deadlines
 };
 
+/// The loops of all workers by index; worker 0 runs the pingers. Filled before the first post, then
+/// constant. Without loops (in tests), jobs run at once on the calling thread.
+struct Loops {
+  std::vector<Loop*> of;
+
+  /// Runs `job` later on that worker; from any thread.
+  template <class Job>
+  void post(unsigned worker, Job job) const {
+    if (of.empty()) return job();
+    of[worker]->post(std::move(job));
+  }
+};
+
 /// Why a wait is stopped.
 enum class StopReason : std::uint8_t {
   none,
@@ -149,15 +162,13 @@ class Stop : public Deadline {
 
 /// `co_await next_turn(loop)`: continues after the work that is ready now.
 inline auto next_turn(Loop& loop) {
-  struct Awaiter {
+  struct Awaiter : std::suspend_always {
     Loop& of;
-    bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> caller) {
       asio::post(of.io, [caller] { caller.resume(); });
     }
-    void await_resume() const noexcept {}
   };
-  return Awaiter{loop};
+  return Awaiter{{}, loop};
 }
 
 /// Gives the buffer of `memory`, which belongs to `holder`, that capacity; may wait until cancelled

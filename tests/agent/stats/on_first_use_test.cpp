@@ -1,4 +1,4 @@
-#include "agent/stats/on_first_use.hpp"
+#include "agent/stats/single_writer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/transport/http/load_report.hpp"
+#include "agent/transport/http/field_values.hpp"
 
 #include <gtest/gtest.h>
 

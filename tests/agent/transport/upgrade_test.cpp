@@ -1,4 +1,4 @@
-#include "agent/transport/http/upgrade.hpp"
+#include "agent/transport/http/field_values.hpp"
 
 #include <gtest/gtest.h>
 
