@@ -18,7 +18,7 @@ using Kind = ErrorHint::Kind;
 using WallTime = std::chrono::system_clock::time_point;
 
 constexpr std::size_t kLongestPlainText = 1024;
-constexpr unsigned kMostElements = 16;  // of a list in the body
+constexpr std::size_t kMostElements = 16;  // of a list in the body
 constexpr Micros kLongestDelay = 24h;
 
 // The sub-statuses of the SDK that the rules are modelled on (CO-032 … CO-057).
@@ -57,11 +57,9 @@ std::optional<Micros> told_delay(const Head& head, WallTime now) {
   return until(after, now);
 }
 
-template <class Each>
-void for_each_element(const Json* array, Each each) {
-  if (array == nullptr || !array->IsArray()) return;
-  const auto count = std::min(array->Size(), kMostElements);
-  for (unsigned i = 0; i < count; ++i) each((*array)[i]);
+std::span<const Json> some_of(const Json* array) {
+  const auto all = elements_of(array);
+  return all.first(std::min(all.size(), kMostElements));
 }
 
 bool says_maxed_out(std::string_view words) {
@@ -95,10 +93,10 @@ struct Said {
   /// The top of the body or its `error`; earlier values are kept.
   void object(const Json* object) {
     for (const auto* list : {"labels", "errorLabels"})
-      for_each_element(member_of(object, list), [&](const Json& word) { label(text_of(&word)); });
+      for (const auto& word : some_of(member_of(object, list))) label(text_of(&word));
     cause(object);
     cause(member_of(object, "caused_by"));
-    for_each_element(member_of(object, "root_cause"), [&](const Json& each) { cause(&each); });
+    for (const auto& each : some_of(member_of(object, "root_cause"))) cause(&each);
     const auto type = text_of(member_of(object, "type"));
     if (type == "generation_too_low") generation_low = true;
     if (type == "draining") draining = true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -345,14 +346,8 @@ void Freshness::merge_two(TimePoint now) {
     const auto gap = static_cast<double>((firsts_[i + 1].at - firsts_[i].at).count());
     return gap / (1.0 + static_cast<double>((now - firsts_[i].at).count()));
   };
-  std::size_t best = 0;
-  auto least = loss(0);
-  for (std::size_t i = 1; i + 1 < firsts_.size(); ++i) {
-    const auto here = loss(i);
-    if (here >= least) continue;
-    least = here;
-    best = i;
-  }
+  const auto best =
+      *std::ranges::min_element(std::views::iota(std::size_t{0}, firsts_.size() - 1), {}, loss);
   firsts_[best].generation = firsts_[best + 1].generation;
   firsts_.erase(firsts_.begin() + static_cast<std::ptrdiff_t>(best) + 1);
 }

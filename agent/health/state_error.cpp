@@ -1,6 +1,8 @@
 #include "agent/health/state_error.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <array>
 
 #include "agent/json/json_tree.hpp"
 
@@ -11,41 +13,29 @@ namespace {
 using Json = rapidjson::Value;
 using What = UseError::What;
 
-std::optional<What> meant_by(std::int64_t code) {
-  switch (code) {
-    case 10107:
-    case 13435:
-    case 10058:
-      return What::not_primary;
-    case 11602:
-    case 13436:
-    case 189:
-      return What::recovering;
-    case 11600:
-    case 91:
-      return What::shutting_down;
-    default:
-      return std::nullopt;
-  }
-}
+struct Meaning {
+  What what;
+  std::string_view type;
+  std::string_view words;
+  std::array<std::int64_t, 3> codes;
+};
+constexpr Meaning kMeanings[] = {
+    {What::not_primary, "not_primary", "says that it is not the primary", {10107, 13435, 10058}},
+    {What::recovering, "recovering", "says that it is recovering", {11602, 13436, 189}},
+    {What::shutting_down, "shutting_down", "says that it is shutting down", {11600, 91, 91}}};
 
-std::optional<What> meant_by(std::string_view type) {
-  if (type == "not_primary") return What::not_primary;
-  if (type == "recovering") return What::recovering;
-  if (type == "shutting_down") return What::shutting_down;
-  return std::nullopt;
+/// By its code, if it has one: that decides, also an unknown one. Null: another error.
+const Meaning* meaning_of(bool coded, std::int64_t code, std::string_view type) {
+  for (const auto& each : kMeanings)
+    if (coded ? std::ranges::find(each.codes, code) != each.codes.end() : each.type == type)
+      return &each;
+  return nullptr;
 }
 
 /// Whether that error means that the request was refused before any work.
 bool is_refusal(What what, std::int64_t code) {
   constexpr std::int64_t not_primary_or_secondary = 13436;
   return what == What::not_primary || code == not_primary_or_secondary;
-}
-
-std::string_view words(What what) {
-  if (what == What::not_primary) return "says that it is not the primary";
-  if (what == What::recovering) return "says that it is recovering";
-  return "says that it is shutting down";
 }
 
 std::optional<VersionMark> version_in(const Json* object) {
@@ -60,15 +50,15 @@ std::optional<VersionMark> version_in(const Json* object) {
 /// The error in one object, without its nested objects.
 std::optional<UseError> said_by(const Json* object) {
   const auto* code = member_of(object, "code");
-  const bool coded = code != nullptr && code->IsNumber();  // it decides, also an unknown one
+  const bool coded = code != nullptr && code->IsNumber();
   const auto number = coded && code->IsInt64() ? code->GetInt64() : 0;
-  const auto what = coded ? meant_by(number) : meant_by(text_of(member_of(object, "type")));
-  if (!what) return std::nullopt;
+  const auto* const meaning = meaning_of(coded, number, text_of(member_of(object, "type")));
+  if (meaning == nullptr) return std::nullopt;
   return UseError{
-      .what = *what,
+      .what = meaning->what,
       .version = version_in(object),
-      .why = fmt::format("{}{}", words(*what), coded ? fmt::format(" (code {})", number) : ""),
-      .nothing_done = is_refusal(*what, number)};
+      .why = fmt::format("{}{}", meaning->words, coded ? fmt::format(" (code {})", number) : ""),
+      .nothing_done = is_refusal(meaning->what, number)};
 }
 
 /// Whether the answer lists or counts results of parts of an update.
@@ -98,7 +88,7 @@ std::optional<UseError> state_error(const ErrorBody& body, bool refused_as_repli
     if (!error) error = said_by(object);
   if (!error && refused_as_replica)
     error = UseError{.what = What::not_primary,
-                     .why = fmt::format("{} (403/3)", words(What::not_primary)),
+                     .why = fmt::format("{} (403/3)", kMeanings[0].words),
                      .nothing_done = true};
   if (!error) return std::nullopt;
   if (!error->version) error->version = version_in(top);

@@ -77,19 +77,19 @@ class MetaText {
  public:
   /// Adds a cell of pieces that need no escapes.
   template <class... Pieces>
-  void add(const Pieces&... pieces) {
+  MetaText& add(const Pieces&... pieces) {
     line_->add('"');
     (line_->add(pieces), ...);
     line_->add('"');
-    ends_.push_back(line_->size());
+    return end_cell();
   }
-  void add_text(std::string_view text) {
+  MetaText& add_text(std::string_view text) {
     line_->add_quoted(text);
-    ends_.push_back(line_->size());
+    return end_cell();
   }
   /// Adds the inside of a string in a reply.
-  void add_raw(std::string_view escaped) {
-    escaped.contains('\\') ? add_text(json_unescaped(escaped)) : add_text(escaped);
+  MetaText& add_raw(std::string_view escaped) {
+    return escaped.contains('\\') ? add_text(json_unescaped(escaped)) : add_text(escaped);
   }
 
   /// The rows, and no less than the bytes that append_sets() needs for them.
@@ -111,6 +111,11 @@ class MetaText {
   }
 
  private:
+  MetaText& end_cell() {
+    ends_.push_back(line_->size());
+    return *this;
+  }
+
   static constexpr std::array kColumns{RawColumn{"Variable_name", "string"},
                                        RawColumn{"Value", "string"}};
   std::string text_;
@@ -217,9 +222,7 @@ class MergedMeta {
   }
 
   static void add_warning(MetaText& rows, std::string_view warning) {
-    if (warning.empty()) return;
-    rows.add("warning");
-    rows.add_text(warning);
+    if (!warning.empty()) rows.add("warning").add_text(warning);
   }
 
   void add_totals(MetaText& rows, std::size_t count, const TotalFound& total) const {
@@ -227,35 +230,23 @@ class MergedMeta {
     for (const auto& shard : shards_)
       if (seconds_in(shard.time) > seconds_in(slowest)) slowest = shard.time;
     if (slowest.size() > kLongestTime) slowest = "0.000";
-    rows.add("total");
-    rows.add(count);
-    rows.add("total_found");
-    rows.add(total.count);
-    rows.add("total_relation");
-    rows.add(std::string_view(total.is_lower_bound ? "gte" : "eq"));
-    rows.add("time");
-    rows.add_raw(slowest);
+    rows.add("total").add(count);
+    rows.add("total_found").add(total.count);
+    rows.add("total_relation").add(std::string_view(total.is_lower_bound ? "gte" : "eq"));
+    rows.add("time").add_raw(slowest);
   }
 
   void add_others(MetaText& rows) const {
-    for (const auto& row : others_) {
-      rows.add_raw(row.name);
-      rows.add_raw(row.value);
-    }
+    for (const auto& row : others_) rows.add_raw(row.name).add_raw(row.value);
     for (std::size_t k = 0; k < keywords_.size(); ++k) {
-      rows.add("keyword[", k, ']');
-      rows.add_raw(keywords_[k].keyword);
-      rows.add("docs[", k, ']');
-      rows.add(keywords_[k].documents);
-      rows.add("hits[", k, ']');
-      rows.add(keywords_[k].hits);
+      rows.add("keyword[", k, ']').add_raw(keywords_[k].keyword);
+      rows.add("docs[", k, ']').add(keywords_[k].documents);
+      rows.add("hits[", k, ']').add(keywords_[k].hits);
     }
     for (std::size_t s = 0; s < shards_.size(); ++s) {
       if (!replies_.answered(s)) continue;
-      rows.add("shard[", s + 1, "]_total_found");
-      rows.add(shards_[s].total_found);
-      rows.add("shard[", s + 1, "]_time");
-      rows.add_raw(shards_[s].time);
+      rows.add("shard[", s + 1, "]_total_found").add(shards_[s].total_found);
+      rows.add("shard[", s + 1, "]_time").add_raw(shards_[s].time);
     }
   }
 

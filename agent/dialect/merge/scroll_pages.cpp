@@ -81,9 +81,6 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
   read.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                   text.size());
   if (read.HasParseError()) return std::nullopt;
-  const auto text_in = [](const rapidjson::Value& of, std::string_view name) {
-    return std::string(text_of(member_of(&of, name)));
-  };
   const auto* const shards = member_of(&read, "shards");
   const auto* const skip = member_of(&read, "skip");
   const auto* const order = member_of(&read, "order_by");
@@ -91,18 +88,18 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
   if (shards == nullptr || !shards->IsUint() || skip == nullptr || !skip->IsUint64() ||
       order == nullptr || !order->IsArray() || mirrors == nullptr || !mirrors->IsArray())
     return std::nullopt;
-  ScrollPosition position{.table = text_in(read, "table"),
+  ScrollPosition position{.table = std::string(text_member(read, "table")),
                           .shards = shards->GetUint(),
-                          .sort = text_in(read, "sort"),
-                          .language = text_in(read, "language"),
+                          .sort = std::string(text_member(read, "sort")),
+                          .language = std::string(text_member(read, "language")),
                           .skip = skip->GetUint64()};
   for (const auto& each : order->GetArray()) {
     const auto* const value = member_of(&each, "value");
     const auto* const descending = member_of(&each, "desc");
     if (value == nullptr || descending == nullptr) return std::nullopt;
-    position.keys.push_back({.attribute = text_in(each, "attr"),
+    position.keys.push_back({.attribute = std::string(text_member(each, "attr")),
                              .descending = descending->IsTrue(),
-                             .type = text_in(each, "type"),
+                             .type = std::string(text_member(each, "type")),
                              .value = json_of(*value)});
   }
   for (const auto& mirror : mirrors->GetArray()) position.mirrors.emplace_back(text_of(&mirror));
