@@ -315,10 +315,8 @@ class ReplyReader {
     while (reply_.bytes.size() < wanted) {
       const auto step = std::min(room - reply_.bytes.size(), Stream::kMostAtOnce);
       const auto needed = reply_.bytes.size() + step;
-      if (!has_room(needed)) {
-        const bool granted = co_await make_room(needed, room);
-        if (!granted) co_return false;
-      }
+      if (!has_room(needed))
+        if (!co_await make_room(needed, room)) co_return false;
       const auto got = co_await more(reply_.bytes, step);
       if (got.error) co_return read_failed(got.error);
     }
@@ -365,10 +363,8 @@ class ReplyReader {
     reply_.bytes.resize(reply_.head_size);
     for (;;) {
       const auto needed = reply_.bytes.size() + piece->size();
-      if (!has_room(needed)) {
-        const bool room = co_await make_room(needed, 0);
-        if (!room) co_return false;
-      }
+      if (!has_room(needed))
+        if (!co_await make_room(needed, 0)) co_return false;
       const auto used = body.put(*piece, reply_.bytes);
       if (!used && used.error().status == 413) co_return too_large({});
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
@@ -391,10 +387,8 @@ class ReplyReader {
         co_return too_large(reply_.bytes.size() - reply_.head_size);
       const auto step = std::clamp(reply_.bytes.size() / 4, kStep / 4, Stream::kMostAtOnce);
       const auto needed = reply_.bytes.size() + step;
-      if (!has_room(needed)) {
-        const bool room = co_await make_room(needed, 0);
-        if (!room) co_return false;
-      }
+      if (!has_room(needed))
+        if (!co_await make_room(needed, 0)) co_return false;
       if (leaves_open()) co_return leave_open({});
       const auto got = co_await more_of_open(reply_.bytes, step);
       if (got.error == asio::error::eof) co_return true;
