@@ -61,8 +61,7 @@ class ServiceNotifier {
  public:
   ServiceNotifier() = default;
   explicit ServiceNotifier(std::string_view address);
-  ServiceNotifier(const ServiceNotifier&) = delete;
-  ServiceNotifier& operator=(const ServiceNotifier&) = delete;
+  ServiceNotifier& operator=(ServiceNotifier&&) = delete;
   ~ServiceNotifier();
 
   bool active() const { return socket_ >= 0; }

@@ -41,8 +41,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Session(boost::beast::tcp_stream stream, SessionContext& shared, Kind kind);
   ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  Session& operator=(Session&&) = delete;
 
   void start();
   /// Closes the connection, from any thread.

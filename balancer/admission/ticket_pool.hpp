@@ -27,8 +27,7 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
  public:
   TicketWaiter(unsigned on_worker, Priority with, std::uint64_t admitted_before = 0)
       : worker(on_worker), priority(with), admissions(admitted_before) {}
-  TicketWaiter(const TicketWaiter&) = delete;
-  TicketWaiter& operator=(const TicketWaiter&) = delete;
+  TicketWaiter& operator=(TicketWaiter&&) = delete;
 
   const unsigned worker;
   const Priority priority;         ///< not exempt
@@ -57,8 +56,7 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
 class WakeList {
  public:
   explicit WakeList(const Loops& loops) : loops_(loops) {}
-  WakeList(const WakeList&) = delete;
-  WakeList& operator=(const WakeList&) = delete;
+  WakeList& operator=(WakeList&&) = delete;
   /// Wakes each waiter on its worker; without loops on this thread.
   ~WakeList();
 
@@ -204,8 +202,7 @@ class TicketPool {
   /// `loops` wake the waiters, each on its worker. Without loops they are woken at once on the
   /// thread that returns a ticket.
   TicketPool(unsigned workers, const Loops& loops, const PoolSettings& settings);
-  TicketPool(const TicketPool&) = delete;
-  TicketPool& operator=(const TicketPool&) = delete;
+  TicketPool& operator=(TicketPool&&) = delete;
 
   /// A ticket, if one is free and no request waits; else an empty one.
   Ticket try_take(unsigned worker, Priority priority, TimePoint now);

@@ -92,8 +92,7 @@ class CommandLine {
  public:
   /// Adds them to the program's command line; `app` must outlive this object.
   explicit CommandLine(CLI::App& app);
-  CommandLine(const CommandLine&) = delete;
-  CommandLine& operator=(const CommandLine&) = delete;
+  CommandLine& operator=(CommandLine&&) = delete;
 
   /// After parsing: the exit code of the command; none: there is none.
   /// `config`: the value of --config.

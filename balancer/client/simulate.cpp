@@ -120,8 +120,7 @@ bool write_html(const SimulateOptions& options, const std::vector<Report>& repor
 class QuietLog {
  public:
   QuietLog() { spdlog::set_level(spdlog::level::off); }
-  QuietLog(const QuietLog&) = delete;
-  QuietLog& operator=(const QuietLog&) = delete;
+  QuietLog& operator=(QuietLog&&) = delete;
   ~QuietLog() { spdlog::set_level(before_); }
 
  private:

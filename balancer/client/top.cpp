@@ -53,8 +53,7 @@ class Screen {
     }
     fmt::print("\x1b[?1049h\x1b[?25l");  // the other screen, without a cursor
   }
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
+  Screen& operator=(Screen&&) = delete;
   ~Screen() {
     fmt::print("\x1b[?25h\x1b[?1049l");
     std::fflush(stdout);

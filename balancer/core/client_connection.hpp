@@ -72,8 +72,7 @@ class ClientConnection : public Stream, public Client {
   class Watch {
    public:
     explicit Watch(ClientConnection& of);
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
+    Watch& operator=(Watch&&) = delete;
     ~Watch() { watcher_.forget(socket_); }
 
    private:

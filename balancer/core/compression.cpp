@@ -83,8 +83,7 @@ struct Compressor::Gzip {
     if (deflateInit2(&z, level, Z_DEFLATED, kGzipHeader, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
       throw std::bad_alloc();
   }
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
+  Gzip& operator=(Gzip&&) = delete;
   ~Gzip() { deflateEnd(&z); }
 
   void put(std::string_view piece, Then then, std::string& out) {
@@ -119,8 +118,7 @@ struct Compressor::Zstd {
     ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kTable);
     ZSTD_CCtx_setParameter(context, ZSTD_c_chainLog, kTable);
   }
-  Zstd(const Zstd&) = delete;
-  Zstd& operator=(const Zstd&) = delete;
+  Zstd& operator=(Zstd&&) = delete;
   ~Zstd() { ZSTD_freeCCtx(context); }
 
   void put(std::string_view piece, Then then, std::string& out) const {

@@ -47,8 +47,7 @@ struct ForwardedBy {
 struct ForwardedFields {
   /// `fields`: of the client. Allocates nothing unless the peer is trusted or has sent Forwarded.
   ForwardedFields(const Head& fields, const ForwardedBy& by);
-  ForwardedFields(const ForwardedFields&) = delete;
-  ForwardedFields& operator=(const ForwardedFields&) = delete;
+  ForwardedFields& operator=(ForwardedFields&&) = delete;
 
   std::string_view addresses;  ///< X-Forwarded-For
   std::string_view proto;      ///< X-Forwarded-Proto

@@ -52,8 +52,7 @@ class ResponseStream {
   };
   /// `result`: of the attempt, judged by the reply's beginning; its connection is moved from it.
   ResponseStream(const Source& source, AgentSlot slot, AttemptResult& result);
-  ResponseStream(const ResponseStream&) = delete;
-  ResponseStream& operator=(const ResponseStream&) = delete;
+  ResponseStream& operator=(ResponseStream&&) = delete;
   ~ResponseStream();
 
   /// Bytes still to be read; kOpenEnd: the length is unknown.
@@ -288,8 +287,7 @@ struct Query {
   ~Query() {
     if (destroyed_ != nullptr) *destroyed_ = true;
   }
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
+  Query& operator=(Query&&) = delete;
 
  private:
   std::forward_list<std::string> kept_;

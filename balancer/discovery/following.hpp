@@ -34,8 +34,7 @@ class Ending {
       of.current_ = &stop;
       if (of.requested_) stop.request(StopReason::cancelled);
     }
-    Wait(const Wait&) = delete;
-    Wait& operator=(const Wait&) = delete;
+    Wait& operator=(Wait&&) = delete;
     ~Wait() { of_.current_ = nullptr; }
     Stop stop;
 

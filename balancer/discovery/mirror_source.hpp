@@ -29,8 +29,7 @@ class MirrorSource {
   using Report = std::function<void(std::expected<FoundEntries, std::string>)>;
 
   MirrorSource() = default;
-  MirrorSource(const MirrorSource&) = delete;
-  MirrorSource& operator=(const MirrorSource&) = delete;
+  MirrorSource& operator=(MirrorSource&&) = delete;
   virtual ~MirrorSource() = default;
 };
 

@@ -26,8 +26,7 @@ class Gunzip {
   /// `packed` outlives it. `most`: largest unpacked size in bytes (413 beyond).
   Gunzip(std::string_view packed, std::size_t most);
   ~Gunzip();
-  Gunzip(const Gunzip&) = delete;
-  Gunzip& operator=(const Gunzip&) = delete;
+  Gunzip& operator=(Gunzip&&) = delete;
 
   /// Appends at most kStep bytes to `plain`, within its capacity. Returns what is wrong with the
   /// body, if anything; then the caller must not call it again, and `plain` is invalid.

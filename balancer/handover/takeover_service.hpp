@@ -83,8 +83,7 @@ class TakeoverService {
   /// Listens at `path` with mode 0600; replaces a socket that is there. The error says why not.
   static std::expected<std::unique_ptr<TakeoverService>, std::string> open(const std::string& path,
                                                                            Callbacks callbacks);
-  TakeoverService(const TakeoverService&) = delete;
-  TakeoverService& operator=(const TakeoverService&) = delete;
+  TakeoverService& operator=(TakeoverService&&) = delete;
   /// Ends a takeover in progress, and removes the socket, if it was not handed over.
   ~TakeoverService();
 

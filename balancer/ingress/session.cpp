@@ -32,8 +32,7 @@ std::size_t size_of(const RequestHead& head) {
 /// Borrows a RequestHead of the worker for a request.
 struct HeadLease {
   explicit HeadLease(Worker& of) : worker(of) {}
-  HeadLease(const HeadLease&) = delete;
-  HeadLease& operator=(const HeadLease&) = delete;
+  HeadLease& operator=(HeadLease&&) = delete;
   ~HeadLease() { worker.give_head(std::move(head)); }
 
   Worker& worker;

@@ -57,8 +57,7 @@ class Session final : public ClientConnection {
   /// leaves.
   struct RunningStatement {
     RunningStatement(Session& of, Query& passing, const Statement& is);
-    RunningStatement(const RunningStatement&) = delete;
-    RunningStatement& operator=(const RunningStatement&) = delete;
+    RunningStatement& operator=(RunningStatement&&) = delete;
     ~RunningStatement() {
       session.running_ = nullptr;
       session.query_ = nullptr;

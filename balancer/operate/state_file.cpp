@@ -31,8 +31,7 @@ class OpenFile {
  public:
   OpenFile(const std::string& path, int flags)
       : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+  OpenFile& operator=(OpenFile&&) = delete;
   ~OpenFile() {
     if (fd_ >= 0) ::close(fd_);
   }

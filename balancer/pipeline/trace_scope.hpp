@@ -33,8 +33,7 @@ class RestLog {
  public:
   RestLog(const Query& query, const Answer& answer)
       : query_(query), answer_(answer), has_rest_(answer.rest != nullptr) {}
-  RestLog(const RestLog&) = delete;
-  RestLog& operator=(const RestLog&) = delete;
+  RestLog& operator=(RestLog&&) = delete;
   ~RestLog();
 
   void sent(std::size_t bytes) { sent_ += bytes; }

@@ -76,8 +76,7 @@ class ErrorTexts {
   static constexpr Micros kLineEvery = std::chrono::seconds(1);
 
   ErrorTexts() = default;
-  ErrorTexts(const ErrorTexts&) = delete;
-  ErrorTexts& operator=(const ErrorTexts&) = delete;
+  ErrorTexts& operator=(ErrorTexts&&) = delete;
   /// Copies all. Before it is used.
   void take_over(const ErrorTexts& before);
 

@@ -103,8 +103,7 @@ class RetryBudget {
       : rules_(rules), cells_(workers), saved_(rules.saved * kAttempt) {
     for (auto& account : hedges_) account = kMostHedges;
   }
-  RetryBudget(const RetryBudget&) = delete;
-  RetryBudget& operator=(const RetryBudget&) = delete;
+  RetryBudget& operator=(RetryBudget&&) = delete;
 
   /// Takes over savings or debt under new rules, and goes on with its counters: requests that still
   /// use `before` count in both. Call before it is used.
@@ -117,8 +116,7 @@ class RetryBudget {
         : cell_(budget.cells_[worker]) {
       cell_.live.add(1);
     }
-    InFlightPermit(const InFlightPermit&) = delete;
-    InFlightPermit& operator=(const InFlightPermit&) = delete;
+    InFlightPermit& operator=(InFlightPermit&&) = delete;
     ~InFlightPermit() {
       cell_.live.add(static_cast<std::uint32_t>(-1));
       cell_.ended.add(1);

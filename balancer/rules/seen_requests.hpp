@@ -23,8 +23,7 @@ class AnsweredQueries {
   static constexpr Micros kRemembered = std::chrono::minutes(10);
 
   explicit AnsweredQueries(unsigned workers = 1) : cells_(workers) {}
-  AnsweredQueries(const AnsweredQueries&) = delete;
-  AnsweredQueries& operator=(const AnsweredQueries&) = delete;
+  AnsweredQueries& operator=(AnsweredQueries&&) = delete;
 
   /// Copies from `before`, which has as many workers. Before it is used.
   void take_over(const AnsweredQueries& before);
@@ -53,8 +52,7 @@ class CrashingRequests {
   static constexpr Micros kRefused = std::chrono::minutes(5);
 
   CrashingRequests() = default;
-  CrashingRequests(const CrashingRequests&) = delete;
-  CrashingRequests& operator=(const CrashingRequests&) = delete;
+  CrashingRequests& operator=(CrashingRequests&&) = delete;
   /// Copies all. Before it is used.
   void take_over(const CrashingRequests& before);
 

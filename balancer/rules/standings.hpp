@@ -59,8 +59,7 @@ class SetHealth {
   class InFlightGuard {
    public:
     InFlightGuard(SetHealth& standings, std::size_t mirror);
-    InFlightGuard(const InFlightGuard&) = delete;
-    InFlightGuard& operator=(const InFlightGuard&) = delete;
+    InFlightGuard& operator=(InFlightGuard&&) = delete;
     ~InFlightGuard() {
       if (counted_) standings_.left(mirror_);
     }

@@ -66,8 +66,7 @@ struct WaitsForHealth {
       : counted(waiting), standings(news_of) {
     standings.wait_begins();
   }
-  WaitsForHealth(const WaitsForHealth&) = delete;
-  WaitsForHealth& operator=(const WaitsForHealth&) = delete;
+  WaitsForHealth& operator=(WaitsForHealth&&) = delete;
   ~WaitsForHealth() { standings.wait_ends(); }
   Waiting counted;
   SetHealth& standings;
@@ -85,8 +84,7 @@ using ChainState =
 /// one mirror of a quorum read.
 struct AttemptChain {
   AttemptChain() {}  // NOLINT: with `= default` it would be filled with zeros first
-  AttemptChain(const AttemptChain&) = delete;
-  AttemptChain& operator=(const AttemptChain&) = delete;
+  AttemptChain& operator=(AttemptChain&&) = delete;
 
   std::size_t slot = 0;
   std::size_t order = 0;  ///< order in which chains started
@@ -124,8 +122,7 @@ struct AttemptChain {
 class AttemptChains {
  public:
   explicit AttemptChains(const ShardRules& rules);
-  AttemptChains(const AttemptChains&) = delete;
-  AttemptChains& operator=(const AttemptChains&) = delete;
+  AttemptChains& operator=(AttemptChains&&) = delete;
 
   // What a race or a quorum read may do. Only while an event is handled.
 

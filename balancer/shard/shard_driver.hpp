@@ -26,8 +26,7 @@ class ExtraFields {
   /// `shard_at`: the place of the shard in its table, from 0.
   ExtraFields(const Query& query, const ShardQuery& shard_query, const Shard& shard,
               std::size_t shard_at, std::string&& preference);
-  ExtraFields(const ExtraFields&) = delete;
-  ExtraFields& operator=(const ExtraFields&) = delete;
+  ExtraFields& operator=(ExtraFields&&) = delete;
   std::span<const Field> all() const { return fields_; }
   /// The name of a field of the client that its agent must not get; empty: there is none.
   std::string_view withheld() const { return withheld_; }
@@ -67,8 +66,7 @@ class MirrorAttempt final : private AttemptInFlight {
   /// `hedging`: for the trace, only of a first attempt.
   MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
                 TimePoint began, const std::optional<HedgeRules>& hedging, AttemptResult& result);
-  MirrorAttempt(const MirrorAttempt&) = delete;
-  MirrorAttempt& operator=(const MirrorAttempt&) = delete;
+  MirrorAttempt& operator=(MirrorAttempt&&) = delete;
 
   Task<void> ask();
   /// Whether checking the answer would block the worker for too long; if so, call offload_check()
@@ -147,8 +145,7 @@ class ShardDriver final : private SetMirrors {
   /// arguments must outlive it.
   ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number,
               std::optional<std::size_t> only = std::nullopt);
-  ShardDriver(const ShardDriver&) = delete;
-  ShardDriver& operator=(const ShardDriver&) = delete;
+  ShardDriver& operator=(ShardDriver&&) = delete;
 
   /// Does all that needs no wait, and returns what to await before the next call; nothing: the
   /// request has ended. (It is no coroutine itself, because a plain request is one attempt, which

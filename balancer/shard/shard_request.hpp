@@ -18,8 +18,7 @@ class ShardRequest : private AttemptChains {
  public:
   /// `rules` and the Protection of its moments must outlive it.
   explicit ShardRequest(const ShardRules& rules);
-  ShardRequest(const ShardRequest&) = delete;
-  ShardRequest& operator=(const ShardRequest&) = delete;
+  ShardRequest& operator=(ShardRequest&&) = delete;
   ~ShardRequest();
 
   /// The first event is Started; after Finish only Rejected may come. Do the actions in order; they

@@ -47,8 +47,7 @@ class LineWriter {
   /// For a descriptor that stays open, usually standard error.
   static std::unique_ptr<LineWriter> for_descriptor(int descriptor, Options options);
 
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
+  LineWriter& operator=(LineWriter&&) = delete;
   ~LineWriter() { end(); }
 
   /// `line` has no line end. Does not wait.
@@ -93,8 +92,7 @@ class LineOutput {
  public:
   /// `ending`: once set, a reader is waited for a second at most.
   LineOutput(int file, const std::atomic<bool>& ending);
-  LineOutput(const LineOutput&) = delete;
-  LineOutput& operator=(const LineOutput&) = delete;
+  LineOutput& operator=(LineOutput&&) = delete;
   ~LineOutput();
 
   /// Writes to this file from now on.

@@ -20,8 +20,7 @@ namespace karmad {
 class ProcessLog {
  public:
   ProcessLog(LogLevel level, LogFormat format);
-  ProcessLog(const ProcessLog&) = delete;
-  ProcessLog& operator=(const ProcessLog&) = delete;
+  ProcessLog& operator=(ProcessLog&&) = delete;
   /// Writes the remaining lines, within two seconds.
   ~ProcessLog();
 

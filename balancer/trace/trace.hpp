@@ -84,8 +84,7 @@ class Trace {
   static constexpr std::size_t kKept = 64;
 
   Trace() {}  // NOLINT: with `= default` all of it would be filled with zeros first
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
+  Trace& operator=(Trace&&) = delete;
 
   std::uint64_t id = 0;
   std::string_view request_id;  ///< empty: none

@@ -61,8 +61,7 @@ class RateLimiter {
   explicit RateLimiter(const BucketRule& rule, std::uint32_t max_queue_depth = 0) {
     store(rule, max_queue_depth);
   }
-  RateLimiter(const RateLimiter&) = delete;
-  RateLimiter& operator=(const RateLimiter&) = delete;
+  RateLimiter& operator=(RateLimiter&&) = delete;
 
   /// Changes the rules. Tokens are kept, up to the new capacity (AC-031); sleeping requests sleep
   /// on. One thread at a time.

@@ -66,8 +66,7 @@ class Master {
  public:
   /// `settings` are correct; `random` is its only source of chance.
   Master(const Settings& settings, const SetLayout& layout, SeededRandom random, TimePoint now);
-  Master(const Master&) = delete;
-  Master& operator=(const Master&) = delete;
+  Master& operator=(Master&&) = delete;
 
   const InstanceSettings& settings() const { return topology_->settings; }
   ShardInputs moment(Set& set, TimePoint now) {

@@ -55,8 +55,7 @@ struct World {
         end(begin + Micros{std::llround(of.duration * 1e6)}),
         fleet(of, events, with_seed, begin),
         recorder(of, layout, begin) {}
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  World& operator=(World&&) = delete;
 
   /// Zero would mean "never" in some counters; a full hour begins a period of any usual length.
   static constexpr TimePoint kStart{std::chrono::hours(1)};

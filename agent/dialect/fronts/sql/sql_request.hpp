@@ -49,8 +49,7 @@ struct StatementText {
 /// and classified once, when the request arrives.
 struct StatementList {
   StatementList() = default;
-  StatementList(const StatementList&) = delete;
-  StatementList& operator=(const StatementList&) = delete;
+  StatementList& operator=(StatementList&&) = delete;
 
   std::string decoded;  ///< the text, where the request has it in another encoding
   std::vector<StatementText> statements;
