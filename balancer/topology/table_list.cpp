@@ -1,11 +1,11 @@
 #include "balancer/topology/table_list.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"
 #include "config/text/wildcard.hpp"
 
@@ -24,10 +24,7 @@ bool fits(std::string_view piece, std::string_view name) {
 
 /// Takes the next piece off a list, without white space around it.
 std::string_view take_piece(std::string_view& list) {
-  auto piece = take_until(list, ',');
-  const auto begin = std::min(piece.find_first_not_of(kJsonSpace), piece.size());
-  piece.remove_prefix(begin);
-  return piece.substr(0, piece.find_last_not_of(kJsonSpace) + 1);
+  return trimmed(take_until(list, ','), kJsonSpace);
 }
 
 /// Why a piece of a list stands for no table.
@@ -89,10 +86,7 @@ std::expected<std::vector<std::size_t>, ClientError> listed_tables(
 std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
   constexpr std::size_t kMost = 20;
   if (known.empty()) return fmt::format("no table '{}'", name);
-  const auto shown = known.first(std::min(known.size(), kMost));
-  const auto more = known.size() - shown.size();
-  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("no table '{}'; the tables are: {}", name, some_of(known, kMost));
 }
 
 }  // namespace karmad
