@@ -4,17 +4,12 @@
 #include <random>
 #include <utility>
 
+#include "strategies/random_source.hpp"
+
 namespace karmad {
 namespace {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
-
-/// The finalizer of SplitMix64: every input bit affects every output bit.
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 /// The part of the address that identifies a client.
 IpAddress who(const IpAddress& address) {
@@ -164,14 +159,14 @@ void ClientRates::change(const BucketRule& rule, std::size_t remembered, TimePoi
 
 std::optional<Micros> ClientRates::take(const IpAddress& client, TimePoint now) {
   const auto address = who(client);
-  const auto hash = mixed(mixed(address.high ^ seed_) ^ address.low);
+  const auto hash = splitmix64(splitmix64(address.high ^ seed_) ^ address.low);
   const auto used = parts_used_.load(std::memory_order_relaxed);
   return parts_[(hash >> 32) % used].take(address, hash, now);
 }
 
 std::optional<Micros> ClientRates::wait(const IpAddress& client, TimePoint now) {
   const auto address = who(client);
-  const auto hash = mixed(mixed(address.high ^ seed_) ^ address.low);
+  const auto hash = splitmix64(splitmix64(address.high ^ seed_) ^ address.low);
   const auto used = parts_used_.load(std::memory_order_relaxed);
   return parts_[(hash >> 32) % used].wait(address, hash, now);
 }
