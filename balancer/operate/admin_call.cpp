@@ -5,7 +5,7 @@
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
-#include <span>
+#include <map>
 
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
@@ -109,28 +109,19 @@ bool is_about_mirrors(const AdminCall& call) {
 
 AdminMembers members_of(AdminVerb verb) {
   using enum AdminVerb;
-  switch (verb) {
-    case ready:
-      return {{"mirror"}, {"table"}};
-    case drain:
-    case maint:
-      return {{"mirror"}, {"table", "force"}};
-    case weight:
-      return {{"mirror", "weight"}, {"table"}};
-    case strategy:
-      return {{"table", "strategy"}, {}};
-    case hedging:
-      return {{"on"}, {"table"}};
-    case log_level:
-      return {{"level"}, {}};
-    case reset_karma:
-      return {{}, {"mirror", "table"}};
-    case restore:
-      return {{}, {"mirror", "table", "force"}};
-    case reload:
-      return {};
-  }
-  return {};
+  static const std::map<AdminVerb, AdminMembers> kMembers{
+      {ready, {{"mirror"}, {"table"}}},
+      {drain, {{"mirror"}, {"table", "force"}}},
+      {maint, {{"mirror"}, {"table", "force"}}},
+      {weight, {{"mirror", "weight"}, {"table"}}},
+      {strategy, {{"table", "strategy"}, {}}},
+      {hedging, {{"on"}, {"table"}}},
+      {log_level, {{"level"}, {}}},
+      {reset_karma, {{}, {"mirror", "table"}}},
+      {restore, {{}, {"mirror", "table", "force"}}},
+      {reload, {}},
+  };
+  return kMembers.at(verb);
 }
 
 std::expected<AdminCall, std::string> parse_admin_call(AdminVerb verb, std::string_view body) {
