@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+#include <vector>
+
 #include "config/agent_line.hpp"
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
@@ -54,84 +57,90 @@ std::string roff_of(std::string_view text, bool markdown) {
   return out;
 }
 
-/// The cells of a row that depend on the field's type.
-struct Cells {
-  std::string value;
-  std::string range;
-  std::string fallback;
+/// What the documentation says of one key. Texts are Markdown: only `code` is used.
+struct KeyText {
+  std::string_view name{};
+  std::string value{};     ///< what may be written
+  std::string fallback{};  ///< the default; empty: none
+  std::string range{};     ///< empty: no limits
+  std::string meaning{};
 };
 
+/// What may be written for a value of that type.
 template <class T>
-Cells cells_of(const Bounds& bounds) {  // NOLINT(readability-function-cognitive-complexity): a list
+struct Writing {
+  std::string_view text;
+};
+constexpr std::tuple kWritings{
+    Writing<Rate>{"number, `/s`, `/m`, `/h` or `/d`; or `unlimited`"},
+    Writing<AddressRanges>{"list of addresses and CIDR ranges"},
+    Writing<DnsServers>{"list of IP addresses with ports"},
+    Writing<DiscoverySource>{"kind and place of the source"},
+    Writing<ClientAuth>{"`basic` or `bearer`, and a file"},
+    Writing<bool>{"0 or 1"},
+    Writing<std::string>{"text"},
+    Writing<TicketCount>{"number, `auto` or `unlimited`"},
+    Writing<MemorySize>{"size or `auto`"},
+    Writing<FileMode>{"three octal digits"},
+    Writing<std::size_t>{"size"},
+    Writing<unsigned>{"number"},
+    Writing<double>{"number"},
+};
+
+/// Without what depends on the key.
+template <class T>
+KeyText text_of(const Bounds& bounds) {
   constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
-  Cells cells;
+  constexpr bool is_time = std::is_same_v<T, Micros> || std::is_same_v<T, std::vector<Micros>>;
+  KeyText text;
   if constexpr (std::is_same_v<T, Micros>)
-    cells.value =
+    text.value =
         fmt::format("time{}; a bare number: {}",
                     bounds.zero_word.empty() ? "" : fmt::format(" or `{}`", bounds.zero_word),
                     time_text(bounds.bare).substr(1));
   else if constexpr (std::is_same_v<T, std::vector<Micros>>)
-    cells.value = fmt::format("1 … {} times; a bare number: {}", kMostTimes,
-                              time_text(bounds.bare).substr(1));
-  else if constexpr (std::is_same_v<T, Rate>)
-    cells.value = "number, `/s`, `/m`, `/h` or `/d`; or `unlimited`";
-  else if constexpr (std::is_same_v<T, AddressRanges>)
-    cells.value = "list of addresses and CIDR ranges";
+    text.value = fmt::format("1 … {} times; a bare number: {}", kMostTimes,
+                             time_text(bounds.bare).substr(1));
   else if constexpr (std::is_same_v<T, Origins>)
-    cells.value = fmt::format("`*`, or 1 … {} origins, separated by commas", kMostOrigins);
+    text.value = fmt::format("`*`, or 1 … {} origins, separated by commas", kMostOrigins);
   else if constexpr (std::is_same_v<T, AppNames>)
-    cells.value = fmt::format("1 … {} texts, separated by commas", kMostAppNames);
-  else if constexpr (std::is_same_v<T, DnsServers>)
-    cells.value = "list of IP addresses with ports";
-  else if constexpr (std::is_same_v<T, DiscoverySource>)
-    cells.value = "kind and place of the source";
-  else if constexpr (std::is_same_v<T, ClientAuth>)
-    cells.value = "`basic` or `bearer`, and a file";
-  else if constexpr (std::is_same_v<T, bool>)
-    cells.value = "0 or 1";
-  else if constexpr (std::is_same_v<T, std::string>)
-    cells.value = "text";
+    text.value = fmt::format("1 … {} texts, separated by commas", kMostAppNames);
   else if constexpr (std::is_enum_v<T>)
-    cells.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
-  else if constexpr (std::is_same_v<T, TicketCount>)
-    cells.value = "number, `auto` or `unlimited`";
-  else if constexpr (std::is_same_v<T, MemorySize>)
-    cells.value = "size or `auto`";
-  else if constexpr (std::is_same_v<T, FileMode>)
-    cells.value = "three octal digits";
+    text.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
   else
-    cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
+    text.value = std::get<Writing<T>>(kWritings).text;
   if (is_number && !bounds.zero_word.empty())
-    cells.value += fmt::format(" or `{}`", bounds.zero_word);
-  constexpr bool is_time = std::is_same_v<T, Micros> || std::is_same_v<T, std::vector<Micros>>;
-  if constexpr (std::is_same_v<T, Rate>) cells.range = "1 … 2147483647";
+    text.value += fmt::format(" or `{}`", bounds.zero_word);
+  if (std::is_same_v<T, Rate>) text.range = "1 … 2147483647";
   if (is_number || is_time || std::is_same_v<T, TicketCount> || std::is_same_v<T, MemorySize>)
-    cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
-                              bound_text<T>(bounds.lowest), bound_text<T>(bounds.highest));
-  return cells;
+    text.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
+                             bound_text<T>(bounds.lowest), bound_text<T>(bounds.highest));
+  return text;
 }
 
 template <class Owner>
-struct CellsOf {
+struct TextOfField {
   const Key<Owner>& key;
   const Owner& defaults;
   const std::string& unset;
 
-  Cells operator()(std::monostate) const { return {"word", "", unset}; }
-  Cells operator()(std::vector<Listen> Owner::*) const {
-    return {"list of addresses", "", fmt::format("`{}`", unset)};
+  KeyText operator()(std::monostate) const { return {.value = "word", .fallback = unset}; }
+  KeyText operator()(std::vector<Listen> Owner::*) const {
+    return {.value = "list of addresses", .fallback = fmt::format("`{}`", unset)};
   }
-  Cells operator()(std::vector<ShardSettings> Owner::*) const {
-    return {"list of agent lines", "1 … 64 mirrors", unset};
+  KeyText operator()(std::vector<ShardSettings> Owner::*) const {
+    return {.value = "list of agent lines", .fallback = unset, .range = "1 … 64 mirrors"};
   }
-  Cells operator()(std::vector<std::string> Owner::*) const { return {"list of paths", "", unset}; }
+  KeyText operator()(std::vector<std::string> Owner::*) const {
+    return {.value = "list of paths", .fallback = unset};
+  }
   template <Setting Value>
-  Cells operator()(Value Owner::*field) const {
-    auto cells = cells_of<ValueOf<Value>>(key.bounds);
+  KeyText operator()(Value Owner::*field) const {
+    auto text = text_of<ValueOf<Value>>(key.bounds);
     const auto* const setting = if_set(defaults.*field);
     const auto value = setting != nullptr ? value_text(setting->value, key.bounds) : std::string();
-    cells.fallback = value.empty() || key.inherited ? unset : fmt::format("`{}`", value);
-    return cells;
+    text.fallback = value.empty() || key.inherited ? unset : fmt::format("`{}`", value);
+    return text;
   }
 };
 
@@ -151,10 +160,11 @@ std::vector<KeyText> texts_of(std::span<const Key<Owner>> keys) {
   const Owner defaults;
   for (const auto& key : keys) {
     auto doc = doc_of(key);
-    auto cells = std::visit(CellsOf<Owner>{key, defaults, doc.unset}, key.field);
-    if (!key.alias_of.empty()) cells.fallback = fmt::format("see `{}`", key.alias_of);
-    texts.push_back({key.name, std::move(cells.value), std::move(cells.fallback),
-                     std::move(cells.range), std::move(doc.meaning)});
+    auto& text =
+        texts.emplace_back(std::visit(TextOfField<Owner>{key, defaults, doc.unset}, key.field));
+    text.name = key.name;
+    if (!key.alias_of.empty()) text.fallback = fmt::format("see `{}`", key.alias_of);
+    text.meaning = std::move(doc.meaning);
   }
   return texts;
 }
@@ -203,16 +213,9 @@ std::string roff_verbatim(std::string_view text) {
   return roff_of(text, false);
 }
 
-std::vector<KeyText> searchd_key_texts() {
-  return texts_of(searchd_keys());
-}
-std::vector<KeyText> table_key_texts() {
-  return texts_of(table_keys());
-}
-
 std::string reference() {
   return fmt::format("### In `searchd`\n\n{}\n### In a distributed table\n\n{}",
-                     table_of(searchd_key_texts()), table_of(table_key_texts()));
+                     table_of(texts_of(searchd_keys())), table_of(texts_of(table_keys())));
 }
 
 std::string configuration_manual_page() {
@@ -220,8 +223,8 @@ std::string configuration_manual_page() {
                 {{"version", KARMAD_VERSION},
                  {"mirror options", fmt::format("{}", fmt::join(mirror_option_names(), ", "))},
                  {"line options", fmt::format("{}", fmt::join(line_option_names(), ", "))},
-                 {"keys of searchd", entries(searchd_key_texts())},
-                 {"keys of tables", entries(table_key_texts())}});
+                 {"keys of searchd", entries(texts_of(searchd_keys()))},
+                 {"keys of tables", entries(texts_of(table_keys()))}});
 }
 
 }  // namespace karmad

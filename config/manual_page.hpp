@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace karmad {
 
@@ -13,20 +12,6 @@ std::string roff(std::string_view markdown);
 
 /// The same for text without Markdown: line breaks stay, for a block without filling.
 std::string roff_verbatim(std::string_view text);
-
-/// What the documentation says of one key. Texts are Markdown: only `code` is used.
-struct KeyText {
-  std::string_view name;
-  std::string value;     ///< what may be written
-  std::string fallback;  ///< the default; empty: none
-  std::string range;     ///< empty: no limits
-  std::string meaning;
-};
-
-/// The keys of `searchd` and of a distributed table, from the rows that the reader uses, in the
-/// order of the documentation.
-std::vector<KeyText> searchd_key_texts();
-std::vector<KeyText> table_key_texts();
 
 /// The reference of all keys as Markdown tables. A test compares it with the part of
 /// docs/configuration.md between two markers.
