@@ -1,13 +1,56 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <memory>
+#include <span>
 
-#include "balancer/rules/admission/client_rates.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
+
+struct ClientCounts {
+  std::uint64_t successful = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t forgotten = 0;   ///< removed to make room for other clients
+  std::uint64_t remembered = 0;  ///< current number
+  std::uint64_t exempted = 0;    ///< set by RateGates
+};
+void write(StatsWriter& out, const ClientCounts& counts);
+
+/// A token bucket for each client address, for a limited number of clients; beyond it the least
+/// recently seen one is forgotten, and later starts with a full bucket. Any thread: clients are
+/// spread over parts with a lock each, held for about 100 ns. IPv6 clients are identified by the
+/// first 64 bits of their address, the part assigned to one client.
+class ClientRates {
+ public:
+  ClientRates();  ///< with a random seed
+  explicit ClientRates(std::uint64_t seed);
+  ~ClientRates();
+
+  /// Changes the rule and the number of clients. Known clients keep their tokens, up to the new
+  /// capacity, as far as there is room; without a limit all are forgotten. Takes 100 ns per known
+  /// client.
+  void change(const BucketRule& rule, std::size_t remembered, TimePoint now);
+
+  /// Takes a token of that client; if it has none, returns the time until it has one.
+  std::optional<Micros> take(const IpAddress& client, TimePoint now);
+
+  /// The time until that client has a token, without taking one; nothing if it has one, or is not
+  /// known.
+  std::optional<Micros> wait(const IpAddress& client, TimePoint now);
+
+  ClientCounts counts() const;
+
+ private:
+  class Part;
+  static constexpr std::size_t kParts = 16;
+  static constexpr std::size_t kWorthAPart = 64;  // with fewer, one part keeps the exact order
+  std::span<Part> parts() const;
+
+  const std::uint64_t seed_;  // so that clients cannot choose addresses that collide
+  std::unique_ptr<Part[]> parts_;
+  std::atomic<std::size_t> parts_used_{1};
+};
 
 /// The bucket rule of a rate setting.
 BucketRule rule_of(const Rate& rate, Micros burst);

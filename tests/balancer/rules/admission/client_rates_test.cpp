@@ -1,4 +1,4 @@
-#include "balancer/rules/admission/client_rates.hpp"
+#include "balancer/rules/admission/rate_gates.hpp"
 
 #include <gtest/gtest.h>
 
