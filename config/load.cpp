@@ -18,7 +18,6 @@
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
 #include "config/text/closest.hpp"
-#include "config/text/peer_keys.hpp"
 #include "config/text/sections.hpp"
 #include "config/text/source_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "config/text/peer_keys.hpp"
+#include "config/text/sections.hpp"
 
 #include <functional>
 #include <iterator>

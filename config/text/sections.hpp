@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -52,5 +53,13 @@ using Statement = std::variant<WrittenSection, Include>;
 /// The statements of one expanded file, in order. A section with an invalid head is reported; if
 /// it is clear what kind of section is meant, it is kept, to find the mistakes in its body.
 std::vector<Statement> read_sections(const SourceText& file, Problems& problems);
+
+/// True for a key of the search server's configuration without a meaning here: local tables,
+/// storage, logs, threads. Such keys are ignored with a notice, so that its files can be loaded.
+bool is_ignored_peer_key(SectionKind kind, std::string_view key);
+
+/// The effect that the operator may expect from such a key of searchd but does not get, and what to
+/// do instead, for a warning. Empty: no effect is missed.
+std::string_view missed_without(SectionKind kind, std::string_view key);
 
 }  // namespace karmad
