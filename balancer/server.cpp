@@ -379,8 +379,7 @@ void Server::on_signal(int number) {
 
 void Server::add_event(OperatorEvent::Kind kind, std::string message) {
   using enum OperatorEvent::Kind;
-  const auto severity =
-      kind == reload_failed ? OperatorEvent::Severity::error : OperatorEvent::Severity::info;
+  const auto severity = kind == reload_failed ? LogLevel::error : LogLevel::info;
   events_.add({.severity = severity, .kind = kind, .message = std::move(message)},
               std::chrono::system_clock::now());
 }
@@ -388,18 +387,17 @@ void Server::add_event(OperatorEvent::Kind kind, std::string message) {
 void Server::follow_certificates() {
   if (!topology_->client_tls || stopping_) return;
   auto& certificates = *topology_->client_tls;
-  const auto tell = [this](OperatorEvent::Severity severity, const std::string& message) {
-    const bool is_good = severity == OperatorEvent::Severity::info;
+  const auto tell = [this](LogLevel severity, const std::string& message) {
+    const bool is_good = severity == LogLevel::info;
     spdlog::log(is_good ? spdlog::level::info : spdlog::level::warn, "{}", message);
     events_.add(
         {.severity = severity, .kind = OperatorEvent::Kind::certificates, .message = message},
         std::chrono::system_clock::now());
   };
   if (certificates.reread() == TlsServer::Reread::changed)
-    tell(OperatorEvent::Severity::info, "the changed certificates (tls_certificate) are in use");
+    tell(LogLevel::info, "the changed certificates (tls_certificate) are in use");
   auto warning = certificate_warning(certificates, std::chrono::system_clock::now());
-  if (warning != certificate_warning_ && !warning.empty())
-    tell(OperatorEvent::Severity::warning, warning);
+  if (warning != certificate_warning_ && !warning.empty()) tell(LogLevel::warning, warning);
   certificate_warning_ = std::move(warning);
   certificate_timer_.expires_after(kCertificateInterval);
   certificate_timer_.async_wait([this](error_code error) {
@@ -636,7 +634,7 @@ void Server::adopt_mirrors() {
                              problems.front().message);
   if (refusal == std::exchange(refused_mirrors_, refusal)) return;
   spdlog::error("{}", refusal);
-  events_.add({.severity = OperatorEvent::Severity::error,
+  events_.add({.severity = LogLevel::error,
                .kind = OperatorEvent::Kind::source_failed,
                .message = std::move(refusal)},
               std::chrono::system_clock::now());
@@ -708,7 +706,7 @@ void Server::configure_logs() const {
 void Server::report(const Configuration::Next& next) {
   for (const auto& cut : next.cuts) {
     spdlog::warn("{}", cut);
-    events_.add({.severity = OperatorEvent::Severity::warning,
+    events_.add({.severity = LogLevel::warning,
                  .kind = OperatorEvent::Kind::mirrors_changed,
                  .message = cut},
                 std::chrono::system_clock::now());

@@ -38,7 +38,7 @@ void SourceStatus::failed(const std::string& source, const std::string& why, std
 void SourceStatus::report(OperatorEvent::Kind kind, std::string message, WallTime now) {
   const bool fails = kind == OperatorEvent::Kind::source_failed;
   spdlog::log(fails ? spdlog::level::warn : spdlog::level::info, "{}", message);
-  events_.add({.severity = fails ? OperatorEvent::Severity::warning : OperatorEvent::Severity::info,
+  events_.add({.severity = fails ? LogLevel::warning : LogLevel::info,
                .kind = kind,
                .message = std::move(message)},
               now);

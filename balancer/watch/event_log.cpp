@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/json/json_line.hpp"
+#include "config/settings/words.hpp"
 
 namespace karmad {
 namespace {
@@ -21,7 +22,7 @@ void append_event(std::string& json, std::uint64_t id, const OperatorEvent& even
   JsonLine line(json);
   line.add("{\"id\":", id);
   add_text(line, "time", utc_text(at));
-  add_text(line, "severity", kSeverityNames[event.severity]);
+  add_text(line, "severity", word(event.severity));
   line.add(members);
   add_text(line, "message", event.message);
   line.add('}');

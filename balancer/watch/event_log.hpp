@@ -19,7 +19,6 @@ namespace karmad {
 /// What an operator wants to know afterwards: a mirror or table changed its condition, the
 /// configuration was read again, the process started.
 struct OperatorEvent {
-  enum class Severity : std::uint8_t { info, warning, error };
   enum class Kind : std::uint8_t {
     started,
     reloaded,
@@ -34,7 +33,7 @@ struct OperatorEvent {
     certificates,     ///< files of `tls_certificate` were read again, cannot be used, or expire
   };
 
-  Severity severity = Severity::info;
+  LogLevel severity = LogLevel::info;
   Kind kind = Kind::mirror;
   // Only for events of a mirror; `table`, the states and the reason also for those of a table.
   std::string_view table;
@@ -49,7 +48,6 @@ struct OperatorEvent {
 
   std::string message;  ///< a sentence for people; at most 512 bytes of it are kept
 };
-inline constexpr auto kSeverityNames = enumerators<OperatorEvent::Severity>();
 inline constexpr auto kEventKindNames = enumerators<OperatorEvent::Kind>();
 
 /// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each

@@ -16,8 +16,6 @@
 namespace karmad {
 namespace {
 
-using Severity = OperatorEvent::Severity;
-
 RecentWork work_of(const Tally& tally) {
   const auto totals = tally.totals();
   return {.attempts = tally.attempts(),
@@ -77,16 +75,10 @@ bool is_quiet(MirrorCondition from, MirrorCondition to) {
 }
 
 /// `before`, `now`: all mirrors of its shard.
-Severity severity_of(MirrorCondition to, const SetCount& before, const SetCount& now) {
-  if (now.can_serve == 0) return Severity::error;
-  if (before.can_serve == 0 || is_trouble(to)) return Severity::warning;
-  return Severity::info;
-}
-
-LogLevel level_of(OperatorEvent::Severity severity) {
-  using enum OperatorEvent::Severity;
-  if (severity == error) return LogLevel::error;
-  return severity == warning ? LogLevel::warning : LogLevel::info;
+LogLevel severity_of(MirrorCondition to, const SetCount& before, const SetCount& now) {
+  if (now.can_serve == 0) return LogLevel::error;
+  if (before.can_serve == 0 || is_trouble(to)) return LogLevel::warning;
+  return LogLevel::info;
 }
 
 }  // namespace
@@ -147,7 +139,7 @@ void MirrorWatch::sample(const Table& table, TimePoint now, WallTime wall) {
   if (!track.observe({condition, std::move(trouble)}, now)) return;
   if (is_quiet(track.before(), track.current().condition)) return;
   const auto& reason = track.current().reason;
-  news_.tell({.severity = reason.empty() ? Severity::info : Severity::warning,
+  news_.tell({.severity = reason.empty() ? LogLevel::info : LogLevel::warning,
               .kind = OperatorEvent::Kind::table,
               .table = table.name,
               .state = name(track.current().condition),
@@ -383,7 +375,7 @@ void OperatorLog::tell(const OperatorEvent& event, TimePoint now, WallTime wall)
   if (!left_out) return;
   const auto before =
       *left_out == 0 ? "" : fmt::format(" ({} left out before)", counted_noun(*left_out, "line"));
-  log_with_members(level_of(event.severity), event.message + before, members_of(event));
+  log_with_members(event.severity, event.message + before, members_of(event));
 }
 
 }  // namespace karmad

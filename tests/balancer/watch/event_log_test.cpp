@@ -13,7 +13,7 @@ constexpr WallTime kEventTime{std::chrono::sys_days{std::chrono::year{2026} / 11
 TEST(EventLog, WritesOneObjectPerEvent) {
   EventLog log;
   log.add({.kind = OperatorEvent::Kind::started, .message = "karmad has started"}, kEventTime);
-  log.add({.severity = OperatorEvent::Severity::error,
+  log.add({.severity = LogLevel::error,
            .table = "t",
            .shard = 1,
            .mirror = 2,
