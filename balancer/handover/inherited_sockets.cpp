@@ -15,6 +15,7 @@
 
 #include "agent/transport/resolve.hpp"
 #include "balancer/core/listening_socket.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 namespace {
@@ -24,24 +25,13 @@ bool is_at(const ListenLine& line, const Address& bound) {
   return std::ranges::find(line.hosts, bound.host) != line.hosts.end();
 }
 
-std::string number_text(int family, const void* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  return ::inet_ntop(family, address, text, sizeof text) != nullptr ? text : std::string();
-}
-
-std::string host_of(const sockaddr* address) {
-  if (address->sa_family == AF_INET)
-    return number_text(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr);
-  return number_text(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
 ListenLine with_hosts(const Address& address) {
   ListenLine line{.address = address, .hosts = {}};
   if (address.is_unix()) return line;
   if (address.host.empty() || address.host == "*") {
     line.hosts = {"0.0.0.0", "::"};
   } else if (const auto found = resolve_now(address)) {
-    for (const auto& endpoint : *found) line.hosts.push_back(host_of(endpoint.data()));
+    for (const auto& endpoint : *found) line.hosts.push_back(address_text(endpoint.data()));
   }
   return line;
 }
@@ -100,7 +90,7 @@ std::expected<Address, std::string> bound_address(int listener) {
     return std::unexpected(std::strerror(errno));
   Address address;
   if (bound.ss_family == AF_INET || bound.ss_family == AF_INET6) {
-    address.host = host_of(reinterpret_cast<const sockaddr*>(&bound));
+    address.host = address_text(reinterpret_cast<const sockaddr*>(&bound));
     address.port = ntohs(bound.ss_family == AF_INET
                              ? reinterpret_cast<const sockaddr_in*>(&bound)->sin_port
                              : reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port);

@@ -69,19 +69,6 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// The text of an interface's address; empty for other families.
-std::string address_text(const sockaddr* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address == nullptr) return {};
-  const void* bytes = nullptr;
-  if (address->sa_family == AF_INET)
-    bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-  if (address->sa_family == AF_INET6)
-    bytes = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  if (bytes == nullptr) return {};
-  return ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
-}
-
 ThisHost this_host() {
   ThisHost host;
   std::array<char, 256> name{};
@@ -101,6 +88,18 @@ ThisHost this_host() {
 }
 
 }  // namespace
+
+std::string address_text(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address == nullptr) return {};
+  const void* bytes = nullptr;
+  if (address->sa_family == AF_INET)
+    bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (address->sa_family == AF_INET6)
+    bytes = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  if (bytes == nullptr) return {};
+  return ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
+}
 
 FileStamp stamp_of(const std::string& path) {
   struct stat seen {};

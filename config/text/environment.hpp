@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+struct sockaddr;
+
 namespace karmad {
 
 /// Allowed kinds of file: reading a pipe or a device may block forever.
@@ -46,6 +48,9 @@ struct Environment {
   /// Empty: unknown.
   std::function<ThisHost()> this_host;
 };
+
+/// The text of an IP address, without port or zone; empty for other families.
+std::string address_text(const sockaddr* address);
 
 /// The file system and environment of this process. Not thread-safe with setenv.
 Environment real_environment();
