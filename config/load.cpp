@@ -338,7 +338,10 @@ class Reader {
         ignored.add(entry.at, entry.key);
       } else if (!entry.faulty) {
         problem(entry.at, unknown_key(section.kind, entry.key, keys));
-        check_misplaced(section.kind, entry);
+        if (section.kind == SectionKind::table)
+          check_misplaced(entry, searchd_keys());
+        else
+          check_misplaced(entry, table_keys());
         const auto meant = closest(entry.key, names_of(keys));
         if (!meant || is_misplaced(section.kind, entry.key)) continue;
         if (!is_list(*find_key(keys, *meant)) && has_entry(section, *meant)) continue;
@@ -370,17 +373,12 @@ class Reader {
   }
 
   /// Checks the value of a key that belongs in another section.
-  void check_misplaced(SectionKind kind, const Entry& entry) {
+  template <class Owner>
+  void check_misplaced(const Entry& entry, std::span<const Key<Owner>> keys) {
     Problems notices;
-    const Section alone{.kind = {}, .name = {}, .at = entry.at, .entries = {entry}};
-    if (kind == SectionKind::table) {
-      InstanceSettings searchd;
-      SectionSetter<InstanceSettings>(searchd, {}, problems_, notices)
-          .set_all(alone, searchd_keys());
-    } else {
-      TableSettings table;
-      SectionSetter<TableSettings>(table, "t", problems_, notices).set_all(alone, table_keys());
-    }
+    Owner owner;
+    SectionSetter<Owner>(owner, "t", problems_, notices)
+        .set_all({.kind = {}, .name = {}, .at = entry.at, .entries = {entry}}, keys);
   }
 
   template <class Owner>
