@@ -94,7 +94,7 @@ class AgentLineReader {
         }
         i = close;
       }
-      at_start = at_start && is_space_or_tab(text_[i]);
+      at_start = at_start && (text_[i] == ' ' || text_[i] == '\t');
     }
     return text_.size();
   }

@@ -18,18 +18,6 @@
 
 namespace karmad {
 
-/// Reads one of the enum's words, in any case.
-template <class Enum>
-std::expected<Enum, Unfit> parse_word(std::string_view text) {
-  const auto word = lower(text);
-  if (const auto found = kWords<Enum>.find(word)) return *found;
-  const auto known = words<Enum>();
-  return unfit(0, fmt::format("{} is not one of {}{}", in_quotes(text), fmt::join(known, ", "),
-                              suggestion(word, known)));
-}
-
-template <class T>
-using ValueReader = std::expected<T, Unfit> (*)(std::string_view text);
 /// The readers of types without bounds.
 inline constexpr auto kReaders = std::make_tuple(
     parse_rate, parse_ranges, parse_app_names, parse_origins, parse_dns_servers, parse_discovery,
@@ -52,14 +40,17 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
   } else if constexpr (std::is_same_v<T, std::string>) {
     return std::string(text);
   } else if constexpr (std::is_enum_v<T>) {
-    return parse_word<T>(text);
+    const auto known = words<T>();
+    if (const auto found = kWords<T>.find(lower(text))) return *found;
+    return unfit(0, fmt::format("{} is not one of {}{}", in_quotes(text), fmt::join(known, ", "),
+                                suggestion(lower(text), known)));
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
     if (*number > std::numeric_limits<T>::max()) return unfit(text, "is too large");
     return static_cast<T>(*number);
   } else {
-    return std::get<ValueReader<T>>(kReaders)(text);
+    return std::get<std::expected<T, Unfit> (*)(std::string_view)>(kReaders)(text);
   }
 }
 

@@ -53,10 +53,6 @@ class SourceText {
   std::vector<Run> runs_;
 };
 
-/// Space and tab, which separate the words of a value.
-constexpr bool is_space_or_tab(char c) {
-  return c == ' ' || c == '\t';
-}
 // Of ASCII.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
