@@ -99,7 +99,7 @@ void RetryBudget::add_up_ended() {
   while (before < all && !added_up_.compare_exchange_weak(before, all, memory_order_relaxed))
     continue;
   if (before >= all) return;
-  save(static_cast<std::int64_t>((all - before) * rules_.percent));
+  add_up_to(saved_, static_cast<std::int64_t>((all - before) * rules_.percent), most_saved());
   for (const auto after : {Kind::after, Kind::p95, Kind::p99})
     add_up_to(hedges_[static_cast<std::size_t>(after)],
               static_cast<std::int64_t>((all - before) * hedge_share(after)), kMostHedges);
@@ -170,10 +170,6 @@ bool RetryBudget::spend(bool borrows) {
   return borrows;
 }
 
-void RetryBudget::save(std::int64_t hundredths) {
-  add_up_to(saved_, hundredths, most_saved());
-}
-
 void RetryBudget::give_back(For what, bool succeeded) {
   extras_.fetch_sub(1, memory_order_relaxed);
   if (what == For::proven) {
@@ -183,7 +179,7 @@ void RetryBudget::give_back(For what, bool succeeded) {
   }
   if (succeeded) {
     add_up_ended();
-    save(kAttempt);
+    add_up_to(saved_, kAttempt, most_saved());
   }
   if (what != For::untried) return;
   // Last, so that who sees that none is in progress sees also what it has brought.

@@ -196,7 +196,6 @@ class RetryBudget {
   std::int64_t saved_or_owed() const;
   void add_up_ended();
   void give_back(For what, bool succeeded);
-  void save(std::int64_t hundredths);
   bool spend(bool borrows);
   bool enter(For what);
 

@@ -172,7 +172,12 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
     case HintKind::generation_low:
       return generation_low(now);
     case HintKind::none:
-      if (now.ended.nothing_done && subject_.kind != RequestClass::read) return new_primary();
+      // CO-032, BP-060: an update refused by a mirror that is no longer primary goes to the new
+      // primary, once, regardless of `agent_retry_count`. Selection waits for it.
+      if (now.ended.nothing_done && subject_.kind != RequestClass::read)
+        return std::exchange(primary_changed_, true)
+                   ? over(Final::limit)
+                   : another(AttemptReason::new_primary, Micros{0}, /*avoid=*/true);
       return ordinary(now);
   }
   return over(Final::not_retryable);
@@ -330,13 +335,6 @@ Decision RetryLoop::generation_low(const Moment& now) {
     return over(Final::limit);
   }
   return next;
-}
-
-/// CO-032, BP-060: an update refused by a mirror that is no longer primary goes to the new primary,
-/// once, regardless of `agent_retry_count`. Selection waits for it.
-Decision RetryLoop::new_primary() {
-  if (std::exchange(primary_changed_, true)) return over(Final::limit);
-  return {.final = Final::no, .reason = AttemptReason::new_primary, .avoid = true};
 }
 
 }  // namespace karmad

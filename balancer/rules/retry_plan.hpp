@@ -180,7 +180,6 @@ class RetryLoop {
   Decision elsewhere(const Moment& now, AttemptReason reason);
   std::optional<Decision> next_zone(const Moment& now);
   Decision generation_low(const Moment& now);
-  Decision new_primary();
   Decision decide(const Moment& now, TokenBucket* bucket);
 
   unsigned most_attempts() const;
