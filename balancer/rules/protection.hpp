@@ -11,7 +11,6 @@
 #include "balancer/rules/generation.hpp"
 #include "balancer/rules/outlier_ejection.hpp"
 #include "balancer/rules/retry_budget.hpp"
-#include "balancer/rules/seen_requests.hpp"
 #include "balancer/rules/standings.hpp"
 
 namespace karmad {

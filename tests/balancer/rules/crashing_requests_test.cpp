@@ -1,4 +1,4 @@
-#include "balancer/rules/seen_requests.hpp"
+#include "balancer/rules/error_texts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "balancer/rules/seen_requests.hpp"
 
 namespace karmad {
 namespace {
