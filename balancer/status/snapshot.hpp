@@ -17,7 +17,7 @@
 #include "balancer/discovery/source_status.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/retry_budget.hpp"
-#include "balancer/topology/table_tally.hpp"
+#include "balancer/topology/topology.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 
 namespace karmad {

@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "balancer/topology/table_tally.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/event_log.hpp"
