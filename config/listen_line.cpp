@@ -1,4 +1,4 @@
-#include "config/listen_line.hpp"
+#include "config/load.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

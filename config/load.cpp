@@ -13,7 +13,6 @@
 
 #include "config/agent_line.hpp"
 #include "config/check.hpp"
-#include "config/listen_line.hpp"
 #include "config/settings/address.hpp"
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"

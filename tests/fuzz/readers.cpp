@@ -31,7 +31,6 @@
 #include "balancer/trace/request_identity.hpp"
 #include "config/agent_line.hpp"
 #include "config/effective.hpp"
-#include "config/listen_line.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 #include "fuzz/query_run.hpp"
