@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "config/settings/attempts.hpp"
@@ -36,11 +37,8 @@ class OptionsReader {
 
   void run() {
     if (cut(text_).empty()) return;
-    for (std::size_t begin = 0; begin <= text_.size();) {
-      const auto end = std::min(text_.find(',', begin), text_.size());
-      read_option(cut(text_.substr(begin, end - begin)));
-      begin = end + 1;
-    }
+    for (const auto option : std::views::split(text_, ','))
+      read_option(cut(std::string_view(option)));
   }
 
  private:

@@ -13,6 +13,15 @@
 namespace karmad {
 namespace {
 
+/// One setting as it would be written in a configuration.
+struct SettingRow {
+  std::string_view key;
+  std::string value;  ///< nothing is escaped
+  Place at;
+  bool is_set = true;  ///< false: `unset` tells what is used instead
+  std::string unset;   ///< as in KeyDoc
+};
+
 template <class Owner>
 class RowMaker {
  public:
@@ -69,6 +78,16 @@ class RowMaker {
   const Owner& above_;
   std::vector<SettingRow> rows_;
 };
+
+/// The settings of `searchd`, and those of a table that it does not inherit, in the order of the
+/// table of keys. A list gives one row for each element.
+std::vector<SettingRow> setting_rows(const InstanceSettings& searchd) {
+  return RowMaker<InstanceSettings>(searchd, {}).run(searchd_keys());
+}
+
+std::vector<SettingRow> setting_rows(const TableSettings& table, const InstanceSettings& searchd) {
+  return RowMaker<TableSettings>(table, empty_table(searchd)).run(table_keys());
+}
 
 class EffectiveList {
  public:
@@ -138,14 +157,6 @@ void dump_attempts(const RepeatSettings& searchd, const TableSettings& table,
 }
 
 }  // namespace
-
-std::vector<SettingRow> setting_rows(const InstanceSettings& searchd) {
-  return RowMaker<InstanceSettings>(searchd, {}).run(searchd_keys());
-}
-
-std::vector<SettingRow> setting_rows(const TableSettings& table, const InstanceSettings& searchd) {
-  return RowMaker<TableSettings>(table, empty_table(searchd)).run(table_keys());
-}
 
 std::vector<EffectiveSetting> effective_settings(const Settings& settings) {
   EffectiveList list;

@@ -10,20 +10,6 @@
 
 namespace karmad {
 
-/// One setting as it would be written in a configuration.
-struct SettingRow {
-  std::string_view key;
-  std::string value;  ///< nothing is escaped
-  Place at;
-  bool is_set = true;  ///< false: `unset` tells what is used instead
-  std::string unset;   ///< as in KeyDoc
-};
-
-/// The settings of `searchd`, and those of a table that it does not inherit, in the order of the
-/// table of keys. A list gives one row for each element.
-std::vector<SettingRow> setting_rows(const InstanceSettings& searchd);
-std::vector<SettingRow> setting_rows(const TableSettings& table, const InstanceSettings& searchd);
-
 /// One effective setting, with a name that is unique in a configuration: `searchd: hedge`, `table
 /// t: updates`, `table t: shard 1: mirror 10.0.0.1:9308`.
 struct EffectiveSetting {
