@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include "config/settings/address_range.hpp"
 

@@ -1,8 +1,5 @@
 #include "config/text/closest.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <vector>
 
 namespace karmad {
