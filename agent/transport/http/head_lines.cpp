@@ -126,7 +126,7 @@ Scan judge_encoding(Cursor& cursor, const Noted& noted, const Head& head) {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  return "'" + printable(text) + "'";
+  return fmt::format("'{}'", printable(text));
 }
 
 const char* skip_value(const char* at, const char* end) {
