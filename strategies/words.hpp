@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/text/located.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

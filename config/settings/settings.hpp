@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/settings/address_range.hpp"
-#include "config/text/located.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

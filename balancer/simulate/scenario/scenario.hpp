@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/text/located.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/random_source.hpp"
 #include "strategies/time.hpp"
 
