@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strategies/candidates.hpp"
 #include "strategies/set_picture.hpp"
+#include "strategies/tags.hpp"
 
 namespace karmad {
 
@@ -108,5 +111,20 @@ std::string why_unsuitable(const Need& need, const SetDescription& picture, std:
 /// the query's own preference, if any. Reads only.
 std::optional<ReadPreference> passed_on(const std::optional<ReadPreference>& asked, SetKind kind,
                                         Role role);
+
+/// Longer texts are refused.
+inline constexpr std::size_t kLongestPreference = 4096;  ///< bytes
+
+/// Reads a preference from a header, a URL parameter or the configuration. JSON form (SS-093):
+/// `mode` in camel case; `tags`, an array of at least one object; an integer `maxStalenessSeconds`,
+/// -1 for none; `hedge`, `{"enabled": bool}`; unknown members are ignored (SS-094). Short form:
+/// `mode=secondary;tags=dc:ny,rack:2|dc:sf|;maxStalenessSeconds=120;hedge=true`, or the mode alone.
+/// A result is valid (`invalid`). The error says what is wrong and what would be right.
+std::expected<ReadPreference, InvalidPreference> parse_read_preference(std::string_view text);
+
+/// The JSON form on one line; parsing it gives the same value.
+std::string text(const ReadPreference& preference);
+
+std::string_view name(Mode mode);
 
 }  // namespace karmad

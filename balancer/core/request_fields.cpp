@@ -11,7 +11,7 @@
 #include "config/settings/words.hpp"
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "agent/json/json_line.hpp"
 #include "balancer/selection/shard_mirrors.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 

@@ -5,7 +5,7 @@
 #include "agent/json/json_line.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "balancer/trace/process_log.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 namespace {

@@ -12,7 +12,7 @@
 #include "balancer/watch/event_log.hpp"
 #include "config/text/source_text.hpp"
 #include "strategies/narrow.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 #include "strategies/tags.hpp"
 
 namespace karmad {

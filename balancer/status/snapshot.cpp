@@ -9,7 +9,7 @@
 #include "balancer/selection/first_pick.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 namespace {

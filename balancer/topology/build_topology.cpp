@@ -16,7 +16,7 @@
 #include "config/settings/inherit.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 namespace {

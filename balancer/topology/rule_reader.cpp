@@ -11,7 +11,7 @@
 #include "config/text/closest.hpp"
 #include "config/text/source_text.hpp"
 #include "strategies/kinds/registry.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 namespace {

@@ -17,7 +17,7 @@
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/topology/topology.hpp"
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

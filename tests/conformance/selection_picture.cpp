@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad::conformance {
 namespace {

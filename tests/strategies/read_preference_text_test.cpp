@@ -1,4 +1,4 @@
-#include "strategies/read_preference_text.hpp"
+#include "strategies/read_preference.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
