@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/transport/dns.hpp"
+#include "agent/transport/resolve.hpp"
 #include "balancer/discovery/discovery.hpp"
 #include "balancer/discovery/found.hpp"
 #include "balancer/discovery/mirror_source.hpp"

@@ -6,7 +6,7 @@
 #include <latch>
 #include <utility>
 
-#include "agent/transport/loop/run_detached.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/core/memory.hpp"
 #include "balancer/topology/topology.hpp"
 

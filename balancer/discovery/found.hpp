@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/transport/dns.hpp"
+#include "agent/transport/resolve.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {

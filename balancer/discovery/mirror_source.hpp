@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "agent/transport/dns.hpp"
 #include "agent/transport/loop/loop.hpp"
-#include "agent/transport/loop/run_detached.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
+#include "agent/transport/resolve.hpp"
 #include "balancer/discovery/found.hpp"
 
 namespace karmad {

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "agent/transport/dns.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/resolve.hpp"
 #include "config/check.hpp"
 #include "config/settings/discovery_source.hpp"
 #include "config/settings/inherit.hpp"

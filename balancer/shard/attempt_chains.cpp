@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/transport/loop/deadlines.hpp"
+#include "agent/transport/loop/ticks.hpp"
 #include "balancer/selection/selection.hpp"
 
 namespace karmad {

@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
 #include <boost/asio/executor_work_guard.hpp>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 namespace karmad {
 
@@ -111,6 +114,51 @@ void write(StatsWriter& out, const ThreadPool* helpers) {
           helpers != nullptr ? helpers->waiting() : 0U);
   out.add({"long_work_refused", "tasks refused because long_work_queue was reached"},
           helpers != nullptr ? helpers->refused() : 0U);
+}
+
+namespace {
+
+constexpr unsigned kThreads = 32;
+
+struct Detached {
+  std::mutex mutex;  ///< of the next two
+  std::deque<std::move_only_function<void()>> waiting;
+  unsigned threads = 0;
+};
+
+/// Never destroyed: detached threads use it until the process ends.
+Detached& detached() {
+  static auto& all = *new Detached;
+  return all;
+}
+
+/// Body of a thread: runs jobs until none waits.
+void work(std::move_only_function<void()> job) {
+  auto& all = detached();
+  for (;;) {
+    job();
+    job = nullptr;  // also destroys what the job owns
+    const std::scoped_lock lock(all.mutex);
+    if (all.waiting.empty()) {
+      --all.threads;
+      return;
+    }
+    job = std::move(all.waiting.front());
+    all.waiting.pop_front();
+  }
+}
+
+}  // namespace
+
+void run_detached(std::move_only_function<void()> job) {
+  auto& all = detached();
+  const std::scoped_lock lock(all.mutex);
+  if (all.threads == kThreads) {
+    all.waiting.push_back(std::move(job));
+    return;
+  }
+  std::thread(work, std::move(job)).detach();
+  ++all.threads;
 }
 
 }  // namespace karmad

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -164,5 +165,10 @@ class ThreadPool {
 
 /// Null: all numbers are zero.
 void write(StatsWriter& out, const ThreadPool* helpers);
+
+/// Runs `job`, which may block for long and cannot be cancelled (a look-up of a name), on a thread
+/// that is never joined. The job must own all its data. At most 32 run at the same time; further
+/// ones queue. Any thread.
+void run_detached(std::move_only_function<void()> job);
 
 }  // namespace karmad

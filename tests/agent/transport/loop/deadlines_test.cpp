@@ -1,4 +1,4 @@
-#include "agent/transport/loop/deadlines.hpp"
+#include "agent/transport/loop/ticks.hpp"
 
 #include <gtest/gtest.h>
 

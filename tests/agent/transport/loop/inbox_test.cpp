@@ -1,4 +1,4 @@
-#include "agent/transport/loop/inbox.hpp"
+#include "agent/transport/loop/loop.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "agent/transport/loop/run_detached.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
 #include "agent/transport/resolve.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/name_server.hpp"
