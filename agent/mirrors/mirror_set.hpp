@@ -12,12 +12,9 @@
 #include "agent/health/former_places.hpp"
 #include "agent/health/state.hpp"
 #include "agent/mirrors/agent.hpp"
-#include "agent/mirrors/attempt_in_flight.hpp"
 #include "agent/mirrors/mirror_signals.hpp"
-#include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/load_baseline.hpp"
-#include "agent/stats/period_latency.hpp"
-#include "agent/stats/recent_answers.hpp"
+#include "agent/stats/mirror_latency.hpp"
 #include "agent/transport/loop/loop.hpp"
 #include "strategies/estimates/karma_weights.hpp"
 #include "strategies/select.hpp"
@@ -339,6 +336,35 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   LoadBaseline usual_;  ///< worker 0 only
   std::atomic<std::uint32_t> typical_load_{0};
   std::atomic<double> usual_load_{-1};  ///< negative: unknown
+};
+
+/// One query's wait for a slot at any of its suitable mirrors. The destructor leaves the queues; a
+/// slot that was granted but not taken goes to the next waiter. One worker's thread only.
+class QueuedWait {
+ public:
+  QueuedWait(MirrorSet& set, unsigned worker) : set_(set), worker_(worker) {}
+  QueuedWait& operator=(QueuedWait&&) = delete;
+  ~QueuedWait() { leave(); }
+
+  /// Sets the mirrors to wait for; the place in the queues is kept if they are unchanged.
+  void wants(Candidates mirrors);
+  /// The waiter that MirrorSet::news() must wake.
+  SlotWaiter* waiter() const { return waiter_.get(); }
+
+  struct Got {
+    std::size_t mirror;
+    AgentSlot slot;
+  };
+  /// The granted slot, once; the wait then has left all queues.
+  std::optional<Got> take();
+
+ private:
+  void leave() { take(); }
+
+  MirrorSet& set_;
+  const unsigned worker_;
+  Candidates wanted_;
+  std::shared_ptr<SlotWaiter> waiter_;
 };
 
 }  // namespace karmad

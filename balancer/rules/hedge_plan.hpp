@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/stats/latency_quantiles.hpp"
+#include "agent/stats/mirror_latency.hpp"
 #include "agent/stats/outcome.hpp"
 #include "config/settings/settings.hpp"
 #include "strategies/time.hpp"

@@ -1,6 +1,6 @@
 #include "balancer/shard/attempt_effects.hpp"
 
-#include "agent/health/state_error.hpp"
+#include "agent/health/state.hpp"
 
 namespace karmad {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/queued_wait.hpp"
+#include "agent/mirrors/mirror_set.hpp"
 #include "agent/transport/loop/buffers.hpp"
 #include "balancer/core/forwarded.hpp"
 #include "balancer/selection/set_mirrors.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/stats/recent_answers.hpp"
+#include "agent/stats/mirror_latency.hpp"
 #include "config/settings/settings.hpp"
 #include "config/text/enum_names.hpp"
 #include "strategies/time.hpp"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "agent/health/state.hpp"
-#include "agent/health/state_error.hpp"
 #include "tests/conformance/json_files.hpp"
 
 namespace karmad::conformance {

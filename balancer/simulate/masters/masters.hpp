@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "agent/mirrors/attempt.hpp"
+#include "agent/mirrors/mirror_set.hpp"
 #include "agent/mirrors/ping.hpp"
-#include "agent/mirrors/queued_wait.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/selection/mirror_choice.hpp"
 #include "balancer/selection/selection.hpp"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "agent/mirrors/queued_wait.hpp"
+#include "agent/mirrors/mirror_set.hpp"
 #include "strategies/kinds/registry.hpp"
 
 namespace karmad {

@@ -4,8 +4,6 @@
 
 #include <memory>
 
-#include "agent/mirrors/attempt_in_flight.hpp"
-
 namespace karmad {
 namespace {
 

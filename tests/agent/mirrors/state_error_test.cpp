@@ -1,4 +1,4 @@
-#include "agent/health/state_error.hpp"
+#include "agent/health/state.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

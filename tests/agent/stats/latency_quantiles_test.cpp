@@ -1,4 +1,4 @@
-#include "agent/stats/latency_quantiles.hpp"
+#include "agent/stats/mirror_latency.hpp"
 
 #include <gtest/gtest.h>
 
