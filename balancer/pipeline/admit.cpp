@@ -4,10 +4,65 @@
 
 #include <array>
 
-#include "balancer/pipeline/ticket_gate.hpp"
+#include "balancer/admission/admission.hpp"
+#include "balancer/core/refusal.hpp"
+#include "balancer/core/request_fields.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 
 namespace karmad {
 namespace {
+
+constexpr std::array<std::string_view, 4> kSettings{"ingress_tickets", "search_tickets",
+                                                    "update_tickets", "low_priority_tickets"};
+
+/// A pool of tickets and its kind.
+struct TicketGate {
+  TicketPool& pool;
+  enum class Kind : std::uint8_t { all, searches, updates, low_priority };
+  Kind kind = Kind::all;
+
+  /// Name of the setting with the size of the pool.
+  std::string_view setting() const { return kSettings[static_cast<std::size_t>(kind)]; }
+  unsigned retry_after() const { return static_cast<unsigned>(pool.retry_after().count()); }
+};
+
+TicketGate ingress_gate(Admission& admission) {
+  return {admission.ingress, TicketGate::Kind::all};
+}
+
+/// `ticket_class`: not exempt.
+TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority priority) {
+  if (priority == Priority::low)
+    return {ticket_class == TicketClass::update ? admission.low_updates : admission.low_searches,
+            TicketGate::Kind::low_priority};
+  if (ticket_class == TicketClass::update) return {admission.updates, TicketGate::Kind::updates};
+  return {admission.searches, TicketGate::Kind::searches};
+}
+
+Priority priority_of(const Head& fields, const Admission& admission) {
+  return admission.low_priority() && has_low_priority(fields) ? Priority::low : Priority::normal;
+}
+
+/// The bodies of refusals because of a full queue, written once.
+const std::string& full_body(TicketGate::Kind kind) {
+  static const auto bodies = [] {
+    std::array<std::string, kSettings.size()> all;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = answer_with(overload_refusal(fmt::format("all tickets ({}) are taken, and their "
+                                                        "queue is full (ticket_queue_depth)",
+                                                        kSettings[i])))
+                   .body;
+    return all;
+  }();
+  return bodies[static_cast<std::size_t>(kind)];
+}
+
+/// 429 for a request without a ticket because the queue is full, with both labels, code 462 and the
+/// expected wait (BP-015). Counts. Costs two copies of strings.
+Answer queue_full_refusal(Worker& worker, const TicketGate& gate) {
+  worker.counters.add(Count::tickets_refused);
+  return overload_answer(worker, full_body(gate.kind), gate.retry_after());
+}
 
 /// A ticket that the query needs, and the place where the query keeps it.
 struct RequiredTicket {
@@ -49,12 +104,13 @@ struct TicketWait final : TicketWaiter {
   bool gave_up = false;  ///< it left the queue without a ticket
 };
 
-/// The refusal of a query that has waited.
+/// The same for a query that has waited.
 Answer expired_refusal(Query& query, const TicketGate& gate, Micros waited, std::string_view why) {
   query.worker.counters.add(Count::tickets_expired);
-  return ticket_refusal(query.worker, gate,
-                        fmt::format("waited {} ms for a ticket ({}): {}", waited.count() / 1000,
-                                    gate.setting(), why));
+  query.worker.counters.add(Count::tickets_refused);
+  auto reason =
+      fmt::format("waited {} ms for a ticket ({}): {}", waited.count() / 1000, gate.setting(), why);
+  return answer_with(overload_refusal(std::move(reason), gate.retry_after()));
 }
 
 Task<std::optional<Answer>> wait_for_ticket(Query& query, TicketGate gate, Ticket& ticket,
@@ -134,6 +190,23 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   }
   if (priority == Priority::low && query.client.admissions != nullptr) ++*query.client.admissions;
   co_return std::nullopt;
+}
+
+std::optional<Answer> early_ticket_refusal(Worker& worker, const RequestHead& head) {
+  auto* const admission = worker.limits.admission;
+  if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
+      worker.process.access_log != nullptr || !admission->anything_exhausted())
+    return std::nullopt;
+  const auto ticket_class = ticket_class_of(*worker.topology_now(), head.path);
+  if (!ticket_class || *ticket_class == TicketClass::exempt) return std::nullopt;
+  const auto priority = priority_of(head, *admission);
+  for (const auto& gate :
+       {ingress_gate(*admission), work_gate(*admission, *ticket_class, priority)}) {
+    if (!gate.pool.exhausted() || asks_for_trace(head)) continue;
+    if (gate.pool.refuses(worker.loop.index, priority, Loop::now()))
+      return queue_full_refusal(worker, gate);
+  }
+  return std::nullopt;
 }
 
 }  // namespace karmad

@@ -10,7 +10,6 @@
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admit.hpp"
-#include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/search/scatter_gather.hpp"
 
 namespace karmad {
