@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,10 +32,12 @@ class ShardParts {
   /// The only part; null if there are several.
   ShardDriver* only() { return only_ ? &*only_ : nullptr; }
 
-  bool any_answered() const;
-  bool all_answered() const;
+  bool any_answered() const { return any(&ShardDriver::answered); }
+  bool all_answered() const {
+    return !any([](const ShardDriver& part) { return !part.answered(); });
+  }
   /// The first part whose mirror refused the query as the client's mistake; null: there is none.
-  ShardDriver* refusing();
+  ShardDriver* refusing() { return first(is_refusing); }
   /// The first part whose mirror wants other credentials of the client; null: there is none.
   ShardDriver* denying();
   /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
@@ -46,23 +50,51 @@ class ShardParts {
   /// longest pause; null: there is none.
   const ShardDriver* overloaded() const;
   /// Whether a mirror reported an overload that is not to be retried (BP-013).
-  bool any_finally_overloaded() const;
+  bool any_finally_overloaded() const {
+    return any([](const ShardDriver& part) {
+      const auto& hint = part.result().hint;
+      return part.result().outcome == Outcome::agent_error && hint.overload && !hint.retryable;
+    });
+  }
   /// Whether a part has no answer because of a timeout.
-  bool any_timed_out() const;
+  bool any_timed_out() const {
+    return any([](const ShardDriver& part) { return !part.answered() && part.result().timed_out; });
+  }
   /// Whether a mirror got its request and did not tell how it ended.
-  bool any_in_doubt() const;
+  bool any_in_doubt() const {
+    return any([](const ShardDriver& part) { return part.result().in_doubt; });
+  }
   /// Whether two mirrors crashed on the request of a part.
-  bool any_crashed() const;
+  bool any_crashed() const {
+    return any([](const ShardDriver& part) { return !part.answered() && part.result().crashed; });
+  }
   /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
   /// an update whose end is not known, which the text says.
   std::string reasons(std::string_view table, bool may_be_changed) const;
 
   /// Whether a mirror carried a change out, or refused it as the client's mistake.
-  bool tell_of_change() const;
+  bool tell_of_change() const { return any(tells_of_change); }
   /// The ends of all parts of a change. The bodies are views into the parts' replies.
   std::vector<ChangeReply> change_replies();
 
  private:
+  static bool is_refusing(const ShardDriver& part) {
+    return part.outcome() == Outcome::client_mistake;
+  }
+  static bool tells_of_change(const ShardDriver& part) {
+    return part.answered() || is_refusing(part);
+  }
+  template <class Test>
+  bool any(Test test) const {
+    return std::ranges::any_of(parts_, [&](const auto& part) { return std::invoke(test, *part); });
+  }
+  /// Null: there is none.
+  template <class Test>
+  ShardDriver* first(Test test) {
+    const auto found = std::ranges::find_if(parts_, [&](auto& part) { return test(*part); });
+    return found == parts_.end() ? nullptr : &**found;
+  }
+
   ShardPart only_;  ///< the common case needs no memory of its own
   std::vector<ShardPart> several_;
   std::span<ShardPart> parts_;

@@ -5,17 +5,14 @@
 #include <algorithm>
 
 #include "agent/dialect/plan/plan.hpp"
+#include "agent/json/json_text.hpp"
+#include "balancer/core/refusal.hpp"
 
 namespace karmad {
 namespace {
 
-bool has_answered(const ShardPart& part) {
-  return part->answered();
-}
-
-bool tells_of_change(const ShardDriver& part) {
-  return part.answered() || part.outcome() == Outcome::client_mistake;
-}
+/// Of an error of a mirror that is passed on. What is longer repeats the request, or is no error.
+constexpr std::size_t kLongestError = 8 << 10;
 
 void append_reason(std::string& text, const ShardDriver& part) {
   if (const auto& refused = part.result().refused) {
@@ -52,26 +49,11 @@ void ShardParts::make(Query& query, const ShardQuery& shard_query, For each) {
   }
 }
 
-bool ShardParts::any_answered() const {
-  return std::ranges::any_of(parts_, has_answered);
-}
-
-bool ShardParts::all_answered() const {
-  return std::ranges::all_of(parts_, has_answered);
-}
-
-ShardDriver* ShardParts::refusing() {
-  const auto found = std::ranges::find_if(
-      parts_, [](const auto& part) { return part->outcome() == Outcome::client_mistake; });
-  return found == parts_.end() ? nullptr : &**found;
-}
-
 ShardDriver* ShardParts::denying() {
-  const auto found = std::ranges::find_if(parts_, [](auto& part) {
-    const auto status = part->reply().status;
-    return part->outcome() == Outcome::client_mistake && (status == 401 || status == 403);
+  return first([](ShardDriver& part) {
+    const auto status = part.reply().status;
+    return is_refusing(part) && (status == 401 || status == 403);
   });
-  return found == parts_.end() ? nullptr : &**found;
 }
 
 const Refusal* ShardParts::whole_refusal(bool may_be_partial, bool may_lack_all) const {
@@ -108,27 +90,6 @@ const ShardDriver* ShardParts::overloaded() const {
   return longest;
 }
 
-bool ShardParts::any_finally_overloaded() const {
-  return std::ranges::any_of(parts_, [](const auto& part) {
-    const auto& result = part->result();
-    return result.outcome == Outcome::agent_error && result.hint.overload && !result.hint.retryable;
-  });
-}
-
-bool ShardParts::any_timed_out() const {
-  return std::ranges::any_of(
-      parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
-}
-
-bool ShardParts::any_crashed() const {
-  return std::ranges::any_of(
-      parts_, [](const auto& part) { return !part->answered() && part->result().crashed; });
-}
-
-bool ShardParts::any_in_doubt() const {
-  return std::ranges::any_of(parts_, [](const auto& part) { return part->result().in_doubt; });
-}
-
 std::string ShardParts::reasons(std::string_view table, bool may_be_changed) const {
   std::string text;
   for (const auto& part : parts_) {
@@ -140,10 +101,6 @@ std::string ShardParts::reasons(std::string_view table, bool may_be_changed) con
   constexpr std::string_view kDoubt = "; the request may have taken effect";
   if (may_be_changed && !text.ends_with(kDoubt)) text += kDoubt;
   return text;
-}
-
-bool ShardParts::tell_of_change() const {
-  return std::ranges::any_of(parts_, [](const auto& part) { return tells_of_change(*part); });
 }
 
 std::vector<ChangeReply> ShardParts::change_replies() {
@@ -164,6 +121,114 @@ std::vector<ChangeReply> ShardParts::change_replies() {
     append_reason(reply.reason, *part);
   }
   return replies;
+}
+
+// ---- UnmergedAnswers
+
+void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
+  if (!part.answered())
+    query_.worker.counters.add(part.outcome() == Outcome::client_mistake ? Count::client_mistakes
+                                                                         : Count::queries_failed);
+  answer.status = part.reply().status;
+  if (const auto* const plan = shard_query_.plan)
+    answer.status = refusal_status(*plan, answer.status, part.reply().body());
+  answer.reply = std::move(part.reply());
+  answer.rest = std::move(part.rest());
+  if (!answer.rest) write_for_client(*answer.reply, answer.status);
+  answer.content_type = answer.reply->content_type();
+  answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
+}
+
+/// Replaces names of the mirror in the reply by those that the client used, and in an error what
+/// is not UTF-8: a server may cut its text within a character.
+void UnmergedAnswers::write_for_client(Reply& reply, int status) {
+  std::optional<std::string> body;
+  const auto shards = shard_query_.table.shards.size();
+  const auto failed = internal_error_in(
+      [&] { body = body_for_client(query_.request.parsed, status, reply.body(), shards); });
+  if (failed) count_refused(query_.worker, failed->status, failed->reason);
+  if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors) {
+    body = clean_utf8(body ? std::string_view(*body) : reply.body());
+    if (body->size() > kLongestError) {
+      const auto reason = reason_in_answer(*body);
+      body->clear();
+      shard_query_.dialect.refuse(status, shortened_utf8(reason, kLongestError), *body);
+    }
+  }
+  if (!body) return;
+  reply.bytes.replace(reply.head_size, std::string::npos, *body);
+  reply.memory.charge(query_.resources.memory, reply.bytes.capacity());
+}
+
+void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
+  auto& part = **parts_.begin();
+  const auto& result = part.result();
+  // The client of an unknown server gets that server's answer, also with status 503.
+  const bool shows_error =
+      result.status_override == 0 || result.status_override == part.reply().status;
+  if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
+                          part.outcome() == Outcome::agent_error && shows_error)) {
+    if (part.answered()) query_.record.last_insert_id = query_.request.parsed.last_insert_id;
+    return pass_on(part, answer);
+  }
+  answer = no_answer();
+}
+
+Answer UnmergedAnswers::no_answer() {
+  const int status = parts_.any_timed_out() ? 504 : parts_.any_finally_overloaded() ? 503 : 502;
+  if (may_be_changed()) return failed(status, reasons());
+  if (const auto* const part = parts_.overloaded()) return overloaded(*part, reasons());
+  for (const auto& part : parts_)
+    if (!part->answered() && part->result().status_override != 0)
+      return failed(part->result().status_override, reasons());
+  return failed(status, reasons());
+}
+
+Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
+  const auto* const plan = shard_query_.plan;
+  const auto reason =
+      fmt::format("{} and {} of {} shards gave no answer: {}",
+                  plan == nullptr || plan->may_be_partial ? "partial results are denied"
+                                                          : "the request needs all shards",
+                  missing, parts_.size(), reasons());
+  if (const auto* const part = parts_.overloaded()) return overloaded(*part, reason);
+  if (parts_.any_timed_out()) return failed(504, reason);
+  if (const auto* const refused = parts_.refusal()) {
+    query_.worker.counters.add(Count::queries_failed);
+    auto refusal = *refused;
+    refusal.reason = reason;
+    return answer_with(refusal);
+  }
+  return failed(503, reason);
+}
+
+Answer UnmergedAnswers::overloaded(const ShardDriver& part, std::string_view reason) {
+  auto answer = failed(429, reason);
+  const auto delay = part.result().hint.delay.value_or(Micros(1s));
+  answer.error_labels = kRetryableOverload;
+  answer.retry_after = static_cast<unsigned>(
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
+  return answer;
+}
+
+Answer UnmergedAnswers::failed(int status, std::string_view reason) {
+  query_.worker.counters.add(Count::queries_failed);
+  auto answer = error(status, reason);
+  if (parts_.any_finally_overloaded()) answer.error_labels = kFinalOverload;
+  return answer;
+}
+
+Answer UnmergedAnswers::refused(const ClientError& mistake) {
+  const bool is_query = parts_.size() > 0 || query_.former;
+  if (is_query) query_.worker.counters.add(Count::queries_failed);
+  // In columns and rows the search server has 500 for mistakes of clients, too.
+  if (!is_query || mistake.is_defect)
+    count_refused(query_.worker, mistake.is_defect ? mistake.status : 400, mistake.reason);
+  return error(mistake.status, mistake.reason);
+}
+
+Answer UnmergedAnswers::error(int status, std::string_view reason) {
+  return refusal_in(shard_query_.table.dialect, shard_query_.dialect, status, reason);
 }
 
 }  // namespace karmad
