@@ -18,7 +18,6 @@ struct Copy {
   std::string target;
   std::string content_type;
   std::string body;
-  bool read = true;
   std::string fields;  ///< those to pass on, as the text of a head; empty: none
   std::string host;    ///< empty: the agent's address
   ForwardedCopies forwarded;
@@ -26,11 +25,7 @@ struct Copy {
   std::string traceparent;  ///< empty: no trace
   std::string tracestate;
   std::string authorization;  ///< empty: none
-  std::string_view withheld;  ///< name of a field that is not passed on; empty: none
-  unsigned hops = 0;
-  Micros connect_timeout{};
-  Micros query_timeout{};
-  std::size_t max_reply = 0;
+  AttemptRequest request;     ///< the rest, without data
 
   std::size_t size() const { return target.size() + body.size() + fields.size(); }
 };
@@ -72,22 +67,16 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
        {Field{kRequestId, copy.request_id.text()}, Field{kTraceparent, copy.traceparent},
         Field{kTracestate, copy.tracestate}, Field{kAuthorization, copy.authorization}})
     if (!field.value.empty()) fields.push_back(field);
-  const auto now = Loop::now();
-  const AttemptRequest request{.began = now,
-                               .method = copy.method,
-                               .target = copy.target,
-                               .host = copy.host,
-                               .content_type = copy.content_type,
-                               .body = copy.body,
-                               .extra = {fields.data(), fields.size()},
-                               .passed_on = with_fields ? &passed_on : nullptr,
-                               .withheld = copy.withheld,
-                               .hops = copy.hops,
-                               .repeatable = copy.read,
-                               .connect_timeout = copy.connect_timeout,
-                               .query_timeout = copy.query_timeout,
-                               .deadline = now + copy.connect_timeout + copy.query_timeout,
-                               .limits = {.most = copy.max_reply}};
+  auto& request = copy.request;
+  request.began = Loop::now();
+  request.method = copy.method;
+  request.target = copy.target;
+  request.host = copy.host;
+  request.content_type = copy.content_type;
+  request.body = copy.body;
+  request.extra = {fields.data(), fields.size()};
+  if (with_fields) request.passed_on = &passed_on;
+  request.deadline = request.began + request.connect_timeout + request.query_timeout;
   AttemptResult result;
   co_await attempt(worker.loop, worker.blackhole_pool(agent), request, stop, result);
   worker.loop.buffers.give(std::move(result.reply.bytes));
@@ -115,7 +104,6 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .target = std::string(request.target),
                 .content_type = std::string(request.content_type),
                 .body = std::string(request.body),
-                .read = parsed.read,
                 .fields = with_fields ? fields_of(query.request.fields) : std::string(),
                 .host = table.keeps_host ? std::string(query.request.fields.find("Host")) : "",
                 .forwarded = table.forwards_headers ? forwarded_of(query) : ForwardedCopies(),
@@ -123,11 +111,12 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .traceparent = traceparent_of(query),
                 .tracestate = query.record.trace_context.state,
                 .authorization = std::string(authorization.value_or("")),
-                .withheld = authorization == "" ? kAuthorization : std::string_view(),
-                .hops = query.request.hops + 1,
-                .connect_timeout = table.timeouts.connect,
-                .query_timeout = table.timeouts.query,
-                .max_reply = query.topology->settings.max_packet_size.value}));
+                .request = {.withheld = authorization == "" ? kAuthorization : std::string_view(),
+                            .hops = query.request.hops + 1,
+                            .repeatable = parsed.read,
+                            .connect_timeout = table.timeouts.connect,
+                            .query_timeout = table.timeouts.query,
+                            .limits = {.most = query.topology->settings.max_packet_size.value}}}));
   }
 }
 
