@@ -52,7 +52,9 @@ class ScatterGather {
       if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
-      explain_plan();
+      // Only for a client that asks for it: the text costs more than the rest of its record.
+      if (query_.record.wants_explanation)
+        if (auto* const record = explanation(query_)) record->plan = describe(*plan_);
     }
     if (!query_.former) {
       query_.worker.counters.add(Count::queries);
@@ -265,12 +267,6 @@ class ScatterGather {
     return begins;
   }
 
-  /// Only for a client that asks for it: the text costs more than the rest of its record.
-  void explain_plan() {
-    if (!query_.record.wants_explanation) return;
-    if (auto* const record = explanation(query_)) record->plan = describe(*plan_);
-  }
-
   /// Whether each mirror of a shard gets a part of its own (`updates = all`).
   bool goes_to_all_mirrors() const {
     return !shard_query_.parsed.read && shard_query_.table.updates == Updates::all;
@@ -296,16 +292,12 @@ class ScatterGather {
     return std::ranges::none_of(parts_, [](const ShardPart& part) { return part->has_sent(); });
   }
 
-  std::string_view merged_content_type() const {
-    const auto of_plan = plan_->content_type;
-    return of_plan.empty() ? shard_query_.table.dialect.content_type : of_plan;
-  }
-
   /// Calls `merge`, which writes `answer.body`: on a helper thread if it reads and writes so many
   /// bytes that it would block the worker. Another answer if that is not possible.
   template <class Merge>
   Task<std::optional<Answer>> run_merge(Answer& answer, std::size_t size, Merge& merge) {
-    answer.content_type = merged_content_type();
+    answer.content_type = plan_->content_type;
+    if (answer.content_type.empty()) answer.content_type = shard_query_.table.dialect.content_type;
     const bool room =
         co_await reserve(query_.worker.loop, answer.memory, query_.resources.memory, size);
     if (!room) co_return Answer{};
