@@ -1,6 +1,6 @@
 #include "balancer/selection/explanation.hpp"
 
-#include "balancer/selection/first_pick.hpp"
+#include "balancer/selection/shard_query.hpp"
 
 namespace karmad {
 

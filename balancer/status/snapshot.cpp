@@ -6,7 +6,7 @@
 #include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/counters.hpp"
-#include "balancer/selection/first_pick.hpp"
+#include "balancer/selection/shard_query.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference.hpp"

@@ -1,4 +1,4 @@
-#include "balancer/selection/first_pick.hpp"
+#include "balancer/selection/shard_query.hpp"
 
 #include <gtest/gtest.h>
 
