@@ -115,36 +115,4 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
   return refusal;
 }
 
-Refusal no_mirror_found(std::string why) {
-  return {.type = "no_mirrors", .reason = std::move(why), .retry_after = 1};
-}
-
-Refusal all_out_of_service() {
-  return {.type = "out_of_service",
-          .reason = "all suitable mirrors were taken out of service by the operator (drain, maint)",
-          .retry_after = 1};
-}
-
-Refusal configuration_changed() {
-  return {.type = "configuration_changed",
-          .reason = "a new configuration replaced the mirrors this query waited for; send it again",
-          .retry_after = 1};
-}
-
-Refusal too_many_waiting(unsigned most) {
-  return overload_refusal(fmt::format(
-      "as many queries wait for a suitable mirror as max_waiting_selections = {} allows", most));
-}
-
-Refusal all_mirrors_full(std::uint64_t most) {
-  return overload_refusal(
-      fmt::format("all mirrors are full (max_in_flight), and as many queries wait as "
-                  "max_in_flight_queue = {} allows",
-                  most));
-}
-
-Refusal no_slot_in_time() {
-  return overload_refusal("all mirrors were full until the query's deadline (max_in_flight)");
-}
-
 }  // namespace karmad

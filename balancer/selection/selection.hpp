@@ -54,23 +54,4 @@ std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, cons
 /// (SS-170).
 Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors);
 
-/// The source of the shard's mirrors has given none.
-Refusal no_mirror_found(std::string why);
-
-/// The operator has taken out all mirrors that are suitable.
-Refusal all_out_of_service();
-
-/// The set it waited for was removed by a reload.
-Refusal configuration_changed();
-
-/// Too many selections are waiting (SS-113).
-Refusal too_many_waiting(unsigned most);
-
-/// All suitable mirrors are full, and the queue for their slots is too (`max_in_flight`,
-/// `max_in_flight_queue`).
-Refusal all_mirrors_full(std::uint64_t most);
-
-/// No slot became free in time.
-Refusal no_slot_in_time();
-
 }  // namespace karmad

@@ -1,11 +1,20 @@
 #include "balancer/shard/attempt_chains.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/transport/loop/ticks.hpp"
 #include "balancer/selection/selection.hpp"
 
 namespace karmad {
+namespace {
+
+Refusal no_slot_in_time() {
+  return overload_refusal("all mirrors were full until the query's deadline (max_in_flight)");
+}
+
+}  // namespace
 
 AttemptChains::AttemptChains(const ShardRules& rules)
     : rules_(rules), retries_(*rules.retry, rules.subject) {
@@ -166,7 +175,11 @@ void AttemptChains::wait_for_slot(AttemptChain& chain) {
   auto& queue = moment_->mirrors.wait_queue();
   const auto most = moment_->mirrors.longest_queue();
   Waiting counted(queue.waiting);
-  if (counted.before() >= most) return refuse_slot(chain, all_mirrors_full(most));
+  if (counted.before() >= most)
+    return refuse_slot(chain, overload_refusal(fmt::format(
+                                  "all mirrors are full (max_in_flight), and as many queries wait "
+                                  "as max_in_flight_queue = {} allows",
+                                  most)));
   count(Count::slots_waited);
   queue.waited.fetch_add(1, std::memory_order_relaxed);
   auto for_mirror = leave_wait(chain);
@@ -226,11 +239,14 @@ TimePoint AttemptChains::selection_end(const AttemptChain& chain) const {
 void AttemptChains::wait_for_mirror(AttemptChain& chain) {
   auto counted = leave_wait(chain);
   if (auto why = moment_->mirrors.absent()) {
-    chain.end.refused = no_mirror_found(*std::move(why));
+    chain.end.refused = {.type = "no_mirrors", .reason = *std::move(why), .retry_after = 1};
     return give_up_selection(chain);
   }
   if (choice(chain).all_out_of_service()) {
-    chain.end.refused = all_out_of_service();
+    chain.end.refused = {
+        .type = "out_of_service",
+        .reason = "all suitable mirrors were taken out of service by the operator (drain, maint)",
+        .retry_after = 1};
     return give_up_selection(chain);
   }
   if (counted) return wait_for_change(chain, *std::move(counted));
@@ -238,7 +254,9 @@ void AttemptChains::wait_for_mirror(AttemptChain& chain) {
   if (selection_end(chain) <= now() || !mirrors.pinged()) return give_up_selection(chain);
   counted.emplace(*rules_.waiting_selections);
   if (counted->before() >= rules_.max_waiting_selections) {
-    chain.end.refused = too_many_waiting(rules_.max_waiting_selections);
+    chain.end.refused = overload_refusal(fmt::format(
+        "as many queries wait for a suitable mirror as max_waiting_selections = {} allows",
+        rules_.max_waiting_selections));
     count(Count::selections_refused);
     return give_up_selection(chain);
   }
@@ -272,7 +290,10 @@ void AttemptChains::give_up_selection(AttemptChain& chain) {
   auto& mirrors = moment_->mirrors;
   auto& refused = chain.end.refused;
   if (!refused && mirrors.closed()) {
-    refused = configuration_changed();
+    refused = {
+        .type = "configuration_changed",
+        .reason = "a new configuration replaced the mirrors this query waited for; send it again",
+        .retry_after = 1};
     // What waits here can be sent: the query goes on with the mirrors of the new configuration, and
     // waits for them as long as it would have waited for these.
     const bool has_time = !chain.selection_left || selection_end(chain) > now();
