@@ -20,21 +20,16 @@ class Waiting {
  public:
   explicit Waiting(std::atomic<std::uint32_t>& count)
       : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(&count) {}
-  Waiting(Waiting&& other) noexcept
-      : before_(other.before_), count_(std::exchange(other.count_, nullptr)) {}
-  Waiting& operator=(Waiting&& other) noexcept {
-    std::swap(before_, other.before_);
-    std::swap(count_, other.count_);
-    return *this;
-  }
-  ~Waiting() {
-    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
-  }
   std::uint32_t before() const { return before_; }
 
  private:
+  struct Decrement {
+    void operator()(std::atomic<std::uint32_t>* count) const {
+      count->fetch_sub(1, std::memory_order_relaxed);
+    }
+  };
   std::uint32_t before_;
-  std::atomic<std::uint32_t>* count_;
+  std::unique_ptr<std::atomic<std::uint32_t>, Decrement> count_;
 };
 
 /// What is decided of the next attempt of a chain.
