@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::size_t kQuicklyRead = 64 << 10;  // bytes of a body; parsing more takes time
 
-void add_error(JsonLine body, std::string_view reason) {
-  body.add(R"({"error":)");
-  body.add_quoted(reason);
-  body.add('}');
-}
-
 }  // namespace
 
 Query::Query(Worker& on, const Topology& with, const RequestLine& line, const Head& fields,
@@ -47,7 +41,7 @@ Answer json_answer(int status, std::string body) {
 Answer refusal(int status, std::string_view reason) {
   Answer answer;
   answer.status = status;
-  add_error(JsonLine(answer.body), reason);
+  JsonLine(answer.body).add(R"({"error":)", Quoted{reason}, '}');
   return answer;
 }
 

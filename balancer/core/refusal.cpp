@@ -10,22 +10,11 @@ namespace karmad {
 namespace {
 
 void add_body(JsonLine body, const Refusal& refusal) {
-  body.add(R"({"error":{"type":)");
-  body.add_quoted(refusal.type);
-  body.add(R"(,"reason":)");
-  body.add_quoted(refusal.reason);
-  if (refusal.code != 0) {
-    body.add(R"(,"code":)");
-    body.add_number(refusal.code);
-  }
+  body.add(R"({"error":{"type":)", Quoted{refusal.type}, R"(,"reason":)", Quoted{refusal.reason});
+  if (refusal.code != 0) body.add(R"(,"code":)", refusal.code);
   if (refusal.overloaded) body.add(R"(,"labels":["SystemOverloadedError","RetryableError"])");
-  if (!refusal.details.empty()) {
-    body.add(',');
-    body.add(refusal.details);
-  }
-  body.add(R"(},"status":)");
-  body.add_number(refusal.status);
-  body.add('}');
+  if (!refusal.details.empty()) body.add(',', refusal.details);
+  body.add(R"(},"status":)", refusal.status, '}');
 }
 
 /// The text of `error`, or of `reason` in it; empty: there is none.

@@ -82,11 +82,8 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
   bool available = false;
   {
     JsonLine details(refusal.details);
-    details.add(R"("criteria":)");
-    details.add(criteria);
-    details.add(R"(,"kind":)");
-    details.add_quoted(name(view.picture.kind));
-    details.add(R"(,"mirrors":[)");
+    details.add(R"("criteria":)", criteria, R"(,"kind":)", Quoted{name(view.picture.kind)},
+                R"(,"mirrors":[)");
     for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
       const auto& why = view.mirrors[i].why;
       const bool known = view.picture.mirrors[i].role != Role::unknown;
@@ -97,14 +94,10 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
       available = available || known;
       errors.insert(last);
       details.add(i > 0 ? R"(,{"address":)" : R"({"address":)");
-      details.add_quoted(mirrors.shown_name(i));
-      details.add(R"(,"role":)");
-      details.add_quoted(name(view.picture.mirrors[i].role));
-      details.add(R"(,"why":)");
-      details.add_quoted(why_unsuitable(need, view.picture, i));
-      details.add(R"(,"last_error":)");
-      details.add_quoted(last);
-      details.add('}');
+      details.add(Quoted{mirrors.shown_name(i)}, R"(,"role":)",
+                  Quoted{name(view.picture.mirrors[i].role)}, R"(,"why":)",
+                  Quoted{why_unsuitable(need, view.picture, i)}, R"(,"last_error":)", Quoted{last},
+                  '}');
     }
     details.add(']');
   }

@@ -24,23 +24,6 @@ std::string description(const Shard& shard, const SetDescription& picture) {
   return told;
 }
 
-void add_name(JsonLine& out, std::string_view name) {
-  out.add(",\"");
-  out.add(name);
-  out.add("\":");
-}
-
-void add_text(JsonLine& out, std::string_view name, std::string_view value) {
-  add_name(out, name);
-  out.add_quoted(value);
-}
-
-template <class Number>
-void add_number(JsonLine& out, std::string_view name, Number value) {
-  add_name(out, name);
-  out.add_number(value);
-}
-
 }  // namespace
 
 SelectionLog::SelectionLog(std::shared_ptr<LineWriter> to)
@@ -58,12 +41,11 @@ void SelectionLog::write(spdlog::level::level_enum level, std::string_view messa
                           spdlog::level::to_string_view(level).data());
   {
     JsonLine out(line);
-    add_text(out, "message", message);
-    add_text(out, "operation", about.query.request.operation);
-    add_number(out, "operationId", about.query.record.id);
-    add_text(out, "selector", criteria_of(about.selection.need()));
+    out.add(R"(,"message":)", Quoted{message}, R"(,"operation":)",
+            Quoted{about.query.request.operation}, R"(,"operationId":)", about.query.record.id,
+            R"(,"selector":)", Quoted{criteria_of(about.selection.need())});
     const auto view = about.shard.mirrors->view(about.query.worker.loop.index);
-    add_text(out, "topologyDescription", description(about.shard, view->picture));
+    out.add(R"(,"topologyDescription":)", Quoted{description(about.shard, view->picture)});
     add_more(out);
     out.add('}');
   }
@@ -78,21 +60,21 @@ void SelectionLog::succeeded(const About& about, const Agent& agent) const {
   if (!debug()) return;
   const auto& address = agent.address;
   write(spdlog::level::debug, "Server selection succeeded", about, [&](JsonLine& out) {
-    add_text(out, "serverHost", address.is_unix() ? address.unix_path : address.host);
-    if (!address.is_unix()) add_number(out, "serverPort", address.port);
+    out.add(R"(,"serverHost":)", Quoted{address.is_unix() ? address.unix_path : address.host});
+    if (!address.is_unix()) out.add(R"(,"serverPort":)", address.port);
   });
 }
 
 void SelectionLog::failed(const About& about, std::string_view failure) const {
   if (!debug()) return;
   write(spdlog::level::debug, "Server selection failed", about,
-        [&](JsonLine& out) { add_text(out, "failure", failure); });
+        [&](JsonLine& out) { out.add(R"(,"failure":)", Quoted{failure}); });
 }
 
 void SelectionLog::waiting(const About& about, Micros remaining) const {
   if (!logger_->should_log(spdlog::level::info)) return;
   write(spdlog::level::info, "Waiting for suitable server to become available", about,
-        [&](JsonLine& out) { add_number(out, "remainingTimeMS", remaining.count() / 1000); });
+        [&](JsonLine& out) { out.add(R"(,"remainingTimeMS":)", remaining.count() / 1000); });
 }
 
 }  // namespace karmad

@@ -354,9 +354,7 @@ Refusal QuorumRead::not_met() const {
               : generation ? fmt::format("generation {}", *generation)
                            : "reports no generation";
       if (i > 0) details.add(',');
-      details.add_quoted(name);
-      details.add(':');
-      details.add(generation ? fmt::to_string(*generation) : "null");
+      details.add(Quoted{name}, ':', generation ? fmt::to_string(*generation) : "null");
     }
     details.add('}');
   }
