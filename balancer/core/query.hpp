@@ -70,7 +70,7 @@ class ResponseStream {
  private:
   Task<bool> next_of_open(std::string& piece, Stop& stop);
   Task<Stream::Read> wait(char* into, std::size_t room, Stop& stop);
-  void release(Stream::Unasked behind);
+  bool end(Stream::Unasked behind);
   void note_last(std::string_view piece);
   bool fail(Outcome outcome, std::string why);
   bool read_failed(const error_code& error, StopReason why);

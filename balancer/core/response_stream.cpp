@@ -70,12 +70,8 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
     patience_ = source_.patience;
   }
   note_last(piece);
-  if (unread_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
-    co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
   if (unread_ > 0) co_return true;
-  release(has_unrequested ? Stream::Unasked::bytes : connection_->behind());
-  slot_.reset();
-  co_return true;
+  co_return end(has_unrequested ? Stream::Unasked::bytes : connection_->behind());
 }
 
 /// Of a reply without a length: what has arrived, at once.
@@ -98,19 +94,18 @@ Task<bool> ResponseStream::next_of_open(std::string& piece, Stop& stop) {
     if (!is_end && !(chunks_ && chunks_->done())) continue;
     unread_ = 0;
     note_last(piece);
-    if (source_.ends_in != 0 && last_ != source_.ends_in)
-      co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
-    release(is_end                  ? Stream::Unasked::end
-            : *used < bytes->size() ? Stream::Unasked::bytes
-                                    : connection_->behind());
-    slot_.reset();
+    co_return end(is_end                  ? Stream::Unasked::end
+                  : *used < bytes->size() ? Stream::Unasked::bytes
+                                          : connection_->behind());
   }
   note_last(piece);
   co_return true;
 }
 
-/// Returns the connection; `behind`: what followed the reply.
-void ResponseStream::release(Stream::Unasked behind) {
+/// Returns the connection and the slot; `behind`: what followed the reply. False: it is incomplete.
+bool ResponseStream::end(Stream::Unasked behind) {
+  if (source_.ends_in != 0 && last_ != source_.ends_in)
+    return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
   const auto connection = std::exchange(connection_, {});
   if (behind == Stream::Unasked::bytes) {
     result_.unasked = true;
@@ -121,6 +116,8 @@ void ResponseStream::release(Stream::Unasked behind) {
   } else {
     connection->close();
   }
+  slot_.reset();
+  return true;
 }
 
 /// Waits for bytes, at most for the rest of `patience_`.
