@@ -15,19 +15,6 @@ struct KillQuestion {
   }
 };
 
-}  // namespace
-
-Task<std::optional<KillOutcome>> kill_connection(Worker& by, Kill kill, TimePoint latest) {
-  const auto question = std::make_shared<KillQuestion>(KillQuestion{std::move(kill)});
-  Stop stop(by.loop);
-  stop.arm(latest, StopReason::deadline);
-  const bool answered = co_await ask_workers(by, stop, question);
-  if (!answered) co_return std::nullopt;
-  co_return question->outcome;
-}
-
-namespace {
-
 struct ListQuestion {
   ProcessList list;
 
@@ -38,6 +25,15 @@ struct ListQuestion {
 };
 
 }  // namespace
+
+Task<std::optional<KillOutcome>> kill_connection(Worker& by, Kill kill, TimePoint latest) {
+  const auto question = std::make_shared<KillQuestion>(KillQuestion{std::move(kill)});
+  Stop stop(by.loop);
+  stop.arm(latest, StopReason::deadline);
+  const bool answered = co_await ask_workers(by, stop, question);
+  if (!answered) co_return std::nullopt;
+  co_return question->outcome;
+}
 
 Task<std::optional<ProcessList>> list_processes(Worker& by, std::optional<ClientOwner> owner,
                                                 TimePoint latest) {

@@ -31,28 +31,6 @@ std::string local_address(const Socket& socket) {
   return fmt::format("{}:{}", v4.to_string(), tcp.port());
 }
 
-}  // namespace
-
-std::string wrong_protocol_refusal(const WireProtocol& spoken, ListenerProtocol listener) {
-  const std::string_view own = listener == ListenerProtocol::mysql ? "the MySQL protocol"
-                               : spoken.kind == Kind::tls          ? "plain HTTP"
-                                                                   : "HTTP/1.1";
-  return fmt::format("this is {}, but the port speaks {}", spoken.name(), own);
-}
-
-std::string_view http2_refusal() {
-  using namespace std::string_view_literals;
-  constexpr auto kBytes =
-      "\0\0\0\x04\0\0\0\0\0"    // SETTINGS, which a server sends first
-      "\0\0\x1e\x07\0\0\0\0\0"  // GOAWAY with 30 bytes
-      "\0\0\0\0"                // no stream was processed
-      "\0\0\0\x0d"              // HTTP_1_1_REQUIRED
-      "karmad speaks HTTP/1.1"sv;
-  return kBytes;
-}
-
-namespace {
-
 /// What would be right instead.
 std::string_view wrong_protocol_advice(Kind spoken, ListenerProtocol listener) {
   const bool mysql = listener == ListenerProtocol::mysql;
@@ -86,6 +64,24 @@ void warn_of(Worker& worker, std::string_view client, const Did& did) {
 }
 
 }  // namespace
+
+std::string wrong_protocol_refusal(const WireProtocol& spoken, ListenerProtocol listener) {
+  const std::string_view own = listener == ListenerProtocol::mysql ? "the MySQL protocol"
+                               : spoken.kind == Kind::tls          ? "plain HTTP"
+                                                                   : "HTTP/1.1";
+  return fmt::format("this is {}, but the port speaks {}", spoken.name(), own);
+}
+
+std::string_view http2_refusal() {
+  using namespace std::string_view_literals;
+  constexpr auto kBytes =
+      "\0\0\0\x04\0\0\0\0\0"    // SETTINGS, which a server sends first
+      "\0\0\x1e\x07\0\0\0\0\0"  // GOAWAY with 30 bytes
+      "\0\0\0\0"                // no stream was processed
+      "\0\0\0\x0d"              // HTTP_1_1_REQUIRED
+      "karmad speaks HTTP/1.1"sv;
+  return kBytes;
+}
 
 void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
                            const WireProtocol& spoken, ListenerProtocol listener) {
