@@ -396,7 +396,11 @@ class Acceptor::HeaderReader final : public ClientConnection {
   static Background run(boost::intrusive_ptr<HeaderReader> self);
   Task<std::optional<ProxyHeader>> read_header();
   std::expected<std::optional<ProxyHeader>, std::string> look_further();
-  void refuse(std::string_view why) { report_proxy_header(worker_, client_, socket(), why); }
+  /// For the end of read_header().
+  std::nullopt_t refuse(std::string_view why) {
+    report_proxy_header(worker_, client_, socket(), why);
+    return std::nullopt;
+  }
 
   void phase_timed_out() override { cancel(); }
   void break_off() override { reset(); }
@@ -444,10 +448,8 @@ std::expected<std::optional<ProxyHeader>, std::string> Acceptor::HeaderReader::l
 /// None: the connection must end; the reason was reported.
 Task<std::optional<ProxyHeader>> Acceptor::HeaderReader::read_header() {
   const auto& trusted = settings().trusted_proxies.value;
-  if (!trusted.empty() && !is_trusted(trusted, address_)) {
-    refuse("its address is not in trusted_proxies");
-    co_return std::nullopt;
-  }
+  if (!trusted.empty() && !is_trusted(trusted, address_))
+    co_return refuse("its address is not in trusted_proxies");
   start_phase(Phase::idle, settings().network_timeout.value);
   std::size_t room = kShortestProxyHeader;
   for (;;) {
@@ -459,22 +461,17 @@ Task<std::optional<ProxyHeader>> Acceptor::HeaderReader::read_header() {
     const bool drained = got.error == asio::error::operation_aborted && ending_ && open();
     if (drained && !timed_out_ && has_bytes()) continue;
     phase_ = Phase::reading;
-    if (timed_out_) {
-      refuse("no whole PROXY header came within network_timeout");
-      co_return std::nullopt;
-    }
+    if (timed_out_) co_return refuse("no whole PROXY header came within network_timeout");
     if (got.error) {  // a check of a balancer connects and leaves
       if (!bytes_.empty() && !ending_) refuse("the connection ended within the PROXY header");
       co_return std::nullopt;
     }
     auto header = look_further();
-    if (!header) {
-      refuse(fmt::format(
+    if (!header)
+      co_return refuse(fmt::format(
           "no valid PROXY header: {}; switch it on there (send-proxy, proxy_protocol), or "
           "listen without ,proxy",
           header.error()));
-      co_return std::nullopt;
-    }
     if (*header) co_return **header;
     room = 1;
   }

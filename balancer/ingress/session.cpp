@@ -1,10 +1,6 @@
 #include "balancer/ingress/session.hpp"
 
-#include <sys/socket.h>
 #include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/socket_base.hpp>
 #include <utility>
 
 #include "agent/json/equals_literal.hpp"
@@ -12,7 +8,6 @@
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
 #include "balancer/ingress/compress_answer.hpp"
-#include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
 namespace {

@@ -12,7 +12,6 @@
 #include "balancer/ingress/compress_answer.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/ingress/tunnel.hpp"
-#include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
 namespace {
