@@ -63,12 +63,6 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
        .reason = logged_reason(query, answer)});
 }
 
-std::string explanation_header(const Query& query, TimePoint now) {
-  const auto* const record = explanation(query);
-  if (record == nullptr) return {};
-  return explanation_field(*record, now, std::chrono::system_clock::now());
-}
-
 }  // namespace
 
 void open_trace(Query& query) {
@@ -92,7 +86,9 @@ void close_trace(Query& query, Answer& answer) {
   const auto now = Loop::now();
   query.count_answer(status_of(query, answer), now);
   end_explanation(query, status_of(query, answer), now);
-  if (query.record.wants_explanation) answer.explanation = explanation_header(query, now);
+  if (query.record.wants_explanation)
+    if (const auto* const record = explanation(query))
+      answer.explanation = explanation_field(*record, now, std::chrono::system_clock::now());
   if (!query.record.wants_trace) return;
   query.record.trace.operation = query.request.operation;
   if (query.record.shows_trace) append_json(answer.trace, query.record.trace, now);
