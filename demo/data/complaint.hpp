@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -9,11 +11,11 @@ namespace karmad::demo {
 /// they need no early returns.
 class Complaint {
  public:
-  void say(int status, std::string text) {
-    if (status_ == 0) {
-      status_ = status;
-      text_ = std::move(text);
-    }
+  template <class... Values>
+  void say(int status, fmt::format_string<Values...> text, Values&&... values) {
+    if (status_ != 0) return;
+    status_ = status;
+    text_ = fmt::format(text, std::forward<Values>(values)...);
   }
   explicit operator bool() const { return status_ != 0; }
   int status() const { return status_; }

@@ -120,16 +120,14 @@ void put_all(Document& document, const RowChange& change, Complaint& complaint) 
   const bool is_update = change.kind == RowChange::Kind::update;
   for (const auto& given : change.given) {
     const auto column = column_named(given.column);
-    if (!column) {
-      complaint.say(409, is_update ? fmt::format("table {}: attribute '{}' not found", change.table,
-                                                 given.column)
-                                   : fmt::format("unknown column: '{}'", given.column));
+    if (!column && is_update) {
+      complaint.say(409, "table {}: attribute '{}' not found", change.table, given.column);
+    } else if (!column) {
+      complaint.say(409, "unknown column: '{}'", given.column);
     } else if (is_update && (column->type == Type::text || column->is_id())) {
-      complaint.say(409, fmt::format("table {}: attribute '{}' can not be updated", change.table,
-                                     given.column));
+      complaint.say(409, "table {}: attribute '{}' can not be updated", change.table, given.column);
     } else if (!put(document, *column, given)) {
-      complaint.say(409,
-                    fmt::format("table {}: invalid value of '{}'", change.table, given.column));
+      complaint.say(409, "table {}: invalid value of '{}'", change.table, given.column);
     }
   }
 }
@@ -166,7 +164,7 @@ Changed add_row(Index& index, const RowChange& change, Complaint& complaint, Und
   out.id = change.ids.empty() ? 0 : change.ids[0];
   out.existed = out.id != 0 && index.position_of(out.id).has_value();
   if (out.existed && change.kind == RowChange::Kind::insert)
-    complaint.say(409, fmt::format("duplicate id '{}'", out.id));
+    complaint.say(409, "duplicate id '{}'", out.id);
   auto document = document_of(change, complaint);
   if (complaint) return out;
   if (out.id == 0) out.id = index.choose_id();
@@ -215,8 +213,7 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
     put_all(document, part, complaint);
     index.put(std::move(document));
   }
-  if (!out.warning.empty() && out.rows == 0)
-    complaint.say(409, fmt::format("table {}: {}", change.table, why));
+  if (!out.warning.empty() && out.rows == 0) complaint.say(409, "table {}: {}", change.table, why);
   return out;
 }
 

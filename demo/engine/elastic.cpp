@@ -145,8 +145,7 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
                 : wanted.action == "index"  ? Change::replace
                 : wanted.action == "update" ? Change::patch
                                             : Change::erase;
-  if (!is_table(tables, wanted.table))
-    complaint.say(409, fmt::format("table '{}' absent", wanted.table));
+  if (!is_table(tables, wanted.table)) complaint.say(409, "table '{}' absent", wanted.table);
   if (document != nullptr && document->IsObject()) {
     const auto* inner = wanted.action == "update" ? find_member(*document, "doc") : nullptr;
     const auto& fields = inner != nullptr && inner->IsObject() ? *inner : *document;

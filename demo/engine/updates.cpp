@@ -84,7 +84,7 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
   }
   out.change.table = text_of(*table);
   if (!is_table(tables, out.change.table))
-    complaint.say(409, fmt::format("table '{}' absent", out.change.table));
+    complaint.say(409, "table '{}' absent", out.change.table);
   if (const auto* id = find_member(json, "id")) read_ids(*id, out);
   if (out.several && (verb == "insert" || verb == "replace"))
     complaint.say(400, "'id' of one document should be a number");
@@ -134,7 +134,7 @@ Update read_line(std::string_view line, std::span<const std::string> tables, Com
   const auto name = text_of(only.name);
   const auto verb = name == "create" ? std::string_view("insert") : name;
   if (verb == "bulk" || verb_of(fmt::format("/{}", verb)).empty())
-    complaint.say(400, fmt::format("unknown update '{}'", verb));
+    complaint.say(400, "unknown update '{}'", verb);
   return read_update(verb, only.value, tables, complaint);
 }
 

@@ -1,7 +1,5 @@
 #include "demo/language/query_string.hpp"
 
-#include <fmt/format.h>
-
 #include "demo/data/text.hpp"
 
 namespace karmad::demo {
@@ -34,13 +32,12 @@ class QueryStringReader {
   }
 
   void refuse(std::string_view why) {
-    complaint_.say(500, fmt::format("table {}: query error: {}", table_, why));
+    complaint_.say(500, "table {}: query error: {}", table_, why);
   }
 
   void wrong(std::string_view unexpected, std::string_view near) {
-    complaint_.say(500, fmt::format("table {}: query error: P08: syntax error, unexpected {} near "
-                                    "'{}'",
-                                    table_, unexpected, near));
+    complaint_.say(500, "table {}: query error: P08: syntax error, unexpected {} near '{}'", table_,
+                   unexpected, near);
     at_ = text_.size();
   }
 
@@ -197,8 +194,7 @@ Fields read_fields(std::string_view names, std::string_view table, Complaint& co
     } else if (name == "body") {
       out.body = true;
     } else {
-      complaint.say(
-          500, fmt::format("table {}: query error: no field '{}' found in schema", table, name));
+      complaint.say(500, "table {}: query error: no field '{}' found in schema", table, name);
     }
   }
   return out;

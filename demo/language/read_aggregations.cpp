@@ -35,7 +35,7 @@ double read_number(const Json& json, const char* name, double otherwise, Reading
   const auto* value = find_member(json, name);
   if (value == nullptr) return otherwise;
   if (value->IsNumber()) return value->GetDouble();
-  reading.complaint.say(400, fmt::format("\"{}\" property value should be numeric", name));
+  reading.complaint.say(400, "\"{}\" property value should be numeric", name);
   return otherwise;
 }
 
@@ -58,8 +58,8 @@ Expression read_field(const Json& json, Reading& reading) {
   if (item != reading.items.end()) return item->expression;
   const auto found = column_named(text_of(*field));
   if (!found)
-    reading.complaint.say(500, fmt::format("table {}: group-by attribute '{}' not found",
-                                           reading.table, text_of(*field)));
+    reading.complaint.say(500, "table {}: group-by attribute '{}' not found", reading.table,
+                          text_of(*field));
   return column_expression(found.value_or(Column{}));
 }
 
@@ -83,7 +83,7 @@ Expression read_key(Kind kind, const Json& json, Reading& reading) {
     if (step.empty()) step = text_member(json, "interval");
     const auto read = read_step(step);
     if (read.calendar == Calendar::none && read.seconds <= 0)
-      reading.complaint.say(400, fmt::format("unknown interval '{}'", step));
+      reading.complaint.say(400, "unknown interval '{}'", step);
     auto out = call_expression(
         "date_histogram",
         {std::move(field), literal_expression(fmt::format(";calendar_interval={}", step))});
@@ -178,7 +178,7 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
     const auto& inner = *item.MemberBegin()->value.MemberBegin();
     const auto kind = text_of(inner.name);
     if (kind != "terms" && kind != "histogram" && kind != "date_histogram") {
-      reading.complaint.say(400, fmt::format("unknown source kind '{}'", kind));
+      reading.complaint.say(400, "unknown source kind '{}'", kind);
       return;
     }
     auto key = read_key(kind == "terms"       ? Kind::terms
@@ -186,9 +186,8 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
                                               : Kind::date_histogram,
                         inner.value, reading);
     if (column_of(key).type == CellType::multi)
-      reading.complaint.say(500, fmt::format("table {}: MVA values can't be used in multiple "
-                                             "group-by",
-                                             reading.table));
+      reading.complaint.say(500, "table {}: MVA values can't be used in multiple group-by",
+                            reading.table);
     add_key(std::move(key), out.select);
     out.sources.emplace_back(text_of(item.MemberBegin()->name));
   }
@@ -198,7 +197,7 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
     const auto* value = find_member(after, source.c_str());
     out.after.push_back(value != nullptr ? literal_of(*value) : Literal{});
     if (out.after.back().index() == 0)
-      reading.complaint.say(400, fmt::format("\"after\" lacks a value for '{}'", source));
+      reading.complaint.say(400, "\"after\" lacks a value for '{}'", source);
   }
 }
 
@@ -211,8 +210,7 @@ Expression ordered_by(std::string_view key, const Aggregation& aggregation, Read
     if (only || collate(key, column_of(select.keys[i]).name) == 0)
       return select.items[i].expression;
   }
-  reading.complaint.say(
-      500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, key));
+  reading.complaint.say(500, "table {}: sort-by attribute '{}' not found", reading.table, key);
   return {};
 }
 
@@ -241,13 +239,13 @@ void read_metric(const Json& json, std::string_view name, Aggregation& out, Read
   const auto field = read_field(json, reading);
   out.select.items = {{call_expression(std::string(name), {field}), out.name}};
   if (field.type == CellType::text || field.type == CellType::multi)
-    reading.complaint.say(500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'",
-                                           reading.table, field.name));
+    reading.complaint.say(500, "table {}: can not aggregate non-scalar attribute '{}'",
+                          reading.table, field.name);
   if ((field.type == CellType::member || field.type == CellType::json) && out.kind != Kind::avg)
-    reading.complaint.say(
-        500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
-                         "DOUBLE() conversion functions",
-                         reading.table, field.name));
+    reading.complaint.say(500,
+                          "table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
+                          "DOUBLE() conversion functions",
+                          reading.table, field.name);
 }
 
 void read_body(std::string_view name, const Json& json, Aggregation& out, Reading& reading) {
@@ -269,9 +267,9 @@ void read_body(std::string_view name, const Json& json, Aggregation& out, Readin
     case Kind::date_range:
       out.column = read_field(json, reading).column;
       if (out.column.type == Type::json && out.kind == Kind::range)
-        reading.complaint.say(500, fmt::format("table {}: parse error: range() argument 1 must be "
-                                               "number, or evaluated to number",
-                                               reading.table));
+        reading.complaint.say(
+            500, "table {}: parse error: range() argument 1 must be number, or evaluated to number",
+            reading.table);
       out.ranges = read_ranges(json, out.kind == Kind::date_range, reading);
       break;
     case Kind::composite:
@@ -323,7 +321,7 @@ Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
   Aggregation out;
   out.name = text_of(from.name);
   if (!from.value.IsObject() || from.value.ObjectEmpty()) {
-    reading.complaint.say(400, fmt::format("\"aggs\" bucket '{}' should be an object", out.name));
+    reading.complaint.say(400, "\"aggs\" bucket '{}' should be an object", out.name);
     return out;
   }
   const Json* sort = nullptr;
@@ -341,7 +339,7 @@ Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
       if (item.value.IsObject()) {
         read_body(word, item.value, out, reading);
       } else {
-        reading.complaint.say(400, fmt::format("\"{}\" should be an object", word));
+        reading.complaint.say(400, "\"{}\" should be an object", word);
       }
     }
   }

@@ -16,9 +16,7 @@ namespace {
 /// The only member of `{"name": …}`, or null after a complaint.
 const Json::Member* only_member(const Json& json, std::string_view of, Reading& reading) {
   if (json.IsObject() && json.MemberCount() == 1) return &*json.MemberBegin();
-  reading.complaint.say(400, fmt::format("\"{}\" property value should be an object with one "
-                                         "member",
-                                         of));
+  reading.complaint.say(400, "\"{}\" property value should be an object with one member", of);
   return nullptr;
 }
 
@@ -38,9 +36,8 @@ Query read_match(const Json& json, std::string_view kind, Reading& reading) {
     for (const auto& each : value.GetArray())
       for (auto& word : words(text_of(each))) found.push_back(std::move(word));
   } else {
-    reading.complaint.say(400, fmt::format("\"{}\" property value should be a string or an object "
-                                           "with \"query\"",
-                                           kind));
+    reading.complaint.say(
+        400, "\"{}\" property value should be a string or an object with \"query\"", kind);
   }
   if (kind == "match_phrase") return {Phrase{fields, std::move(found)}};
   const auto* op = find_member(value, "operator");
@@ -77,9 +74,8 @@ void check_type(const Condition& condition, const Literal& literal, Reading& rea
   const bool text = std::holds_alternative<std::string>(literal);
   const bool text_wanted = type == Type::string || type == Type::text;
   if (type == Type::json || text == text_wanted) return;
-  reading.complaint.say(
-      500, fmt::format("table {}: unsupported filter type '{}' on attribute '{}'", reading.table,
-                       text ? "string" : "intvalues", condition.column.name));
+  reading.complaint.say(500, "table {}: unsupported filter type '{}' on attribute '{}'",
+                        reading.table, text ? "string" : "intvalues", condition.column.name);
 }
 
 Literal read_filter_value(const Json& json, const Condition& condition, Reading& reading) {
@@ -87,8 +83,8 @@ Literal read_filter_value(const Json& json, const Condition& condition, Reading&
   if (json.IsBool()) {
     reading.complaint.say(400, "\"equals\" filter expects numeric or string values");
   } else if (std::holds_alternative<std::monostate>(out)) {
-    reading.complaint.say(
-        400, fmt::format("value of \"{}\" should be a number or a string", condition.column.name));
+    reading.complaint.say(400, "value of \"{}\" should be a number or a string",
+                          condition.column.name);
   } else {
     check_type(condition, out, reading);
   }
@@ -132,7 +128,7 @@ Query read_range(const Json& json, Reading& reading) {
     } else if (kind == "lte" || kind == "lt") {
       out.high = {std::move(value), kind == "lte"};
     } else {
-      reading.complaint.say(400, fmt::format("unknown bound '{}' in \"range\"", kind));
+      reading.complaint.say(400, "unknown bound '{}' in \"range\"", kind);
     }
   }
   return {std::move(out)};
@@ -150,8 +146,8 @@ Query read_regexp(const Json& json, Reading& reading) {
   try {
     out.pattern = std::make_shared<const std::regex>(member->value.GetString());
   } catch (const std::regex_error&) {
-    reading.complaint.say(500, fmt::format("table {}: RE2: error parsing '{}'", reading.table,
-                                           text_of(member->value)));
+    reading.complaint.say(500, "table {}: RE2: error parsing '{}'", reading.table,
+                          text_of(member->value));
   }
   return {std::move(out)};
 }
@@ -163,7 +159,7 @@ std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& re
   } else if (json.IsObject()) {
     out.push_back(read_query(json, reading));
   } else {
-    reading.complaint.say(400, fmt::format("\"{}\" property value should be an array", of));
+    reading.complaint.say(400, "\"{}\" property value should be an array", of);
   }
   return out;
 }
@@ -216,7 +212,7 @@ Query read_geo_distance(const Json& json, Reading& reading) {
 /// `should` demand one of them where there are no other filters, and mean nothing else.
 void settle(Combination& query, Reading& reading) {
   const auto refuse = [&](std::string_view why) {
-    reading.complaint.say(500, fmt::format("table {}: query error: {}", reading.table, why));
+    reading.complaint.say(500, "table {}: query error: {}", reading.table, why);
   };
   const auto words_in = [](const std::vector<Query>& parts) {
     return std::ranges::count_if(parts, [](const Query& part) { return ranks(part); });
@@ -265,7 +261,7 @@ Query read_bool(const Json& json, Reading& reading) {
     } else if (kind == "must_not") {
       out.must_not = read_parts(member.value, kind, reading);
     } else {
-      reading.complaint.say(400, fmt::format("unknown bool query type: \"{}\"", kind));
+      reading.complaint.say(400, "unknown bool query type: \"{}\"", kind);
     }
   }
   if (is_strict()) settle(out, reading);
@@ -285,7 +281,7 @@ Query read_named(std::string_view kind, const Json& json, Reading& reading) {
   if (kind == "regexp") return read_regexp(json, reading);
   if (kind == "exists") return read_exists(json, reading);
   if (kind == "geo_distance") return read_geo_distance(json, reading);
-  reading.complaint.say(400, fmt::format("unknown query type: \"{}\"", kind));
+  reading.complaint.say(400, "unknown query type: \"{}\"", kind);
   return {};
 }
 
@@ -319,9 +315,9 @@ void read_vector(const Json& json, Knn& out, Reading& reading) {
   }
   if (json.Size() != out.vector.size()) {
     reading.complaint.say(
-        500, fmt::format("table {}: KNN index 'embedding' requires a vector of {} entries; {} "
-                         "entries specified",
-                         reading.table, out.vector.size(), json.Size()));
+        500,
+        "table {}: KNN index 'embedding' requires a vector of {} entries; {} entries specified",
+        reading.table, out.vector.size(), json.Size());
     return;
   }
   for (rapidjson::SizeType i = 0; i < json.Size(); ++i) {
@@ -341,9 +337,8 @@ Knn read_one(const Json& json, Reading& reading) {
   }
   const auto column = column_named(text_of(*field));
   if (!column || column->type != Type::vector)
-    reading.complaint.say(
-        500, fmt::format("table {}: requested KNN search attribute '{}' not found", reading.table,
-                         text_of(*field)));
+    reading.complaint.say(500, "table {}: requested KNN search attribute '{}' not found",
+                          reading.table, text_of(*field));
   const auto* k = find_member(json, "k");
   if (k != nullptr && (!k->IsUint64() || k->GetUint64() == 0 || k->GetUint64() > kMostNearest))
     reading.complaint.say(400, "\"k\" property value should be a positive integer");

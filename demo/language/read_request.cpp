@@ -89,10 +89,8 @@ std::vector<std::string> read_strings(const Json& json, std::string_view name, R
                                            [](const Json& item) { return item.IsString(); })) {
     for (const auto& item : json.GetArray()) out.emplace_back(text_of(item));
   } else {
-    reading.complaint.say(400,
-                          fmt::format("\"{}\" property value should be a string or an array of "
-                                      "strings",
-                                      name));
+    reading.complaint.say(400, "\"{}\" property value should be a string or an array of strings",
+                          name);
   }
   return out;
 }
@@ -162,7 +160,7 @@ std::string read_table(const Json& json, std::span<const std::string> tables,
   }
   std::string name(text_of(found->value));
   if (!is_table(tables, name))
-    complaint.say(500, fmt::format("unknown local table(s) '{}' in search request", name));
+    complaint.say(500, "unknown local table(s) '{}' in search request", name);
   return name;
 }
 
@@ -206,8 +204,7 @@ Expression read_sort_operand(std::string_view name, std::string_view mode, Readi
   if (item != reading.items.end()) return item->expression;
   const auto column = column_named(name);
   if (!column)
-    reading.complaint.say(
-        500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, name));
+    reading.complaint.say(500, "table {}: sort-by attribute '{}' not found", reading.table, name);
   auto out = column_expression(column.value_or(Column{}));
   if (mode.empty() || !out.column.is_multi()) return out;
   out = call_expression(mode == "max" ? "greatest" : "least", {std::move(out)});
@@ -225,7 +222,7 @@ OrderKey read_sort_key(std::string_view name, const Json* direction, Reading& re
     order = given_order == nullptr || *given_order == "asc" ? "asc" : "desc";
     for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
       if (direction->HasMember(name_not_here))
-        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
+        reading.complaint.say(400, "\"{}\" property not supported", name_not_here);
     if (const auto* given = find_member(*direction, "mode"))
       mode = given->IsString() ? text_of(*given) : "min";
     if (name == "_geo_distance") return read_distance_key(*direction, reading);
@@ -287,11 +284,11 @@ std::vector<SelectItem> read_expressions(const Json& json, Reading& reading) {
   for (const auto& item : json.GetObject()) {
     const auto name = text_of(item.name);
     if (column_named(name))
-      reading.complaint.say(
-          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
-                           reading.table, name));
+      reading.complaint.say(500,
+                            "table {}: alias '{}' must be unique (conflicts with another alias)",
+                            reading.table, name);
     if (!item.value.IsString())
-      reading.complaint.say(400, fmt::format("expression '{}' should be a string", name));
+      reading.complaint.say(400, "expression '{}' should be a string", name);
     else
       out.push_back({compiled(text_of(item.value), reading), std::string(name)});
   }
@@ -339,7 +336,7 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
   for (const auto& item : json.GetObject()) {
     const auto name = text_of(item.name);
     if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
-      reading.complaint.say(400, fmt::format("unknown option '{}'", name));
+      reading.complaint.say(400, "unknown option '{}'", name);
     if (name == "cutoff") out.select.cutoff = read_count(item.value, name, reading);
     if (name == "max_matches") out.select.max_matches = read_count(item.value, name, reading);
     if (name == "scroll") read_scroll(item.value, out.select, reading);
@@ -363,9 +360,8 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
   } else if (name == "sort") {
     out.select.order = read_sort(json, reading);
     if (out.select.order.size() > kMostKeys)
-      reading.complaint.say(
-          500, fmt::format("table {}: too many sort-by attributes; maximum count is {}",
-                           reading.table, kMostKeys));
+      reading.complaint.say(500, "table {}: too many sort-by attributes; maximum count is {}",
+                            reading.table, kMostKeys);
   } else if (name == "track_scores") {
     out.track_scores = read_flag(json, name, reading);
   } else if (name == "_source") {
@@ -383,7 +379,7 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
   } else if (name == "hybrid") {
     read_hybrid(json, out.select, reading);
   } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
-    reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
+    reading.complaint.say(400, "\"{}\" is beyond the demo agent", name);
   }
 }
 
@@ -430,16 +426,15 @@ void finish_order(SearchRequest& out) {
 
 std::size_t read_count(const Json& json, std::string_view name, Reading& reading) {
   if (json.IsUint64()) return json.GetUint64();
-  reading.complaint.say(400, json.IsInt64()
-                                 ? fmt::format("\"{}\" property value should not be negative", name)
-                                 : fmt::format("\"{}\" property value should be an integer", name));
+  reading.complaint.say(400, "\"{}\" property value should {}", name,
+                        json.IsInt64() ? "not be negative" : "be an integer");
   return 0;
 }
 
 bool read_flag(const Json& json, std::string_view name, Reading& reading) {
   if (json.IsBool()) return json.GetBool();
   if (json.IsInt()) return json.GetInt() != 0;
-  reading.complaint.say(400, fmt::format("\"{}\" property value should be a boolean", name));
+  reading.complaint.say(400, "\"{}\" property value should be a boolean", name);
   return false;
 }
 
@@ -474,7 +469,7 @@ Literal literal_of(const Json& json) {
 
 Column Reading::column(std::string_view name) {
   auto found = column_named(name);
-  if (!found) complaint.say(500, fmt::format("table {}: unknown column: {}", table, name));
+  if (!found) complaint.say(500, "table {}: unknown column: {}", table, name);
   return found.value_or(Column{});
 }
 
@@ -488,9 +483,8 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
   rapidjson::Document json;
   json.Parse<kParse>(body.data(), body.size());
   if (json.HasParseError()) {
-    complaint.say(
-        400, fmt::format("unable to parse: {} at byte {}",
-                         rapidjson::GetParseError_En(json.GetParseError()), json.GetErrorOffset()));
+    complaint.say(400, "unable to parse: {} at byte {}",
+                  rapidjson::GetParseError_En(json.GetParseError()), json.GetErrorOffset());
     return out;
   }
   if (!json.IsObject()) {
@@ -552,7 +546,7 @@ std::optional<std::vector<Literal>> scroll_values(std::string_view token) {
 
 OrderKey order_key(Expression by, bool descending, Reading& reading) {
   if (by.type == CellType::multi)
-    reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
+    reading.complaint.say(500, "table {}: order by MVA is undefined", reading.table);
   return {std::move(by), descending};
 }
 

@@ -183,10 +183,10 @@ ResultSet short_ids(const Statement& statement, Complaint& complaint) {
                           ? std::get_if<std::int64_t>(arguments[0].data())
                           : nullptr;
   if (count == nullptr || *count < 1 || *count > kMost) {
-    complaint.say(
-        500, fmt::format("bad argument {} in UUID_SHORT() call", arguments.size() != 1 ? "count"
-                                                                 : count == nullptr    ? "type"
-                                                                                       : "value"));
+    complaint.say(500, "bad argument {} in UUID_SHORT() call",
+                  arguments.size() != 1 ? "count"
+                  : count == nullptr    ? "type"
+                                        : "value");
     return {};
   }
   std::vector<std::vector<std::string>> rows;
@@ -224,7 +224,7 @@ ResultSet call(const SqlServer& server, const Statement& statement, Complaint& c
   if (what == "uuid_short") return short_ids(statement, complaint);
   if (const auto table = argument_text(statement, what == "pq" ? 0 : 1);
       !is_table(server.tables, table)) {
-    complaint.say(500, fmt::format("no such table {}", table));
+    complaint.say(500, "no such table {}", table);
     return {};
   }
   if (what == "pq") return matched_queries(server, statement);
@@ -232,7 +232,7 @@ ResultSet call(const SqlServer& server, const Statement& statement, Complaint& c
   if (what == "suggest" || what == "qsuggest") return suggest(server.index, statement);
   if (what == "snippets") return snippets(statement);
   if (what == "autocomplete") return autocomplete(server.index, statement);
-  complaint.say(500, fmt::format("no such builtin procedure {}", what));
+  complaint.say(500, "no such builtin procedure {}", what);
   return {};
 }
 

@@ -1,7 +1,5 @@
 #include "demo/sql/read_expression.hpp"
 
-#include <fmt/format.h>
-
 #include "demo/data/text.hpp"
 #include "demo/language/read_request.hpp"
 
@@ -35,8 +33,7 @@ class ChangeReader {
  private:
   std::string read_table() {
     auto name = cursor_.take_name();
-    if (!is_table(tables_, name) && !cursor_.complaint())
-      cursor_.complaint().say(500, fmt::format("table '{}' absent", name));
+    if (!is_table(tables_, name)) cursor_.complaint().say(500, "table '{}' absent", name);
     out_.select.table = name;
     return name;
   }
@@ -92,9 +89,8 @@ class ChangeReader {
       auto [is_list, values] = read_value();
       const auto column = given++ < columns.size() ? columns[given - 1] : std::string();
       if (const auto why = mistake_in(column, is_list, values.empty() ? nullptr : values.data());
-          !why.empty() && !cursor_.complaint())
-        cursor_.complaint().say(
-            500, fmt::format("row {}, column {}: {}", out_.changes.size() + 1, given, why));
+          !why.empty())
+        cursor_.complaint().say(500, "row {}, column {}: {}", out_.changes.size() + 1, given, why);
       if (column != "id") {
         out.given.push_back({column, std::move(values)});
         continue;
@@ -103,9 +99,8 @@ class ChangeReader {
     } while (cursor_.take_sign(","));
     cursor_.expect_sign(")");
     if (given != columns.size())
-      cursor_.complaint().say(500, fmt::format("column count does not match value count (expected "
-                                               "{}, got {})",
-                                               columns.size(), given));
+      cursor_.complaint().say(500, "column count does not match value count (expected {}, got {})",
+                              columns.size(), given);
     return out;
   }
 
@@ -127,8 +122,8 @@ class ChangeReader {
       auto [is_list, values] = read_value();
       if (const auto known = column_named(column);
           known && known->type != Type::vector && known->is_multi() != is_list)
-        cursor_.complaint().say(
-            500, fmt::format("table {}: attribute '{}' MVA flag mismatch", change.table, column));
+        cursor_.complaint().say(500, "table {}: attribute '{}' MVA flag mismatch", change.table,
+                                column);
       change.given.push_back({std::move(column), std::move(values)});
     } while (cursor_.take_sign(","));
     out_.changes.push_back(std::move(change));

@@ -113,10 +113,9 @@ class ExpressionReader {
                         column.type != Type::text && column.type != Type::string &&
                         column.type != Type::json && !column.is_multi();
     if (number && value.kind == Expression::Kind::literal &&
-        std::holds_alternative<std::string>(value.literal) && !cursor_.complaint())
-      cursor_.complaint().say(
-          500, fmt::format("table {}: unsupported filter type 'string' on attribute '{}'",
-                           scope_.table, column.name));
+        std::holds_alternative<std::string>(value.literal))
+      cursor_.complaint().say(500, "table {}: unsupported filter type 'string' on attribute '{}'",
+                              scope_.table, column.name);
   }
 
   Expression one_of(Expression left) {
@@ -223,7 +222,7 @@ class ExpressionReader {
       name.erase(0, prefix.size());
     const auto column = column_named(name);
     if (!column || scope_.table.empty()) {
-      cursor_.complaint().say(500, fmt::format("table {}: unknown column: {}", scope_.table, name));
+      cursor_.complaint().say(500, "table {}: unknown column: {}", scope_.table, name);
       return {};
     }
     return column_expression(*column);
@@ -292,14 +291,13 @@ class ExpressionReader {
     const auto type = argument.type;
     if (cursor_.complaint() || name == "count distinct" || !is_strict()) return;
     if (type == CellType::member)
-      cursor_.complaint().say(
-          500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
-                           "DOUBLE() conversion functions",
-                           scope_.table, argument.name));
+      cursor_.complaint().say(500,
+                              "table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
+                              "DOUBLE() conversion functions",
+                              scope_.table, argument.name);
     else if (type > CellType::exact)
-      cursor_.complaint().say(
-          500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'", scope_.table,
-                           argument.name));
+      cursor_.complaint().say(500, "table {}: can not aggregate non-scalar attribute '{}'",
+                              scope_.table, argument.name);
   }
 
   void finish(std::string name, std::size_t begin, Expression& out) {
@@ -319,9 +317,8 @@ class ExpressionReader {
       if (name == "regex") check_pattern(out);
     } else if (!cursor_.complaint()) {
       cursor_.complaint().say(
-          500, fmt::format("table {}: parse error: P09: syntax error, unexpected "
-                           "'(', expecting $end near '{}'",
-                           scope_.table, cursor_.text_from(begin).substr(name.size() + 1)));
+          500, "table {}: parse error: P09: syntax error, unexpected '(', expecting $end near '{}'",
+          scope_.table, cursor_.text_from(begin).substr(name.size() + 1));
     }
     out.name = std::move(name);
   }
@@ -331,8 +328,7 @@ class ExpressionReader {
     try {
       const std::regex pattern(text == nullptr ? "" : *text, std::regex::ECMAScript);
     } catch (const std::regex_error&) {
-      cursor_.complaint().say(500,
-                              fmt::format("table {}: invalid pattern in REGEX()", scope_.table));
+      cursor_.complaint().say(500, "table {}: invalid pattern in REGEX()", scope_.table);
     }
   }
 
@@ -350,10 +346,9 @@ class ExpressionReader {
     if (scope_.knn == nullptr) cursor_.wrong();
     const auto name = cursor_.take_name();
     const auto column = column_named(name);
-    if ((!column || column->type != Type::vector) && !cursor_.complaint())
-      cursor_.complaint().say(
-          500, fmt::format("table {}: requested KNN search attribute '{}' not found", scope_.table,
-                           name));
+    if (!column || column->type != Type::vector)
+      cursor_.complaint().say(500, "table {}: requested KNN search attribute '{}' not found",
+                              scope_.table, name);
     Knn out;
     cursor_.expect_sign(",");
     out.k = cursor_.take_count();
@@ -379,11 +374,11 @@ class ExpressionReader {
       ++count;
     } while (cursor_.take_sign(","));
     cursor_.expect_sign(")");
-    if (count != out.vector.size() && !cursor_.complaint())
+    if (count != out.vector.size())
       cursor_.complaint().say(
-          500, fmt::format("table {}: KNN index 'embedding' requires a vector of {} entries; {} "
-                           "entries specified",
-                           scope_.table, out.vector.size(), count));
+          500,
+          "table {}: KNN index 'embedding' requires a vector of {} entries; {} entries specified",
+          scope_.table, out.vector.size(), count);
   }
 
   Expression counted() {

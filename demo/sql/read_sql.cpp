@@ -139,8 +139,7 @@ class SelectReader {
       names += (names.empty() ? "" : ",") + name;
     } while (cursor_.take_sign(","));
     if (!names.empty())
-      cursor_.complaint().say(500,
-                              fmt::format("unknown local table(s) '{}' in search request", names));
+      cursor_.complaint().say(500, "unknown local table(s) '{}' in search request", names);
   }
 
   void read_clauses() {
@@ -176,7 +175,7 @@ class SelectReader {
     const auto has_any = [](const Expression& part) {
       return has_aggregate(part) || has_function(part, "groupby") || has_function(part, "weight");
     };
-    if (is_strict() && begin != cursor_.begin() && !has_any(having) && !cursor_.complaint())
+    if (is_strict() && begin != cursor_.begin() && !has_any(having))
       cursor_.complaint().say(500, "can not use HAVING with attribute not related to GROUP BY");
   }
 
@@ -202,16 +201,15 @@ class SelectReader {
     bool has_direction = true;
     cursor_.expect_word("by");
     do {
-      if (!has_direction && !cursor_.complaint())
-        cursor_.complaint().say(500, fmt::format("table {}: invalid sorting order '{}'",
-                                                 out_.select.table, cursor_.peek().text));
+      if (!has_direction)
+        cursor_.complaint().say(500, "table {}: invalid sorting order '{}'", out_.select.table,
+                                cursor_.peek().text);
       const auto begin = cursor_.begin();
       auto operands = names;
       operands.operands = is_strict();
       OrderKey key{read_key(operands)};
       if (key.expression.type == CellType::multi)
-        cursor_.complaint().say(
-            500, fmt::format("table {}: order by MVA is undefined", out_.select.table));
+        cursor_.complaint().say(500, "table {}: order by MVA is undefined", out_.select.table);
       has_direction = cursor_.take_word("asc");
       if (!has_direction) has_direction = key.descending = cursor_.take_word("desc");
       if (!has_direction) has_direction = key.expression.name == "rand";
@@ -223,9 +221,8 @@ class SelectReader {
       out.pop_back();
     else if (of_facet && lower_case(out.back().text) != "facet()")
       out.back().descending = true;
-    else if (!cursor_.complaint())
-      cursor_.complaint().say(500,
-                              fmt::format("table {}: no sort order defined", out_.select.table));
+    else
+      cursor_.complaint().say(500, "table {}: no sort order defined", out_.select.table);
     return out;
   }
 
@@ -252,8 +249,8 @@ class SelectReader {
     const auto& select = out_.select;
     if (!is_strict() || select.offset < select.max_matches || select.offset == 0) return;
     cursor_.complaint() = {};
-    cursor_.complaint().say(500, fmt::format("offset out of bounds (offset={}, max_matches={})",
-                                             select.offset, select.max_matches));
+    cursor_.complaint().say(500, "offset out of bounds (offset={}, max_matches={})", select.offset,
+                            select.max_matches);
   }
 
   void read_option() {
@@ -283,8 +280,8 @@ class SelectReader {
     select.scrolls = token != nullptr || is_strict() || is_true(to_cell(view(value)));
     if (token == nullptr && !is_strict()) return;
     if (token == nullptr)
-      return cursor_.complaint().say(
-          500, fmt::format("unable to decode BASE64: {}", plain_text(to_cell(view(value)))));
+      return cursor_.complaint().say(500, "unable to decode BASE64: {}",
+                                     plain_text(to_cell(view(value))));
     auto values = scroll_values(*token);
     if (!values || values->size() != select.order.size())
       return cursor_.complaint().say(400, "unable to parse the scroll token");
@@ -420,8 +417,8 @@ class StatementReader {
  private:
   void read_table() {
     out_.table = cursor_.take_name();
-    if (!is_table(tables_, out_.table) && !cursor_.complaint())
-      cursor_.complaint().say(500, fmt::format("no such table '{}'", out_.table));
+    if (!is_table(tables_, out_.table))
+      cursor_.complaint().say(500, "no such table '{}'", out_.table);
   }
 
   void read_like() {

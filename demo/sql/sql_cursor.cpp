@@ -221,9 +221,8 @@ void SqlCursor::expect_sign(std::string_view sign) {
 void SqlCursor::wrong() {
   const auto& token = peek();
   const bool end = token.kind == SqlToken::Kind::end;
-  complaint_.say(
-      400, fmt::format("P01: syntax error, unexpected {} near '{}'",
-                       end ? "$end" : fmt::format("'{}'", token.text), text_.substr(token.begin)));
+  complaint_.say(400, "P01: syntax error, unexpected {} near '{}'",
+                 end ? "$end" : fmt::format("'{}'", token.text), text_.substr(token.begin));
   at_ = tokens_.size() - 1;
 }
 
