@@ -49,10 +49,6 @@ std::string date_of(std::optional<std::chrono::seconds> ahead) {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
 }
 
-HttpAnswer overloaded(const Switches& switches) {
-  return error_answer(switches.overload_status, "the demo agent simulates overload");
-}
-
 }  // namespace
 
 Session::Session(beast::tcp_stream stream, SessionContext& shared, Kind kind)
@@ -138,7 +134,7 @@ asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
       shared_.control.decide(purpose_of(request.path), {target, timeout, request.body}, now);
   HttpAnswer answer;
   if (effects.overloaded) {
-    answer = overloaded(switches);
+    answer = error_answer(switches.overload_status, "the demo agent simulates overload");
     options.retry_after = switches.retry_after;
   } else if (effects.error) {
     answer = error_answer(500, "the demo agent simulates an error");

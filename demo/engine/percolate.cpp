@@ -42,10 +42,8 @@ void read_stored(const Json& json, std::string_view table, StoredQuery& out, Com
   const auto* query = find_member(json, "query");
   const auto* wrapped = find_member(query, "ql");
   if (wrapped != nullptr) query = wrapped;
-  if (query == nullptr || (!query->IsString() && !query->IsObject())) {
-    complaint.say(400, "\"query\" property missing");
-    return;
-  }
+  if (query == nullptr || (!query->IsString() && !query->IsObject()))
+    return complaint.say(400, "\"query\" property missing");
   if (query->IsString()) {
     out.text = text_of(*query);
     out.query = read_query_string(out.text, table, complaint);

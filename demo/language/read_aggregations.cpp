@@ -17,7 +17,8 @@ namespace {
 
 using Kind = Aggregation::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 11> kKinds{{
+using NamedKind = std::pair<std::string_view, Kind>;
+constexpr std::array<NamedKind, 11> kKinds{{
     {"terms", Kind::terms},
     {"histogram", Kind::histogram},
     {"date_histogram", Kind::date_histogram},
@@ -146,10 +147,7 @@ std::vector<RangeBucket> read_ranges(const Json& json, bool date, Reading& readi
     return out;
   }
   for (const auto& item : ranges->GetArray()) {
-    if (!item.IsObject()) {
-      reading.complaint.say(400, "\"ranges\" should hold objects");
-      continue;
-    }
+    if (!item.IsObject()) reading.complaint.say(400, "\"ranges\" should hold objects");
     RangeBucket range;
     range.from = read_end(find_member(item, "from"), date, range.from_text, reading);
     range.to = read_end(find_member(item, "to"), date, range.to_text, reading);
@@ -164,23 +162,17 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
   out.select.limit = 1000;
   read_size(json, out, reading);
   const auto* sources = find_member(json, "sources");
-  if (sources == nullptr || !sources->IsArray() || sources->Empty()) {
-    reading.complaint.say(400, "\"sources\" property missing");
-    return;
-  }
+  if (sources == nullptr || !sources->IsArray() || sources->Empty())
+    return reading.complaint.say(400, "\"sources\" property missing");
   for (const auto& item : sources->GetArray()) {
     if (!item.IsObject() || item.MemberCount() != 1 || !item.MemberBegin()->value.IsObject() ||
         item.MemberBegin()->value.MemberCount() != 1 ||
-        !item.MemberBegin()->value.MemberBegin()->value.IsObject()) {
-      reading.complaint.say(400, "a source should be an object with one name and one kind");
-      return;
-    }
+        !item.MemberBegin()->value.MemberBegin()->value.IsObject())
+      return reading.complaint.say(400, "a source should be an object with one name and one kind");
     const auto& inner = *item.MemberBegin()->value.MemberBegin();
     const auto kind = text_of(inner.name);
-    if (kind != "terms" && kind != "histogram" && kind != "date_histogram") {
-      reading.complaint.say(400, "unknown source kind '{}'", kind);
-      return;
-    }
+    if (kind != "terms" && kind != "histogram" && kind != "date_histogram")
+      return reading.complaint.say(400, "unknown source kind '{}'", kind);
     auto key = read_key(kind == "terms"       ? Kind::terms
                         : kind == "histogram" ? Kind::histogram
                                               : Kind::date_histogram,
@@ -331,16 +323,13 @@ Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
       reading.complaint.say(400, "nested \"aggs\" is not supported");
     } else if (word == "sort" || word == "order") {
       sort = &item.value;
-    } else if (const auto* kind =
-                   std::find_if(kKinds.begin(), kKinds.end(),
-                                [&](const auto& known) { return known.first == word; });
+    } else if (const auto* kind = std::ranges::find(kKinds, word, &NamedKind::first);
                kind != kKinds.end()) {
       out.kind = kind->second;
-      if (item.value.IsObject()) {
-        read_body(word, item.value, out, reading);
-      } else {
+      if (!item.value.IsObject())
         reading.complaint.say(400, "\"{}\" should be an object", word);
-      }
+      else
+        read_body(word, item.value, out, reading);
     }
   }
   if (sort != nullptr) read_orders(*sort, out, reading);

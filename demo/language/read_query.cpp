@@ -309,17 +309,13 @@ void read_vector(const Json& json, Knn& out, Reading& reading) {
     out.vector = vector_of(text_of(json));
     return;
   }
-  if (!json.IsArray()) {
-    reading.complaint.say(400, "\"query\" property value should be a string or an array");
-    return;
-  }
-  if (json.Size() != out.vector.size()) {
-    reading.complaint.say(
+  if (!json.IsArray())
+    return reading.complaint.say(400, "\"query\" property value should be a string or an array");
+  if (json.Size() != out.vector.size())
+    return reading.complaint.say(
         500,
         "table {}: KNN index 'embedding' requires a vector of {} entries; {} entries specified",
         reading.table, out.vector.size(), json.Size());
-    return;
-  }
   for (rapidjson::SizeType i = 0; i < json.Size(); ++i) {
     if (!json[i].IsNumber())
       reading.complaint.say(400, "\"query_vector\" should have numbers only");
@@ -382,10 +378,8 @@ std::vector<Knn> read_knn(const Json& json, Reading& reading) {
 
 void read_hybrid(const Json& json, Select& out, Reading& reading) {
   const auto* query = find_member(json, "query");
-  if (query == nullptr || !query->IsString()) {
-    reading.complaint.say(400, "\"hybrid\" should be an object with a \"query\"");
-    return;
-  }
+  if (query == nullptr || !query->IsString())
+    return reading.complaint.say(400, "\"hybrid\" should be an object with a \"query\"");
   out.match = read_query_string(text_of(*query), reading.table, reading.complaint);
   Knn knn;
   knn.vector = vector_of(text_of(*query));

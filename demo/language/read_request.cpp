@@ -100,12 +100,10 @@ Source read_source(const Json& json, Reading& reading) {
   if (json.IsBool()) {
     out.none = !json.GetBool();
   } else if (json.IsObject()) {
-    const auto includes = json.FindMember("includes");
-    if (includes != json.MemberEnd())
-      out.includes = read_strings(includes->value, "_source", reading);
-    const auto excludes = json.FindMember("excludes");
-    if (excludes != json.MemberEnd())
-      out.excludes = read_strings(excludes->value, "_source", reading);
+    if (const auto* includes = find_member(json, "includes"))
+      out.includes = read_strings(*includes, "_source", reading);
+    if (const auto* excludes = find_member(json, "excludes"))
+      out.excludes = read_strings(*excludes, "_source", reading);
   } else {
     out.includes = read_strings(json, "_source", reading);  // an empty list: everything
     if (json.IsString() && json.GetStringLength() == 0) out.includes.clear();
@@ -148,17 +146,14 @@ Highlight read_highlight(const Json& json, Reading& reading) {
 
 std::string read_table(const Json& json, std::span<const std::string> tables,
                        Complaint& complaint) {
-  auto found = json.FindMember("table");
-  if (found == json.MemberEnd()) found = json.FindMember("index");
-  if (found == json.MemberEnd()) {
-    complaint.say(400, "\"table\" property missing");
+  const auto* found = find_member(json, "table");
+  if (found == nullptr) found = find_member(json, "index");
+  if (found == nullptr || !found->IsString()) {
+    complaint.say(400, "\"table\" property {}",
+                  found == nullptr ? "missing" : "value should be a string");
     return {};
   }
-  if (!found->value.IsString()) {
-    complaint.say(400, "\"table\" property value should be a string");
-    return {};
-  }
-  std::string name(text_of(found->value));
+  std::string name(text_of(*found));
   if (!is_table(tables, name))
     complaint.say(500, "unknown local table(s) '{}' in search request", name);
   return name;
@@ -319,20 +314,15 @@ void read_scroll(const Json& json, Select& out, Reading& reading) {
     return;
   }
   const auto token = parse_scroll(text_of(json));
-  if (!token.IsObject()) {
-    reading.complaint.say(400, "unable to parse the scroll token");
-    return;
-  }
+  if (!token.IsObject()) return reading.complaint.say(400, "unable to parse the scroll token");
   out.scrolls = true;
   if (out.order.empty()) out.order = read_scroll_order(*find_member(token, "order_by"), reading);
   out.after = *scroll_values(text_of(json));
 }
 
 void read_options(const Json& json, SearchRequest& out, Reading& reading) {
-  if (!json.IsObject()) {
-    reading.complaint.say(400, "\"options\" property value should be an object");
-    return;
-  }
+  if (!json.IsObject())
+    return reading.complaint.say(400, "\"options\" property value should be an object");
   for (const auto& item : json.GetObject()) {
     const auto name = text_of(item.name);
     if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())

@@ -29,10 +29,6 @@ Cell column_cell(const Column& column, const Row& row) {
   return to_cell(value_of(document, column));
 }
 
-bool both_whole(const Cell& a, const Cell& b) {
-  return std::holds_alternative<std::int64_t>(a) && std::holds_alternative<std::int64_t>(b);
-}
-
 /// Whole numbers wrap around at 64 bits.
 Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
   const auto a = number_of_cell(left);
@@ -44,7 +40,7 @@ Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
     if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -of;
     return sign == "%" ? of % by : of / by;
   }
-  if (both_whole(left, right)) {
+  if (std::holds_alternative<std::int64_t>(left) && std::holds_alternative<std::int64_t>(right)) {
     const auto x = static_cast<std::uint64_t>(std::get<std::int64_t>(left));
     const auto y = static_cast<std::uint64_t>(std::get<std::int64_t>(right));
     return static_cast<std::int64_t>(sign == "+" ? x + y : sign == "-" ? x - y : x * y);
@@ -79,11 +75,6 @@ bool is_quantifier(const Expression& expression) {
          (expression.name == "any" || expression.name == "all");
 }
 
-/// A null in JSON, which is compared with numbers as 0.
-bool is_null(const rapidjson::Value* node) {
-  return node != nullptr && node->IsNull();
-}
-
 /// Any value of a list, or all of them.
 bool holds_for_list(const Expression& expression, const Expression& subject, const Tags& tags,
                     const std::vector<Cell>& rest) {
@@ -108,9 +99,11 @@ bool condition(const Expression& expression, const Row& row) {
         return std::holds_alternative<std::string>(cell);
       });
   if (tags != nullptr) return holds_for_list(expression, subject, *tags, rest);
-  const bool null = json && subject.kind == Expression::Kind::column && row.index != nullptr &&
-                    is_null(member_at(row.index->documents()[row.hit.document], subject.column));
-  const auto value = null ? Value{std::int64_t{0}} : to_value(left);
+  const bool member = json && subject.kind == Expression::Kind::column && row.index != nullptr;
+  const auto* node =
+      member ? member_at(row.index->documents()[row.hit.document], subject.column) : nullptr;
+  // A null in JSON is compared with numbers as 0.
+  const auto value = node != nullptr && node->IsNull() ? Value{std::int64_t{0}} : to_value(left);
   return holds_for(expression.name, json ? numeric(value) : value, rest);
 }
 

@@ -209,9 +209,7 @@ class ExpressionReader {
   Expression named(std::string name) {
     if (name.starts_with("@@")) return literal_expression(std::string("<empty>"));
     if (!variable_.empty() && name == variable_) {
-      Expression out;
-      out.kind = Expression::Kind::function;
-      out.name = "element";
+      auto out = call_expression("element", {});
       out.type = CellType::member;
       return out;
     }

@@ -88,8 +88,7 @@ class SelectReader {
   void add_all(std::vector<SelectItem>& items) {
     for (const auto& column : all_columns()) {
       SqlCursor name(column.name, cursor_.complaint());
-      items.push_back(
-          {read_expression(name, {out_.select.table, {}, nullptr, nullptr}), column.name, true});
+      items.push_back({read_expression(name, {out_.select.table, {}}), column.name, true});
     }
   }
 
@@ -316,7 +315,7 @@ class SelectReader {
     const auto shown = facet.items.size();
     if (cursor_.take_word("by")) {
       do {
-        facet.keys.push_back(read_expression(cursor_, {main.table, names, nullptr, nullptr}));
+        facet.keys.push_back(read_expression(cursor_, {main.table, names}));
       } while (cursor_.take_sign(","));
     } else {
       for (const auto& shown_item : facet.items) facet.keys.push_back(shown_item.expression);
@@ -349,8 +348,7 @@ class SelectReader {
     const auto text =
         distinct.empty() ? std::string("count(*)") : fmt::format("count(distinct {})", distinct);
     SqlCursor cursor(text, cursor_.complaint());
-    facet.items.push_back(
-        {read_expression(cursor, {out_.select.table, {}, nullptr, nullptr}), text});
+    facet.items.push_back({read_expression(cursor, {out_.select.table, {}}), text});
   }
 
   /// A facet of a column of several values shows the one of the group.
@@ -358,10 +356,7 @@ class SelectReader {
     for (std::size_t i = 0; i < shown; ++i) {
       auto& expression = facet.items[i].expression;
       if (expression.type != CellType::multi || i >= facet.keys.size()) continue;
-      expression = {};
-      expression.kind = Expression::Kind::function;
-      expression.type = CellType::bigint;
-      expression.name = "groupby";
+      expression = call_expression("groupby", {});
       expression.literal = static_cast<std::int64_t>(i);
     }
   }
@@ -428,24 +423,18 @@ class StatementReader {
   void read_show() {
     if (cursor_.at_word("variables", 1) && !cursor_.take_word("session"))
       cursor_.take_word("global");
-    if (cursor_.take_word("tables")) {
-      out_.kind = Statement::Kind::show_tables;
-    } else if (cursor_.take_word("status")) {
-      out_.kind = Statement::Kind::show_status;
-    } else if (cursor_.take_word("meta")) {
-      out_.kind = Statement::Kind::show_meta;
-    } else if (cursor_.take_word("scroll")) {
-      out_.kind = Statement::Kind::show_scroll;
-    } else if (cursor_.take_word("warnings")) {
-      out_.kind = Statement::Kind::show_warnings;
-    } else {
-      read_other_show();
-    }
+    using enum Statement::Kind;
+    out_.kind = cursor_.take_word("tables")     ? show_tables
+                : cursor_.take_word("status")   ? show_status
+                : cursor_.take_word("meta")     ? show_meta
+                : cursor_.take_word("scroll")   ? show_scroll
+                : cursor_.take_word("warnings") ? show_warnings
+                                                : show;
+    if (out_.kind == show) read_other_show();
     read_like();
   }
 
   void read_other_show() {
-    out_.kind = Statement::Kind::show;
     if (cursor_.take_words("create", "table")) {
       out_.what = "create table";
       read_table();

@@ -13,31 +13,12 @@ namespace {
 using TextRows = std::vector<std::vector<std::string>>;
 
 std::string_view described_type(Type type) {
-  switch (type) {
-    case Type::bigint:
-      return "bigint";
-    case Type::text:
-      return "text";
-    case Type::uint:
-      return "uint";
-    case Type::boolean:
-      return "bool";
-    case Type::multi64:
-      return "mva64";
-    case Type::real:
-      return "float";
-    case Type::multi:
-      return "mva";
-    case Type::json:
-      return "json";
-    case Type::timestamp:
-      return "timestamp";
-    case Type::vector:
-      return "float_vector";
-    case Type::string:
-      break;
-  }
-  return "string";
+  using enum Type;
+  static constexpr std::pair<Type, std::string_view> kTypes[] = {
+      {bigint, "bigint"},       {text, "text"},           {uint, "uint"},    {boolean, "bool"},
+      {multi64, "mva64"},       {real, "float"},          {multi, "mva"},    {json, "json"},
+      {timestamp, "timestamp"}, {vector, "float_vector"}, {string, "string"}};
+  return std::ranges::find(kTypes, type, &std::pair<Type, std::string_view>::first)->second;
 }
 
 ResultSet describe(std::string_view hidden) {

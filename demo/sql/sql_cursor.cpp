@@ -19,20 +19,9 @@ bool in_name(char c) {
 
 /// What a backslash and this character stand for in a quoted string; a zero byte is a space there.
 char escaped_char(char c) {
-  switch (c) {
-    case 'b':
-      return '\b';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case '0':
-      return ' ';
-    default:
-      return c;
-  }
+  constexpr std::string_view kEscapes = "bnrt0", kMeanings = "\b\n\r\t ";
+  const auto place = kEscapes.find(c);
+  return place == kEscapes.npos ? c : kMeanings[place];
 }
 
 /// Reads a quoted string from its first quote; sets `at` after the last one, and `closed`.
