@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/json/json_text.hpp"
@@ -120,14 +121,23 @@ class JsonMembers {
   State state_;
 };
 
+/// What `visit` returns; true if it returns nothing, because it wants all.
+template <class Visit, class... Values>
+bool visit_one(Visit& visit, Values... values) {
+  if constexpr (std::is_void_v<decltype(visit(values...))>)
+    return visit(values...), true;
+  else
+    return visit(values...);
+}
+
 /// Hands the raw key and the value of each member of the object at the cursor to `visit`, until
-/// that returns false. Whether the whole object was passed.
+/// that returns false, if it returns anything. Whether the whole object was passed.
 template <class Visit>
 bool visit_members(JsonCursor& json, Visit visit) {
   JsonMembers members(json);
   while (const auto key = members.next()) {
     const auto value = take_value(json);
-    if (!value || !visit(*key, *value)) return false;
+    if (!value || !visit_one(visit, *key, *value)) return false;
   }
   return members.complete();
 }
@@ -138,7 +148,7 @@ bool visit_further_members(JsonCursor& json, Visit visit) {
     const auto key = take_string(json);
     if (!key || !take(json, ':')) return false;
     const auto value = take_value(json);
-    if (!value || !visit(*key, *value)) return false;
+    if (!value || !visit_one(visit, *key, *value)) return false;
   }
   return take(json, '}');
 }
@@ -188,14 +198,14 @@ class JsonElements {
   State state_;
 };
 
-/// Hands each element of the array at the cursor to `visit`, until that returns false. Whether the
-/// whole array was passed.
+/// Hands each element of the array at the cursor to `visit`, until that returns false, if it
+/// returns anything. Whether the whole array was passed.
 template <class Visit>
 bool visit_elements(JsonCursor& json, Visit visit) {
   JsonElements elements(json);
   while (elements.next()) {
     const auto value = take_value(json);
-    if (!value || !visit(*value)) return false;
+    if (!value || !visit_one(visit, *value)) return false;
   }
   return elements.complete();
 }

@@ -24,15 +24,12 @@ std::string reason_in_object(std::string_view object) {
     if (is_string(value)) reason = json_unescaped(without_quotes(value));
   };
   visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (key != "error") return true;
+    if (key != "error") return;
     take_text(value);
-    if (is_object(value)) {
+    if (is_object(value))
       visit_members(value, [&](std::string_view member, std::string_view text) {
         if (member == "reason") take_text(text);
-        return true;
       });
-    }
-    return true;
   });
   return reason;
 }

@@ -191,7 +191,6 @@ std::vector<std::string_view> parts_of(const Aggregation& aggregation,
     visit_members(bucket.key, [&](std::string_view name, std::string_view value) {
       for (std::size_t i = 0; i < sources.size(); ++i)
         if (json_says(name, sources[i].name)) parts[begin + i] = value;
-      return true;
     });
   }
   parts.insert(parts.end(), aggregation.after.begin(), aggregation.after.end());
@@ -498,7 +497,6 @@ std::optional<Members> members_of(std::string_view object) {
   Members found;
   const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
     found.insert_or_assign(json_unescaped(key), value);
-    return true;
   });
   return whole ? std::optional(std::move(found)) : std::nullopt;
 }
@@ -551,7 +549,6 @@ class Merger {
       Measured shard{.documents = heads_[s].total};
       if (!found || !visit_members(*found, [&](std::string_view key, std::string_view value) {
             if (json_says(key, "value")) shard.value = value;
-            return true;
           }))
         return malformed(s, aggregation);
       if (first.empty()) first = shard.value;

@@ -230,7 +230,6 @@ std::string merged_update_answer(std::span<const std::string_view> bodies) {
       if (key == "warning") warned = value;
       for (std::size_t i = 0; i < kChangeCounts.size(); ++i)
         if (key == kChangeCounts[i]) sums[i] += number_in<std::uint64_t>(value).value_or(0);
-      return true;
     });
     if (warning.empty()) warning = warned;
     if (rank > best_rank) best = body;
@@ -248,7 +247,6 @@ std::string merged_update_answer(std::span<const std::string_view> bodies) {
       add(key, sums[static_cast<std::size_t>(count - kChangeCounts.begin())]);
     else if (key != "warning")
       add(key, value);
-    return true;
   });
   if (!warning.empty()) add("warning", warning);
   out.add(before == '{' ? "{}" : "}");
@@ -315,7 +313,6 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
       count.rows = rows.value_or(0);
     }
     if (key == "warning" && is_string(value)) count.warning = json_unescaped(without_quotes(value));
-    return true;
   });
   if (!whole || !has_total) return std::nullopt;
   return count;
@@ -454,7 +451,6 @@ class GroupSum {
       if (key == "status") status = number_in<std::size_t>(value).value_or(0);
       if (key == "result") word = value;
       if (key == "_id" && (id_.empty() || value != "0")) id_ = value;  // 0: of a query
-      return true;
     });
     if (status < status_ || word.empty()) return;
     status_ = status;

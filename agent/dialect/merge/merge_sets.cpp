@@ -24,21 +24,19 @@ std::string with_table_name(std::string_view set, std::string_view table) {
   JsonLine(name).add_escaped(table);
   std::vector<Replaced> names;
   const auto visit = [&](std::string_view key, std::string_view value) {
-    if (!is_string(value)) return true;
+    if (!is_string(value)) return;
     const auto mirrors = names.empty() ? std::string_view() : names.front().part;
     if (key == "Table")
       names.push_back({without_quotes(value), name});
     else if (key == "Create Table" && value.starts_with(kCreate) &&
              value.substr(kCreate.size()).starts_with(mirrors))
       names.push_back({value.substr(kCreate.size(), mirrors.size()), name});
-    return true;
   };
   visit_members(set, [&](std::string_view key, std::string_view value) {
     JsonCursor json(value);
-    if (key != "data" || !is_array(value)) return true;
+    if (key != "data" || !is_array(value)) return;
     JsonElements rows(json);
     if (rows.next()) visit_members(json, visit);
-    return true;
   });
   std::string named;
   append_replaced(named, set, names);
@@ -80,7 +78,7 @@ std::optional<BadReply> merge_replies(const OneShardSets& how, std::span<const S
   if (sets.empty()) return BadReply{0, "the answer is not a list of result sets"};
   if (how.kept == Kept::last) {
     std::string_view last;
-    const auto keep = [&](std::string_view set) { return last = set, true; };
+    const auto keep = [&](std::string_view set) { last = set; };
     sets = visit_elements(body, keep) ? last : std::string_view();
   }
   if (sets.empty()) return BadReply{0, "a result set is malformed"};

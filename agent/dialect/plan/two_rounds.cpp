@@ -85,7 +85,6 @@ FoundVector vector_in(std::string_view reply, std::string_view attribute, const 
   std::string_view source;
   const bool whole = visit_members(head->hits, [&](std::string_view key, std::string_view value) {
     if (json_says(key, "_source")) source = value;
-    return true;
   });
   if (!whole || !is_object(source)) return std::unexpected("a hit is malformed");
   PassedMembers members(source);

@@ -266,7 +266,6 @@ Said said_in(std::string_view body) {
     if (key == "warning") said.warning = true;
     if (key == "error") said.error = text_of_error(value);
     if (key == "status") std::from_chars(value.data(), value.data() + value.size(), said.status);
-    return true;
   });
   return said;
 }

@@ -214,7 +214,6 @@ bool RawReplies::read_column(JsonCursor& json) {
   column.name = *name;
   const bool typed = visit_members(json, [&](std::string_view key, std::string_view value) {
     if (key == "type" && is_string(value)) column.type = without_quotes(value);
-    return true;
   });
   if (!typed || names.next() || !names.complete()) return false;
   columns_.push_back(column);
@@ -251,7 +250,6 @@ RawRows::Step RawRowsByName::next(std::span<const RawColumn> columns, std::strin
   std::fill_n(cells, columns.size(), std::string_view());
   const bool read = visit_members(rest_, [&](std::string_view name, std::string_view value) {
     if (const auto place = place_of(columns, name); place < columns.size()) cells[place] = value;
-    return true;
   });
   return read ? Step::row : Step::malformed;
 }

@@ -24,10 +24,8 @@ std::string equal_value(const PassedMembers::Member& field) {
 bool replace_words(std::string& body, std::string_view query, std::string_view field) {
   bool any = false;
   if (is_array(query)) {
-    visit_elements(query, [&](std::string_view element) {
-      any |= replace_words(body, element, field);
-      return true;
-    });
+    visit_elements(query,
+                   [&](std::string_view element) { any |= replace_words(body, element, field); });
     return any;
   }
   PassedMembers members(query);

@@ -194,7 +194,6 @@ void add_elastic_hits(JsonLine& line, std::string_view hits, const ElasticForm& 
     visit_elements(member->value, [&](std::string_view hit) {
       if (std::exchange(later, true)) line.add(',');
       add_elastic_hit(line, hit, form);
-      return true;
     });
     line.add(']');
   }
@@ -264,14 +263,13 @@ bool append_parts(std::string& out, std::string_view value, const Paths& paths,
       any = true;
     else
       out.resize(before);
-    return true;
   };
   out += value.front();
   PassedMembers members(value);
   while (const auto member = members.next())
     add(member->name, member->value, paths_inside(paths, member->name));
   if (is_array(value))
-    visit_elements(value, [&](std::string_view element) { return add({}, element, paths); });
+    visit_elements(value, [&](std::string_view element) { add({}, element, paths); });
   out += value.back();
   if (!any) out.resize(begin);
   return any;

@@ -228,7 +228,6 @@ std::string own_sort(std::string_view sort) {
     if (is_string(item)) add(without_quotes(item), {});
     if (!is_string(item) && !is_object(item)) out.append(out.size() > 1 ? "," : "").append(item);
     while (const auto key = members.next()) add(key->name, key->value);
-    return true;
   };
   if (is_array(sort))
     visit_elements(sort, add_item);
@@ -265,7 +264,6 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
       std::string all;
       visit_elements(value, [&](std::string_view element) {
         all.append(all.empty() ? "" : ",").append(own_query(element, depth + 1));
-        return true;
       });
       add(name, fmt::format("[{}]", all));
     } else if (name == "bool" || name == "must" || name == "should" || name == "must_not" ||

@@ -494,7 +494,6 @@ OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
     const auto key_name = json_unescaped(key);
     if (key_name == "query") ++queries;
     if (named.empty() && !table_key_meant(key_name).empty()) named = key_name;
-    return true;
   });
   const auto end = static_cast<std::size_t>(json.at - body.data());
   skip_space(json);
