@@ -314,8 +314,7 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
     }
     if (key == "warning" && is_string(value)) count.warning = json_unescaped(without_quotes(value));
   });
-  if (!whole || !has_total) return std::nullopt;
-  return count;
+  return whole && has_total ? std::optional(std::move(count)) : std::nullopt;
 }
 
 /// Appends an answer, as a text for RowForm::text; `error` empty: none.
@@ -424,8 +423,7 @@ std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
     if (key == "errors") answer.errors = value == "true";
     return true;
   });
-  if (!whole || !has_items) return std::nullopt;
-  return answer;
+  return whole && has_items ? std::optional(std::move(answer)) : std::nullopt;
 }
 
 bool is_bulk_answer(std::string_view body) {

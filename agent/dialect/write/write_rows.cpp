@@ -1,11 +1,11 @@
 #include "agent/dialect/write/write_rows.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -13,12 +13,11 @@ namespace {
 
 void add_columns(JsonLine& out, const ResultSet& rows) {
   out.add("\"columns\":[");
-  bool first = true;
+  std::string_view before = "{\"";
   for (std::size_t c = 0; c < rows.columns.size(); ++c) {
     if (!rows.shows(c)) continue;
-    out.add(first ? "{\"" : ",{\"", rows.columns[c].name, "\":{\"type\":\"", rows.columns[c].type,
-            "\"}}");
-    first = false;
+    out.add(std::exchange(before, ",{\""), rows.columns[c].name, R"(":{"type":")",
+            rows.columns[c].type, "\"}}");
   }
   out.add("],\n");
 }
@@ -28,8 +27,7 @@ void add_row(JsonLine& out, const ResultSet& rows, std::size_t number) {
   char before = '{';
   for (std::size_t c = 0; c < rows.columns.size(); ++c) {
     if (!rows.shows(c)) continue;
-    out.add(before, '"', rows.columns[c].name, "\":", row[c]);
-    before = ',';
+    out.add(std::exchange(before, ','), '"', rows.columns[c].name, "\":", row[c]);
   }
   if (before == '{') out.add('{');
   out.add('}');
@@ -106,8 +104,7 @@ void append_table(std::string& out, const ResultSet& rows) {
   append_border(out, widths);
   for (const auto& line : std::span(lines).subspan(1)) append_line(out, line, widths);
   append_border(out, widths);
-  fmt::format_to(std::back_inserter(out), "{} {} in set\n", rows.count,
-                 rows.count == 1 ? "row" : "rows");
+  out.append(counted_noun(rows.count, "row")).append(" in set\n");
 }
 
 }  // namespace
