@@ -268,11 +268,10 @@ int merge_ends(const UpdateCounts& how, const ChangeEnds& ends, std::string& out
   }
   const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
   const auto named = with_table(merged, how.table).value_or(merged);
-  if (std::ranges::all_of(replies, &ChangeReply::done)) {
-    out.append(named);
-    return status;
-  }
-  return append_incomplete(out, replies, named);
+  if (!std::ranges::all_of(replies, &ChangeReply::done))
+    return append_incomplete(out, replies, named);
+  out.append(named);
+  return status;
 }
 
 namespace {

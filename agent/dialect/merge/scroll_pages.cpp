@@ -269,11 +269,10 @@ ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_vi
     return read;
   }
   read.value = value;
-  if (is_string(value)) {
+  if (is_string(value))
     read.type = "string";
-  } else if (value.find_first_of(".eE") != value.npos) {
+  else if (value.find_first_of(".eE") != value.npos)
     read.type = "float";
-  }
   return read;
 }
 

@@ -29,8 +29,7 @@ void add_row(JsonLine& out, const ResultSet& rows, std::size_t number) {
     if (!rows.shows(c)) continue;
     out.add(std::exchange(before, ','), '"', rows.columns[c].name, "\":", row[c]);
   }
-  if (before == '{') out.add('{');
-  out.add('}');
+  out.add(before == '{' ? "{}" : "}");
 }
 
 /// One element of the array.
@@ -67,10 +66,8 @@ std::size_t shown_width(std::string_view text) {
 }
 
 void append_line(std::string& out, const Line& line, const std::vector<std::size_t>& widths) {
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    out.append("| ").append(line[i]);
-    out.append(widths[i] - shown_width(line[i]) + 1, ' ');
-  }
+  for (std::size_t i = 0; i < line.size(); ++i)
+    out.append("| ").append(line[i]).append(widths[i] - shown_width(line[i]) + 1, ' ');
   out += "|\n";
 }
 
