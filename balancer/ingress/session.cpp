@@ -200,6 +200,7 @@ Task<bool> Session::answer_requests() {
   unread_ = false;
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
     had_request_ = true;
+    take_settings();  // a reload may have come while the connection was idle
     std::string chunks;
     std::string_view body;
     const auto received = parse_received(*in, head, body);

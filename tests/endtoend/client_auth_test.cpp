@@ -94,6 +94,22 @@ TEST_F(ClientAuth, RemembersWhatItVerifiedUntilTheFileChanges) {
     EXPECT_FALSE(log.contains(secret)) << secret;
 }
 
+TEST_F(ClientAuth, OfOpenConnectionsIsThatOfTheReload) {
+  const auto open_to_all = taking_turns("workers = 1");
+  GuardedMaster master(open_to_all, set.table());
+  HttpClient used(master.port());
+  ASSERT_EQ(used.request("POST", "/search", kFindAll)->status, 200);
+  HttpClient unused(master.port());
+  ASSERT_TRUE(master.reload(searchd(), set.table()));
+  EXPECT_EQ(used.request("POST", "/search", kFindAll)->status, 401);
+  EXPECT_EQ(unused.request("POST", "/search", kFindAll)->status, 401);
+  EXPECT_EQ(used.request("POST", "/search", kFindAll, kAnn)->status, 200);
+  dir.file("users", user_line("zed", "teapot-18"));
+  ASSERT_TRUE(master.reload(searchd(), set.table()));
+  EXPECT_EQ(used.request("POST", "/search", kFindAll, kAnn)->status, 401) << "no user any more";
+  EXPECT_EQ(unused.request("POST", "/search", kFindAll, kNobody)->status, 200) << "a new user";
+}
+
 TEST_F(ClientAuth, GuessesOfAnAddressAreLimited) {
   const GuardedMaster master(searchd("auth_failure_rate = 1/h\n auth_failure_burst = 3h"),
                              set.table());
