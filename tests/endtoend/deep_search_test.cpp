@@ -153,7 +153,7 @@ TEST(DeepSearch, APageOfAScrollThatLacksAShardIsAnErrorAndCanBeAskedAgain) {
             200);
   const auto lacking = cluster.master.search(next);
   EXPECT_EQ(lacking.status, 503) << lacking.body;
-  EXPECT_TRUE(lacking.body.contains("the request needs all shards and 1 of 2 shards have"))
+  EXPECT_TRUE(lacking.body.contains("the request needs all shards and 1 of 2 shards gave"))
       << lacking.body;
   const auto in_sql = post(cluster.master.port(), "/sql?mode=raw",
                            "SELECT id FROM products ORDER BY price ASC OPTION scroll=1");

@@ -135,7 +135,9 @@ TEST(SimulateCommand, AnAccessLogWithoutSearchesIsAnError) {
   const auto result = karmad_simulate({"--trace", log.path()});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
-  EXPECT_NE(result.err.find("nothing to replay: of 2 lines"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("nothing to replay in 2 lines: not JSON of an access log: 2;"),
+            std::string::npos)
+      << result.err;
 }
 
 TEST(SimulateCommand, PrintsNoLog) {

@@ -103,7 +103,7 @@ TEST(Top, HasTheDiagnosesOfShardsAndMirrorsInTroubleUncut) {
   EXPECT_EQ(lines[9], "▲ 10.0.0.3:9308 slow: queries take 412.0 ms on average");
   const auto narrow = top_lines(view, {.columns = 40});
   EXPECT_EQ(fmt::format("{}", fmt::join(std::span(narrow).subspan(8, 4), "\n")),
-            "✖ table t, shard 1: 1 of 3 mirrors are\n"
+            "✖ table t, shard 1: 1 of 3 mirrors\n"
             "  ready: 10.0.0.1:9308 dead: refused\n"
             "▲ 10.0.0.3:9308 slow: queries take 412.0\n"
             "  ms on average");

@@ -172,9 +172,9 @@ TEST(AccessTrace, SaysWhyThereIsNothingToReplay) {
   EXPECT_EQ(read_log("").error(), "the access log is empty");
   EXPECT_EQ(
       read_log("2023-11-14T22:13:20.000042Z 127.0.0.1 POST /search 200 answered\n{}\n").error(),
-      "the access log has nothing to replay: of 2 lines, 2 are not JSON of an access log, 0 "
-      "are too long, 0 are requests that change data, and 0 have no table or no complete "
-      "attempt; access_log_format must be json");
+      "the access log has nothing to replay in 2 lines: not JSON of an access log: 2; too long: 0; "
+      "requests that change data: 0; without a table or a complete attempt: 0; access_log_format "
+      "must be json");
 }
 
 TEST(AccessTrace, SkipsLinesThatAreNotOfAnAccessLog) {
