@@ -57,10 +57,10 @@ RecentLatency recent_latency_of(const LatencyCounts& counts) {
 }
 
 void PublishedLatency::set(const RecentLatency& recent) noexcept {
-  constexpr Micros kNone{-1};
+  constexpr Micros kNothing{-1};
   samples_.store(recent.samples, kRelaxed);
-  p95_.store(recent.p95.value_or(kNone).count(), kRelaxed);
-  p99_.store(recent.p99.value_or(kNone).count(), kRelaxed);
+  p95_.store(recent.p95.value_or(kNothing).count(), kRelaxed);
+  p99_.store(recent.p99.value_or(kNothing).count(), kRelaxed);
 }
 
 RecentLatency PublishedLatency::get() const noexcept {

@@ -4,7 +4,7 @@ namespace karmad {
 namespace {
 
 using std::memory_order_relaxed;
-using Kind = HedgeSetting::Kind;
+using HedgeKind = HedgeSetting::Kind;
 
 /// Adds up to `most`; other threads see only valid values.
 template <class Number>
@@ -100,17 +100,17 @@ void RetryBudget::add_up_ended() {
     continue;
   if (before >= all) return;
   add_up_to(saved_, static_cast<std::int64_t>((all - before) * rules_.percent), most_saved());
-  for (const auto after : {Kind::after, Kind::p95, Kind::p99})
+  for (const auto after : {HedgeKind::after, HedgeKind::p95, HedgeKind::p99})
     add_up_to(hedges_[static_cast<std::size_t>(after)],
               static_cast<std::int64_t>((all - before) * hedge_share(after)), kMostHedges);
 }
 
-std::uint32_t RetryBudget::hedge_share(Kind after) const {
-  const auto most = after == Kind::p95 ? 5U : after == Kind::p99 ? 1U : rules_.percent;
+std::uint32_t RetryBudget::hedge_share(HedgeKind after) const {
+  const auto most = after == HedgeKind::p95 ? 5U : after == HedgeKind::p99 ? 1U : rules_.percent;
   return std::min(rules_.percent, most);
 }
 
-std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(Kind after) {
+std::optional<RetryBudget::RetryPermit> RetryBudget::take_hedge(HedgeKind after) {
   add_up_ended();
   auto& account = hedges_[static_cast<std::size_t>(after)];
   if (!take_whole(account, kAttempt)) {

@@ -6,7 +6,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::int64_t kStep = 64 << 10;  // granularity of a worker's reports
+constexpr std::int64_t kReportStep = 64 << 10;  // granularity of a worker's reports
 
 std::uint64_t counted(std::size_t capacity) {
   return capacity <= kUncountedBuffer ? 0 : capacity;
@@ -57,7 +57,7 @@ std::uint64_t MemoryLedger::used() const {
 void MemoryLedger::publish() {
   const auto news = held_ - published_;
   if (limit_ == nullptr || news == 0) return;
-  if (news < kStep && news > -kStep && held_ != 0) return;
+  if (news < kReportStep && news > -kReportStep && held_ != 0) return;
   limit_->add(news);
   published_ = held_;
 }
