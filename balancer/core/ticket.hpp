@@ -22,7 +22,7 @@ class TicketPool;
 class Ticket {
  public:
   Ticket() = default;
-  Ticket(Ticket&& other) noexcept : Ticket(std::as_const(other)) { other.pool_ = nullptr; }
+  Ticket(Ticket&& other) noexcept { *this = std::move(other); }
   Ticket& operator=(Ticket&& other) noexcept {
     if (this == &other) return *this;
     give_back();

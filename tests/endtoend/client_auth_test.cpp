@@ -107,7 +107,8 @@ TEST_F(ClientAuth, OfOpenConnectionsIsThatOfTheReload) {
   dir.file("users", user_line("zed", "teapot-18"));
   ASSERT_TRUE(master.reload(searchd(), set.table()));
   EXPECT_EQ(used.request("POST", "/search", kFindAll, kAnn)->status, 401) << "no user any more";
-  EXPECT_EQ(unused.request("POST", "/search", kFindAll, kNobody)->status, 200) << "a new user";
+  const auto zed = kNobody;
+  EXPECT_EQ(unused.request("POST", "/search", kFindAll, zed)->status, 200) << "a new user";
 }
 
 TEST_F(ClientAuth, GuessesOfAnAddressAreLimited) {
@@ -187,7 +188,8 @@ int says_to(int port, const std::string& user, const std::string& password) {
 
 TEST_F(ClientAuth, AsksClientsOfMysqlForTheirOwnPassword) {
   std::string hex;
-  for (const unsigned char byte : sha1(sha1("mirror-ball"))) hex += fmt::format("{:02X}", byte);
+  for (const char byte : sha1(sha1("mirror-ball")))
+    hex += fmt::format("{:02X}", static_cast<unsigned char>(byte));
   users =
       dir.file("users", user_line("ann", "teapot-18") + fmt::format("ann:mysql_native:*{}\n", hex));
   GuardedMaster master(searchd("listen = 127.0.0.1:0:mysql"), set.table());

@@ -278,6 +278,7 @@ std::string own_query(std::string_view query, unsigned depth = 0) {
 
 /// The search in `object`, of the path's table if it names one. Members of the URL take the place
 /// of the body's. A count reads only the query.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case per kind of member
 std::string search_body(const ClientRequest& request, std::string_view object,
                         std::span<const UrlMember> of_url, bool count) {
   std::string body = "{";
@@ -341,11 +342,11 @@ OrError<TranslatedRequest> translate_search(const ClientRequest& request, bool c
   if (!object) return refused("the body is not a JSON object");
   const bool in_path = !request.path_table.empty();
   if (in_path && !(last_member(*object, "table").empty() && last_member(*object, "index").empty()))
-    return refused("the {} names the table; leave out \"table\" and \"index\"",
+    return refused(R"(the {} names the table; leave out "table" and "index")",
                    request.path_table_raw.empty() ? "line before the search" : "path");
   if (const auto name = count ? "" : member_in_use(*object, kIgnored); !name.empty())
     return refused("\"{}\" is not supported{}", name,
-                   name == "search_after" ? "; page with \"options\": {\"scroll\": true}" : "");
+                   name == "search_after" ? R"(; page with "options": {"scroll": true})" : "");
   auto body = search_body(request, *object, *of_url, count);
   const bool hides_source = last_member(body, "_source") == kNoSource;
   return TranslatedRequest{.path = "/search",
@@ -389,7 +390,7 @@ OrError<TranslatedRequest> translate_update(const ClientRequest& request, std::s
   const auto changed = patch ? last_member(*object, "doc") : std::string_view();
   if (is_object(changed))
     if (const auto name = member_in_use(*object, kBesideDoc); !name.empty())
-      return refused("\"{}\" is not supported: an update only sets the values in \"doc\"", name);
+      return refused(R"("{}" is not supported: an update only sets the values in "doc")", name);
   const auto values = body.size() + 1;
   body.append(R"(,"doc":)").append(is_object(changed) ? changed : *object).append("}");
   const bool replaces = action == "_doc" && !id.empty() && !creates;
@@ -545,7 +546,7 @@ OrError<TranslatedRequest> translate_bulk(const ClientRequest& request) {
 }
 
 std::unexpected<ClientError> no_multi_search(std::size_t line, std::string_view reason) {
-  return refused("line {}: {}; a _msearch has pairs of lines, {{\"index\":\"table\"}} and a search",
+  return refused(R"(line {}: {}; a _msearch has pairs of lines, {{"index":"table"}} and a search)",
                  line, reason);
 }
 

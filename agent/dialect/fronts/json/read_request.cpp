@@ -386,7 +386,7 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
   if (request.table.empty()) return "\"table\" is empty";
   if (const auto join = request[Property::join]; join.found() && !is_off(join.in(body)))
     return fmt::format(
-        "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
+        R"("join" at offset {} names another table; a search reads only the table in "table")",
         join.begin);
   parsed.table = request.table;
   parsed.options = request.options;
