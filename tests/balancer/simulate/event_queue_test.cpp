@@ -13,6 +13,13 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kQueueStart{1h};
 
+/// Whether no event is left.
+bool is_at_its_end(EventQueue& queue) {
+  constexpr std::uint32_t kLast = 99;
+  queue.add_at(TimePoint::max(), {}, {kLast});
+  return queue.pop().subject.index == kLast;
+}
+
 TEST(SimulationEventQueue, GivesEventsInOrderOfTimeAndThenOfCreation) {
   EventQueue queue;
   queue.add_at(kQueueStart + 3us, {}, {0});
@@ -21,6 +28,7 @@ TEST(SimulationEventQueue, GivesEventsInOrderOfTimeAndThenOfCreation) {
   queue.add_at(kQueueStart + 1us, {}, {3});
   queue.add_at(kQueueStart + 3us, {}, {4});
   for (const auto subject : {2U, 3U, 0U, 1U, 4U}) EXPECT_EQ(queue.pop().subject.index, subject);
+  EXPECT_TRUE(is_at_its_end(queue));
 }
 
 TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
@@ -41,6 +49,7 @@ TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
     }
   }
   while (popped.size() < 20'000U) popped.push_back(queue.pop().at);
+  EXPECT_TRUE(is_at_its_end(queue));
   EXPECT_TRUE(std::ranges::is_sorted(popped));
 }
 
