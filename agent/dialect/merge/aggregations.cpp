@@ -114,9 +114,9 @@ class BucketKeys {
              Collation collation)
       : sources_(sources),
         parts_(std::move(parts)),
-        order_(sources, collation, parts_.size() / sources.size(), true),
+        order_(sources, collation, parts_.size() / sources.size()),
         ascending_(2 * sources.size()),
-        ties_(ascending_, Collation::binary, parts_.size() / sources.size(), false) {
+        ties_(ascending_, Collation::binary, parts_.size() / sources.size()) {
     for (std::size_t p = 0; p < parts_.size(); ++p) read(p / sources.size(), p % sources.size());
   }
 

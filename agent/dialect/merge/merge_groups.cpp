@@ -551,7 +551,6 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
   RowKeyText key(collation);
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     std::size_t read = 0;
-    std::vector<std::string_view> room(replies.set(s, set).columns);
     const auto most = pairs.size() + kMostPairsOfShard;
     const auto add = [&](std::span<const std::string_view> cells) {
       ++read;
@@ -569,7 +568,7 @@ std::expected<DistinctPairs, BadReply> DistinctPairs::read(const RawReplies& rep
         return true;
       });
     };
-    if (!visit_rows(replies, replies.set(s, set), room, add))
+    if (!visit_rows(replies, replies.set(s, set), add))
       return bad(s, "a distinct value is malformed");
     found.may_be_short_ |= plan.asked != 0 && read >= plan.asked;
   }

@@ -199,9 +199,8 @@ class MergedMeta {
     const auto text = [](std::string_view cell) {
       return is_string(cell) ? without_quotes(cell) : cell;
     };
-    std::string_view cells[2];
     return set.columns == 2 &&
-           visit_rows(replies_, set, cells, [&](std::span<const std::string_view> row) {
+           visit_rows(replies_, set, [&](std::span<const std::string_view> row) {
              const MetaRow read{text(row[0]), text(row[1])};
              if (!shards_[shard].take(read)) take_other(read);
            });

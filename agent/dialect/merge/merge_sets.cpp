@@ -121,7 +121,6 @@ class RowsOfShards {
 
   /// Reads all rows; equal ones become one. The shard whose rows are malformed, if any.
   std::optional<std::size_t> read() {
-    std::vector<std::string_view> cells(common_.widest());
     for (std::size_t s = 0; s < replies_.shards(); ++s) {
       std::size_t rank = 0;
       const auto add_row = [&](std::span<const std::string_view> row) {
@@ -130,7 +129,7 @@ class RowsOfShards {
         common_.append(s, row, next.cells);
         add(std::move(next));
       };
-      if (!visit_rows(replies_, replies_.set(s, 0), cells, add_row)) return s;
+      if (!visit_rows(replies_, replies_.set(s, 0), add_row)) return s;
     }
     return std::nullopt;
   }

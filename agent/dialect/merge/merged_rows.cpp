@@ -67,13 +67,12 @@ void CommonColumns::append(std::size_t shard, std::span<const std::string_view> 
 
 bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
                  const CommonColumns& common, ResultSet& merged) {
-  std::vector<std::string_view> cells(common.widest());
   const auto append = [&](std::span<const std::string_view> row) {
     if (merged.columns.empty()) return;
     common.append(shard, row, merged.cells);
     ++merged.count;
   };
-  return visit_rows(replies, replies.set(shard, set), cells, append);
+  return visit_rows(replies, replies.set(shard, set), append);
 }
 
 namespace {
@@ -105,10 +104,6 @@ SortValue path_value(const RowKey& key, std::span<const std::string_view> cells,
 bool have_columns(std::span<const RowKey> keys, std::size_t columns) {
   return std::ranges::all_of(
       keys, [&](const RowKey& key) { return position(key.column, columns).has_value(); });
-}
-
-bool sorts_as_text(std::span<const RowKey> keys) {
-  return std::ranges::any_of(keys, &RowKey::as_text);
 }
 
 void read_values(SortTable<RowKey>& values, std::size_t number,
@@ -151,7 +146,7 @@ struct DocumentRows {
         common(replies, set),
         lanes(replies.shards()),
         cells(replies.shards() * common.widest()),
-        values(plan.order, collation, replies.shards(), sorts_as_text(plan.order)) {
+        values(plan.order, collation, replies.shards()) {
     for (std::size_t s = 0; s < lanes.size(); ++s) {
       const auto& from = replies.set(s, set);
       lanes[s].rows = RawRows(from.rows);

@@ -53,8 +53,6 @@ bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
 
 /// Whether rows with that many columns have those of the keys.
 bool have_columns(std::span<const RowKey> keys, std::size_t columns);
-/// Whether a key is a value inside JSON: the SortTable makes texts.
-bool sorts_as_text(std::span<const RowKey> keys);
 
 /// Sets the values of row `number` by the cells of a row that has the columns.
 void read_values(SortTable<RowKey>& values, std::size_t number,
@@ -65,7 +63,7 @@ template <class Item, class RowOf>
 void sort_rows(std::span<const RowKey> keys, const ResultSet& rows, Collation collation,
                std::span<Item> items, RowOf row_of) {
   if (items.size() < 2 || keys.empty()) return;
-  SortTable<RowKey> values(keys, collation, items.size(), sorts_as_text(keys));
+  SortTable<RowKey> values(keys, collation, items.size());
   for (std::size_t i = 0; i < items.size(); ++i) read_values(values, i, rows.row(row_of(items[i])));
   values.sort(items);
 }

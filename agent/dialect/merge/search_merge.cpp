@@ -43,7 +43,7 @@ class HitRows {
  public:
   HitRows(std::span<const JsonCursor> hits, std::span<const SortKey> keys, Collation collation)
       : lanes(hits.size()),
-        values(keys, collation, hits.size(), std::ranges::any_of(keys, has_path)),
+        values(keys, collation, hits.size()),
         by_attribute_(std::ranges::any_of(keys, is_attribute)) {
     for (std::size_t s = 0; s < hits.size(); ++s) lanes[s].rows = RawRows(hits[s]);
   }

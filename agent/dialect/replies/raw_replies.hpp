@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -141,15 +142,16 @@ class RawRows {
   bool started_ = false;
 };
 
-/// Hands each row of a set to `visit`, in the first ones of `cells`. False: a row is malformed.
+/// Hands the cells of each row of a set to `visit`. False: a row is malformed.
 template <class Visit>
-bool visit_rows(const RawReplies& replies, const RawSet& set, std::span<std::string_view> cells,
-                Visit visit) {
+bool visit_rows(const RawReplies& replies, const RawSet& set, Visit visit) {
+  constexpr std::size_t kFewCells = 16;
+  boost::container::small_vector<std::string_view, kFewCells> cells(set.columns);
   RawRows rows(set.rows);
   for (;;) {
     const auto step = rows.next(replies.columns_of(set), cells.data());
     if (step != RawRows::Step::row) return step == RawRows::Step::end;
-    visit(std::span<const std::string_view>(cells).first(set.columns));
+    visit(std::span<const std::string_view>(cells));
   }
 }
 

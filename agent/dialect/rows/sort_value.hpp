@@ -80,18 +80,16 @@ std::strong_ordering compare(const SortValue& a, const SortValue& b, Collation c
 template <class Key>
 class SortTable {
  public:
-  /// `makes_texts`: room() is used. The keys must outlive it.
-  SortTable(std::span<const Key> keys, Collation collation, std::size_t rows, bool makes_texts)
-      : keys_(keys),
-        collation_(collation),
-        values_(rows * keys.size()),
-        texts_(makes_texts ? values_.size() : 0) {}
+  /// The keys must outlive it.
+  SortTable(std::span<const Key> keys, Collation collation, std::size_t rows)
+      : keys_(keys), collation_(collation), values_(rows * keys.size()) {}
 
   std::span<const Key> keys() const { return keys_; }
   SortValue* row(std::size_t number) { return values_.data() + number * keys_.size(); }
   const SortValue* row(std::size_t number) const { return values_.data() + number * keys_.size(); }
   /// For the text of one of its values.
   SortText& room(std::size_t number, std::size_t key) {
+    if (texts_.empty()) texts_.resize(values_.size());
     return texts_[number * keys_.size() + key];
   }
 
@@ -130,7 +128,7 @@ class SortTable {
   std::span<const Key> keys_;
   Collation collation_;
   std::vector<SortValue> values_;  // row by row
-  std::vector<SortText> texts_;    // likewise; may be empty
+  std::vector<SortText> texts_;    // likewise, once one has a text of its own
 };
 
 /// How the search server orders and groups the values of a field.
