@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/dialect/merge/merge_steps.hpp"
-#include "agent/dialect/plan/select/plan_select.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "tests/agent/dialect/select_server.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/dialect/plan/select/plan_select.hpp"
 #include "agent/dialect/plan/statements.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
 
 namespace karmad::sql_reading {

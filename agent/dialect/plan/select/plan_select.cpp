@@ -1,9 +1,8 @@
-#include "agent/dialect/plan/select/plan_select.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 
 #include "agent/dialect/plan/select/select_draft.hpp"
+#include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "config/text/source_text.hpp"
 
