@@ -361,7 +361,7 @@ class GroupPlanner {
         const auto pairs = draft_.add_pairs(draft_.group, *value);
         if (!pairs) return pairs.error();
         folded.pairs = *pairs;
-        draft_.pairs.back().numbered = true;
+        draft_.pairs.back().plan.numbered = true;
       }
       rows_.folded.push_back(folded);
     }

@@ -181,7 +181,8 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
   const auto kept = std::max(most, draft.most_asked);
   text += draft.options.write(kept > most || draft.options.max_matches ? kept : 0);
   text.append(facets).append("; SHOW META");
-  for (const auto& pairs : draft.pairs_texts) {
+  for (const auto& pairs : draft.pairs) {
+    select.plan.pairs.push_back(pairs.plan);
     text += "; ";
     append_select(select, pairs.list, draft.where);
     append_clause(text, "GROUP BY", pairs.group);
@@ -312,7 +313,6 @@ MaybeError plan_statements(SelectDraft& draft, const ScrollPlace& place, std::st
   plan.rows = std::move(rows.rows);
   plan.offers_scroll = draft.offers_scroll && !plan.rows.scroll_names.empty();
   if (plan.offers_scroll) plan.scroll.emplace(place, text_of(clauses.order));
-  plan.pairs = std::move(draft.pairs);
   return std::nullopt;
 }
 

@@ -152,12 +152,13 @@ class PairsWriter {
  public:
   explicit PairsWriter(SelectDraft& draft) : draft_(draft) {}
 
-  PairsText write(const SelectItems& keys, const SelectItem& value) {
+  PairsDraft write(const SelectItems& keys, const SelectItem& value) {
+    out_.plan.keys = keys.size();
     for (const auto& key : keys) {
       add(key);
-      out_.exact.push_back(is_path(definition_of(key)));
+      out_.plan.exact.push_back(is_path(definition_of(key)));
     }
-    out_.numbered = add_value(value);
+    add_value(value);
     if (uses_alias_ || draft_.aliases->are_in_where()) add_other_aliases();
     out_.list += texts_;
     return std::move(out_);
@@ -180,17 +181,17 @@ class PairsWriter {
   /// capitals as one, but counts them as different; so it also groups by a number that is 0 for
   /// numbers and lists of them. GROUPBY() then is a number of the pair, also of floats that are
   /// written alike. Texts inside JSON are grouped as they are.
-  bool add_value(const SelectItem& value) {
+  void add_value(const SelectItem& value) {
     add(value);
     const auto expression = definition_of(value);
-    if (is_path(expression)) return false;
+    if (is_path(expression)) return;
     const auto capitals = draft_.names.next();
     append(fmt::format("CRC32(TO_STRING({0}))-CRC32(LOWER(TO_STRING({0}))) AS {1}",
                        text_of(expression), capitals),
            capitals);
-    if (draft_.pairs_by == PairsBy::texts) return false;
+    if (draft_.pairs_by == PairsBy::texts) return;
     out_.list += fmt::format(", GROUPBY() AS {}", draft_.names.next());
-    return true;
+    out_.plan.number = out_.plan.keys + 2;
   }
 
   /// The aliases that are not columns already.
@@ -232,7 +233,7 @@ class PairsWriter {
   std::string texts_;  // columns behind the others, with the texts of attributes
   std::vector<std::string> aliases_;
   bool uses_alias_ = false;
-  PairsText out_;
+  PairsDraft out_{{.asked = kMostPairs}};
 };
 
 }  // namespace
@@ -390,16 +391,14 @@ OrError<std::size_t> SelectDraft::add_pairs(const SelectItems& keys, const Selec
     return sql::refused_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
                            kMostPairsStatements);
   if (!aliases) aliases.emplace(items, where);
-  pairs_texts.push_back(PairsWriter(*this).write(keys, value));
-  pairs_size += pairs_texts.back().list.size() + pairs_texts.back().group.size() + where.size();
-  if (!pairs.empty() && pairs_size > kLongestPairsTexts)
+  const auto& added = pairs.emplace_back(PairsWriter(*this).write(keys, value));
+  pairs_size += added.list.size() + added.group.size() + where.size();
+  if (pairs.size() > 1 && pairs_size > kLongestPairsTexts)
     return sql::refused_at(
         at,
         "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
         "DISTINCT: {} bytes together, at most {}; send them one by one",
         pairs_size, kLongestPairsTexts);
-  pairs.push_back({.keys = keys.size(), .asked = kMostPairs, .exact = pairs_texts.back().exact});
-  if (pairs_texts.back().numbered) pairs.back().number = keys.size() + 2;
   return pairs.size() - 1;
 }
 

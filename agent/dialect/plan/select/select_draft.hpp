@@ -128,11 +128,10 @@ inline constexpr std::size_t kMostPairs = 100'000;
 
 /// The statement whose rows are the keys of a group and one value, each pair once: `SELECT keys,
 /// value` and what follows the table, up to its LIMIT.
-struct PairsText {
-  std::string list;
-  std::string group;
-  bool numbered = false;      ///< the second column behind the value is a number of the pair
-  std::vector<bool> exact{};  ///< as PairsPlan::exact
+struct PairsDraft {
+  PairsPlan plan;
+  std::string list{};
+  std::string group{};
 };
 
 /// Most statements of pairs of one SELECT: each repeats its WHERE, and is a search of its own. Some
@@ -199,8 +198,7 @@ struct SelectDraft {
   HiddenNames names;
   std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to
   PairsBy pairs_by = PairsBy::values;
-  std::vector<PairsPlan> pairs;
-  std::vector<PairsText> pairs_texts;
+  std::vector<PairsDraft> pairs;
   std::size_t pairs_size = 0;          ///< bytes of their statements
   std::optional<ListAliases> aliases;  ///< once there are pairs
   std::size_t most_asked = 0;          ///< of a shard, in one result set
