@@ -109,8 +109,8 @@ class ScrollPages {
 /// continues behind, it bounds the rows with nearly the same values.
 inline constexpr std::uint64_t kMostScrolled = 100'000;
 
-/// Why so many rows are not asked for; nothing: they are.
-std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit);
+/// Refuses (400) to ask for more rows.
+void refuse_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit, FirstRefusal& refusal);
 
 // How the replies of shards become one answer: the steps of plans, and the functions that carry
 // them out.

@@ -311,12 +311,13 @@ std::string ScrollPages::next_token(const ScrolledPage& page,
   return signed_token(key_, next).value_or("");
 }
 
-std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit) {
-  if (pages.skip() + limit <= kMostScrolled) return std::nullopt;
-  return ClientError{
-      400, fmt::format("more than {} rows have nearly the same values in the order of the scroll; "
-                       "sort by whole numbers, texts or the id",
-                       kMostScrolled)};
+void refuse_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit,
+                              FirstRefusal& refusal) {
+  if (pages.skip() + limit > kMostScrolled)
+    refusal.refuse(
+        "more than {} rows have nearly the same values in the order of the scroll; sort by whole "
+        "numbers, texts or the id",
+        kMostScrolled);
 }
 
 }  // namespace karmad

@@ -17,16 +17,16 @@ constexpr std::size_t kDefaultSuggestions = 5;
 constexpr std::size_t kSpareSuggestions = 5;
 
 /// The value of an option as a count; `otherwise` if it is not given. 400 if it is no count.
-OrError<std::size_t> count_option(const sql::CallStatement& call, std::string_view statement,
-                                  std::string_view name, std::size_t otherwise) {
+std::size_t count_option(const sql::CallStatement& call, std::string_view statement,
+                         std::string_view name, std::size_t otherwise, FirstRefusal& refusal) {
   const auto* const option = call.option(name);
   if (option == nullptr) return otherwise;
   auto text = statement.substr(option->begin, option->end - option->begin);
   if (text.size() > 2 && (text.front() == '\'' || text.front() == '"'))
     text = text.substr(1, text.size() - 2);
   const auto value = number_in<std::uint32_t>(text);
-  if (!value) return refused("CALL: {} at offset {} must be a number", name, option->begin);
-  return *value;
+  if (!value) refusal.refuse("CALL: {} at offset {} must be a number", name, option->begin);
+  return value.value_or(0);
 }
 
 /// A value for an option of the CALL, which follows the table.
@@ -52,17 +52,13 @@ TextEdits call_edits(const sql::CallStatement& call, std::span<const OptionValue
 
 /// Checks the numbers. Has several shards return the counts by which suggestions are ordered, one
 /// row each, and more of them.
-MaybeError plan_suggestions(std::string_view statement, const sql::CallStatement& call,
-                            ShardLayout layout, RowsMerge& merge, TextEdits& edits) {
-  std::size_t limit = 0;
-  std::size_t line = 0;
-  std::size_t stats = 0;
-  MaybeError why;
-  if (!keep(count_option(call, statement, "limit", kDefaultSuggestions), limit, why) ||
-      !keep(count_option(call, statement, "result_line", 0), line, why) ||
-      !keep(count_option(call, statement, "result_stats", 1), stats, why))
-    return why;
-  if (layout.shards == 1) return std::nullopt;
+void plan_suggestions(std::string_view statement, const sql::CallStatement& call,
+                      ShardLayout layout, RowsMerge& merge, TextEdits& edits,
+                      FirstRefusal& refusal) {
+  const auto limit = count_option(call, statement, "limit", kDefaultSuggestions, refusal);
+  const auto line = count_option(call, statement, "result_line", 0, refusal);
+  const auto stats = count_option(call, statement, "result_stats", 1, refusal);
+  if (layout.shards == 1) return;
   merge.rows = RowsMerge::Rows::suggestions;
   merge.limit = limit;
   merge.hidden = stats == 0 ? 2U : 0U;
@@ -71,7 +67,6 @@ MaybeError plan_suggestions(std::string_view statement, const sql::CallStatement
   if (line != 0) wanted.push_back({"result_line", 0});
   if (stats == 0) wanted.push_back({"result_stats", 1});
   edits = call_edits(call, wanted);
-  return std::nullopt;
 }
 
 /// Makes the ids that rows need.
@@ -140,6 +135,7 @@ OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& ca
   auto plan = plan_of_statement(statement, form);
   RowsMerge merge{.form = form};
   auto edits = call_edits(call, {});
+  FirstRefusal refusal;
   switch (call.kind) {
     case sql::CallKind::pq:
       merge.rows = Rows::by_id;
@@ -151,8 +147,7 @@ OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& ca
       break;
     case sql::CallKind::suggest:
     case sql::CallKind::qsuggest:
-      if (auto refusal = plan_suggestions(statement, call, layout, merge, edits))
-        return std::unexpected(*std::move(refusal));
+      plan_suggestions(statement, call, layout, merge, edits, refusal);
       break;
     case sql::CallKind::autocomplete:
       merge.rows = Rows::by_rank;
@@ -162,6 +157,7 @@ OrError<Plan> plan_call(std::string_view statement, const sql::CallStatement& ca
       plan.may_be_partial = false;
       break;
   }
+  if (refusal.why) return std::unexpected(*std::move(refusal.why));
   if (layout.shards == 1) merge.rows = Rows::same;
   plan.edits = std::move(edits);
   plan.step = std::move(merge);

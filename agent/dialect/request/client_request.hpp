@@ -133,13 +133,27 @@ MaybeError internal_error_in(Work&& work) {
   return std::nullopt;
 }
 
-/// Moves what was read to `place`. False: it was refused, `why` has the reason.
-template <class Value, class Place>
-bool keep(OrError<Value>&& read, Place& place, MaybeError& why) {
-  if (!read) return why = std::move(read.error()), false;
-  place = *std::move(read);
-  return true;
-}
+/// The first reason to refuse a request that is read in several steps. A step that refuses it ends;
+/// the steps behind it are carried out, and their results not used.
+struct FirstRefusal {
+  MaybeError why;
+
+  void refuse(ClientError mistake) {
+    if (!why) why = std::move(mistake);
+  }
+  template <class... Args>
+  void refuse(fmt::format_string<Args...> reason, Args&&... args) {
+    refuse(bad_request(reason, std::forward<Args>(args)...));
+  }
+  /// Moves what was read to `place`, unless it is refused.
+  template <class Value, class Place>
+  void keep(OrError<Value>&& read, Place& place) {
+    if (read)
+      place = *std::move(read);
+    else
+      refuse(std::move(read.error()));
+  }
+};
 
 /// What a query may set for itself.
 struct QueryOptions {

@@ -30,33 +30,28 @@ struct Selection {
 };
 
 /// Reads a text or a list of texts.
-MaybeError read_patterns(const rapidjson::Value& list, std::string_view what, Patterns& patterns) {
+void read_patterns(const rapidjson::Value& list, std::string_view what, Patterns& patterns,
+                   FirstRefusal& refusal) {
   patterns.clear();
   for (const auto& item : each_of(list)) {
-    if (!item.IsString()) return bad_request("{} must be an array of strings", what);
+    if (!item.IsString()) return refusal.refuse("{} must be an array of strings", what);
     patterns.emplace_back(text_of(item));
   }
-  return std::nullopt;
 }
 
-MaybeError read_selection(const rapidjson::Value& source, Selection& selection) {
-  if (source.IsBool()) {
-    selection.none = !source.GetBool();
-    return std::nullopt;
-  }
-  if (source.IsString() && source.GetStringLength() == 0) return std::nullopt;
+void read_selection(const rapidjson::Value& source, Selection& selection, FirstRefusal& refusal) {
+  selection.none = source.IsFalse();
+  if (source.IsBool() || (source.IsString() && source.GetStringLength() == 0)) return;
   if (source.IsString() || source.IsArray())
-    return read_patterns(source, "\"_source\"", selection.includes);
-  if (!source.IsObject()) return bad_request("\"_source\" must be a string, an array or an object");
+    return read_patterns(source, "\"_source\"", selection.includes, refusal);
+  if (!source.IsObject())
+    return refusal.refuse("\"_source\" must be a string, an array or an object");
   for (const auto& member : source.GetObject()) {
     const auto key = text_of(member.name);
     if (key != "includes" && key != "excludes") continue;
-    auto& patterns = key == "includes" ? selection.includes : selection.excludes;
-    if (auto refusal =
-            read_patterns(member.value, fmt::format("\"_source\".\"{}\"", key), patterns))
-      return refusal;
+    read_patterns(member.value, fmt::format("\"_source\".\"{}\"", key),
+                  key == "includes" ? selection.includes : selection.excludes, refusal);
   }
-  return std::nullopt;
 }
 
 bool any_matches(const Patterns& patterns, std::string_view member) {
@@ -102,7 +97,8 @@ bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns&
 }
 
 /// `text`: the bytes of the request's `_source`, empty when there is none.
-OrError<SourcePlan> plan_source(std::string_view text, const std::vector<SortKey>& keys) {
+SourcePlan plan_source(std::string_view text, const std::vector<SortKey>& keys,
+                       FirstRefusal& refusal) {
   SourcePlan plan;
   if (text.empty()) {
     for (const auto& key : keys)
@@ -112,7 +108,7 @@ OrError<SourcePlan> plan_source(std::string_view text, const std::vector<SortKey
   rapidjson::Document source;
   parse_part(text, source);
   Selection selection;
-  if (auto refusal = read_selection(source, selection)) return std::unexpected(*std::move(refusal));
+  read_selection(source, selection, refusal);
 
   bool changed = false;
   for (const auto& key : keys) {
@@ -165,21 +161,20 @@ OrError<std::optional<HitScroll>> plan_scroll(std::string_view body, const Searc
 
 /// Makes shards sort by all keys, so that the order is total. Refuses (400) an order that a server
 /// cannot continue.
-MaybeError complete_scroll(const ScrollPages& pages, SortPlan& sort) {
+void complete_scroll(const ScrollPages& pages, SortPlan& sort, FirstRefusal& refusal) {
   auto& keys = sort.keys;
   if (keys.size() > kMostServerKeys)
-    return bad_request("a scroll sorts by at most {} keys and the id", kMostServerKeys - 1);
+    return refusal.refuse("a scroll sorts by at most {} keys and the id", kMostServerKeys - 1);
   for (const auto& key : keys)
     if (!key.path.empty())
-      return bad_request(
+      return refusal.refuse(
           "a scroll cannot sort by {}, a value inside JSON; give it a name in \"expressions\" and "
           "sort by that name",
           key.name);
   if (!pages.keys().empty() && !same_order(pages.keys(), keys))
-    return bad_request(
+    return refusal.refuse(
         "the scroll token has another order; start again with options.scroll = true");
   sort.asked = keys.size();
-  return std::nullopt;
 }
 
 /// The value of `options.scroll` for the shards.
@@ -198,16 +193,12 @@ struct Window {
 };
 
 /// Refuses (400) counts that are no counts, and two names of one count that differ.
-OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
-  MaybeError why;
-  const auto refuse = [&](ClientError mistake) {
-    if (!why) why = std::move(mistake);
-  };
+Window window_of(std::string_view body, const SearchRequest& request, FirstRefusal& refusal) {
   const auto count_at = [&](ByteRange at, std::string_view what) -> std::optional<std::uint64_t> {
     if (!at.found()) return std::nullopt;
     const auto value = number_in<std::uint64_t>(at.in(body));
     if (!value || *value > kLargestCount)
-      refuse(bad_request("{} must be an integer from 0 to {}", what, kLargestCount));
+      refusal.refuse("{} must be an integer from 0 to {}", what, kLargestCount);
     return value;
   };
   const auto count = [&](Property property) {
@@ -217,7 +208,7 @@ OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
     const auto a = count(one);
     const auto b = count(other);
     if (a && b && *a != *b)
-      refuse(bad_request("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
+      refusal.refuse("\"{}\" and \"{}\" mean the same and differ", name(one), name(other));
     return a ? a : b;
   };
   Window window;
@@ -226,7 +217,6 @@ OrError<Window> window_of(std::string_view body, const SearchRequest& request) {
   const auto max_matches = count(Property::max_matches);
   const auto option = count_at(request.max_matches_option, "options.max_matches");
   window.max_matches = option ? option : max_matches;  // the server reads `options` last
-  if (why) return std::unexpected(*std::move(why));
   return window;
 }
 
@@ -242,24 +232,24 @@ bool takes_reserved_name(std::string_view expressions) {
 }
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
-MaybeError unmergeable(std::string_view body, const SearchRequest& request) {
+void refuse_unmergeable(std::string_view body, const SearchRequest& request,
+                        FirstRefusal& refusal) {
   if (request.odd_key)
-    return bad_request(
+    return refusal.refuse(
         "the request has a property in another letter case, which some search servers read and "
         "others do not; write properties in lower case");
   if (const auto span = request[Property::scroll]; span.found() && !is_off(span.in(body)))
-    return bad_request(
+    return refusal.refuse(
         "\"scroll\" cannot be merged: the table has several shards; page with \"options\": "
-        "{\"scroll\": true}");
+        "{{\"scroll\": true}}");
   if (request[Property::search_after].found())
-    return bad_request(
-        "\"search_after\" is not a property of a search; page with \"options\": {\"scroll\": "
-        "true}");
+    return refusal.refuse(
+        "\"search_after\" is not a property of a search; page with \"options\": {{\"scroll\": "
+        "true}}");
   if (request[Property::aggregations].found())
-    return bad_request("\"aggregations\" is not a property of a search; write \"aggs\"");
+    return refusal.refuse("\"aggregations\" is not a property of a search; write \"aggs\"");
   if (takes_reserved_name(request[Property::expressions].in(body)))
-    return bad_request("\"expressions\": names that begin with karmad_ are reserved");
-  return std::nullopt;
+    refusal.refuse("\"expressions\": names that begin with karmad_ are reserved");
 }
 
 bool is_on(std::string_view body, const SearchRequest& request, Property property) {
@@ -311,33 +301,32 @@ class Edits {
 };
 
 /// Makes the plan from the parts of the request, in order: each needs the ones before.
-class SearchDraft {
+class SearchDraft : public FirstRefusal {
  public:
   SearchDraft(std::string_view body, const SearchRequest& request)
       : body_(body), request_(request) {}
 
-  MaybeError read(std::size_t shards, const DialectSettings& settings, std::string_view vector) {
+  void read(std::size_t shards, const DialectSettings& settings, std::string_view vector) {
     const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
-    if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_, why_) ||
-        !keep(plan_vectors(body_, request_, shards, vector), vectors_, why_) ||
-        !keep(plan_scroll(body_, request_, place), scroll_, why_))
-      return why_;
+    refuse_unmergeable(body_, request_, *this);
+    window_ = window_of(body_, request_, *this);
+    keep(plan_vectors(body_, request_, shards, vector), vectors_);
+    keep(plan_scroll(body_, request_, place), scroll_);
     if (scroll_ && vectors_.order != VectorOrder::none)
-      return bad_request("a search for vectors cannot scroll; page with offset and limit");
+      refuse("a search for vectors cannot scroll; page with offset and limit");
     const auto sort = scroll_ ? scroll_->pages.sort() : request_[Property::sort].in(body_);
-    if (!keep(plan_sort(sort, vectors_.order), sort_, why_)) return why_;
+    keep(plan_sort(sort, vectors_.order), sort_);
     take_named_expressions(request_[Property::expressions].in(body_), sort_.keys);
-    if ((scroll_ &&
-         ((why_ = complete_scroll(scroll_->pages, sort_)) ||
-          (why_ = why_too_many_scrolled(scroll_->pages, window_.offset + window_.limit)))) ||
-        !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_, why_))
-      return why_;
+    if (scroll_) {
+      complete_scroll(scroll_->pages, sort_, *this);
+      refuse_too_many_scrolled(scroll_->pages, window_.offset + window_.limit, *this);
+    }
+    source_ = plan_source(request_[Property::source].in(body_), sort_.keys, *this);
     most_ = window_.max_matches.value_or(kDefaultMaxMatches);
     keep(
         plan_aggregations(request_[Property::aggs].in(body_),
                           {.offset = window_.offset, .limit = window_.limit, .max_matches = most_}),
-        aggregations_, why_);
-    return why_;
+        aggregations_);
   }
 
   PlannedSearch plan(Collation collation) {
@@ -416,7 +405,6 @@ class SearchDraft {
 
   std::string_view body_;
   const SearchRequest& request_;
-  MaybeError why_;
   Window window_;
   VectorPlan vectors_;
   std::optional<HitScroll> scroll_;
@@ -432,7 +420,8 @@ OrError<PlannedSearch> plan_search(std::string_view body, const SearchRequest& r
                                    std::size_t shards, const DialectSettings& settings,
                                    std::string_view vector) {
   SearchDraft draft(body, request);
-  if (auto why = draft.read(shards, settings, vector)) return std::unexpected(*std::move(why));
+  draft.read(shards, settings, vector);
+  if (draft.why) return std::unexpected(*std::move(draft.why));
   return draft.plan(settings.collation);
 }
 

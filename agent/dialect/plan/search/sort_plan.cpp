@@ -51,58 +51,6 @@ std::optional<float> degrees(std::string_view text) {
   return number && std::abs(*number) <= 360 ? number : std::nullopt;
 }
 
-/// The key in the direction `"asc"` or `"desc"`; null: in its own.
-OrError<SortKey> directed(SortKey key, std::string_view attribute, const rapidjson::Value* order) {
-  if (order == nullptr) return key;
-  const auto direction = text_of(order);
-  if (direction != "asc" && direction != "desc")
-    return refused("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute);
-  key.descending = direction == "desc";
-  return key;
-}
-
-/// The key of `"_geo_distance":{…}`: the distance in metres, computed as the search server does.
-/// `how`: null if it has no properties.
-OrError<SortKey> distance_key(const rapidjson::Value* how) {
-  if (how == nullptr || !how->IsObject())
-    return refused(
-        "_geo_distance must be an object with \"location_anchor\" and \"location_source\"");
-  const auto anchor = parts_of(member_of(how, "location_anchor"));
-  const auto latitude = degrees(anchor[0]);
-  const auto longitude = degrees(anchor[1]);
-  if (!latitude || !longitude)
-    return refused(
-        "\"location_anchor\" of _geo_distance must be {\"lat\": …, \"lon\": …}, \"lat, lon\" or "
-        "[lon, lat] in degrees");
-  const auto source = parts_of(member_of(how, "location_source"));
-  if (!std::ranges::all_of(source, is_attribute_name))
-    return refused(
-        "\"location_source\" of _geo_distance must name two attributes, the latitude and the "
-        "longitude: \"lat, lon\", {\"lat\": \"lat\", \"lon\": \"lon\"} or [\"lon\", \"lat\"]");
-  const auto* const type = member_of(how, "distance_type");
-  if (type != nullptr && text_of(type) != "adaptive" && text_of(type) != "haversine")
-    return refused("\"distance_type\" of _geo_distance must be \"adaptive\" or \"haversine\"");
-  const bool haversine = type != nullptr && text_of(type) == "haversine";
-  SortKey key;
-  // The server itself takes six decimals of the anchor.
-  key.expression =
-      fmt::format("GEODIST({:.6f}, {:.6f}, {}, {}, {{in=deg{}}})", *latitude, *longitude, source[0],
-                  source[1], haversine ? ", method=haversine" : "");
-  return directed(std::move(key), "_geo_distance", member_of(how, "order"));
-}
-
-/// The key of `"attribute":{"mode":…}`: the least or greatest of several values.
-OrError<SortKey> least_or_greatest_key(std::string_view attribute, const rapidjson::Value& mode) {
-  const bool least = text_of(&mode) == "min";
-  if (!least && text_of(&mode) != "max")
-    return refused("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute);
-  if (!is_attribute_name(attribute))
-    return refused("\"mode\" needs the name of an attribute, not \"{}\"", attribute);
-  SortKey key;
-  key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
-  return key;
-}
-
 using Keys = std::vector<SortKey>;
 
 /// More than any server sorts by; bounds the work per hit.
@@ -131,64 +79,101 @@ SortKey key_named(std::string_view attribute) {
   return key;
 }
 
-/// Refuses what no shard can sort by.
-MaybeError unknown_to_server(std::string_view attribute, const rapidjson::Value& how) {
-  for (const auto* property : {"missing", "nested_path", "nested_filter"})
-    if (how.HasMember(property))
-      return bad_request("\"{}\" property not supported: sort key \"{}\"", property, attribute);
-  return std::nullopt;
-}
+/// Reads the keys of `sort`.
+struct KeyReader : FirstRefusal {
+  Keys keys;
 
-OrError<SortKey> key_of(std::string_view attribute, const rapidjson::Value* how) {
-  if (attribute.empty()) return refused("a sort key has no name");
-  if (attribute == "_random")
-    return refused("sorting by _random cannot be merged: the table has several shards");
-  if (attribute == "_geo_distance") return distance_key(how);
-  if (attribute == "_script") return refused("\"_script\" property not supported");
-  const bool computed_here = attribute == kDistance || attribute == kFusedScore;
-  if (attribute.find('(') != attribute.npos && !computed_here)
-    return refused(
-        "sorting by {} cannot be merged: the table has several shards; give the expression a name "
-        "in \"expressions\" and sort by that name",
-        attribute);
-  auto key = key_named(attribute);
-  if (key.path.size() > kMostSteps)
-    return refused("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps);
-  if (how != nullptr && how->IsObject()) {
-    key.descending = false;  // as the server: best first is only the default of the bare name
-    if (auto refusal = unknown_to_server(attribute, *how))
-      return std::unexpected(std::move(*refusal));
-    if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
-      auto computed = least_or_greatest_key(attribute, mode->value);
-      if (!computed) return computed;
-      key = std::move(*computed);
-    }
-    how = member_of(how, "order");
-    // Servers take "DESC" here, but not as the direction itself.
-    if (same_attribute(text_of(how), "desc")) {
-      key.descending = true;
-      return key;
-    }
+  /// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
+  void add_keys(const rapidjson::Value& item) {
+    if (item.IsString()) return add_key(text_of(item), nullptr);
+    if (!item.IsObject()) return refuse("a sort key must be a string or an object");
+    for (const auto& member : item.GetObject()) add_key(text_of(member.name), &member.value);
   }
-  return directed(std::move(key), attribute, how);
-}
 
-/// Adds the key `attribute`. `how`: null if it has no properties.
-MaybeError add_key(std::string_view attribute, const rapidjson::Value* how, Keys& keys) {
-  auto key = key_of(attribute, how);
-  if (!key) return std::move(key.error());
-  keys.push_back(std::move(*key));
-  return std::nullopt;
-}
+ private:
+  /// `how`: null if it has no properties.
+  void add_key(std::string_view attribute, const rapidjson::Value* how) {
+    if (attribute.empty()) return refuse("a sort key has no name");
+    if (attribute == "_random")
+      return refuse("sorting by _random cannot be merged: the table has several shards");
+    if (attribute == "_geo_distance") return add_distance(how);
+    if (attribute == "_script") return refuse("\"_script\" property not supported");
+    const bool computed_here = attribute == kDistance || attribute == kFusedScore;
+    if (attribute.find('(') != attribute.npos && !computed_here)
+      return refuse(
+          "sorting by {} cannot be merged: the table has several shards; give the expression a "
+          "name in \"expressions\" and sort by that name",
+          attribute);
+    auto key = key_named(attribute);
+    if (key.path.size() > kMostSteps)
+      return refuse("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps);
+    if (how != nullptr && how->IsObject()) {
+      key.descending = false;  // as the server: best first is only the default of the bare name
+      for (const auto* property : {"missing", "nested_path", "nested_filter"})
+        if (how->HasMember(property))
+          return refuse("\"{}\" property not supported: sort key \"{}\"", property, attribute);
+      if (const auto* const mode = member_of(how, "mode"))
+        key = least_or_greatest(attribute, *mode);
+      how = member_of(how, "order");
+      // Servers take "DESC" here, but not as the direction itself.
+      key.descending = same_attribute(text_of(how), "desc");
+      if (key.descending) how = nullptr;
+    }
+    add(std::move(key), attribute, how);
+  }
 
-/// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
-MaybeError add_keys(const rapidjson::Value& item, Keys& keys) {
-  if (item.IsString()) return add_key(text_of(item), nullptr, keys);
-  if (!item.IsObject()) return bad_request("a sort key must be a string or an object");
-  for (const auto& member : item.GetObject())
-    if (auto refusal = add_key(text_of(member.name), &member.value, keys)) return refusal;
-  return std::nullopt;
-}
+  /// Adds the key in the direction `"asc"` or `"desc"`; null: in its own.
+  void add(SortKey key, std::string_view attribute, const rapidjson::Value* order) {
+    const auto direction = text_of(order);
+    if (order != nullptr && direction != "asc" && direction != "desc")
+      return refuse("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute);
+    if (order != nullptr) key.descending = direction == "desc";
+    keys.push_back(std::move(key));
+  }
+
+  /// Adds the key of `"_geo_distance":{…}`: the distance in metres, computed as the search server
+  /// does. `how`: null if it has no properties.
+  void add_distance(const rapidjson::Value* how) {
+    if (how == nullptr || !how->IsObject())
+      return refuse(
+          "_geo_distance must be an object with \"location_anchor\" and \"location_source\"");
+    const auto anchor = parts_of(member_of(how, "location_anchor"));
+    const auto latitude = degrees(anchor[0]);
+    const auto longitude = degrees(anchor[1]);
+    if (!latitude || !longitude)
+      return refuse(
+          "\"location_anchor\" of _geo_distance must be {{\"lat\": …, \"lon\": …}}, \"lat, lon\" "
+          "or "
+          "[lon, lat] in degrees");
+    const auto source = parts_of(member_of(how, "location_source"));
+    if (!std::ranges::all_of(source, is_attribute_name))
+      return refuse(
+          "\"location_source\" of _geo_distance must name two attributes, the latitude and the "
+          "longitude: \"lat, lon\", {{\"lat\": \"lat\", \"lon\": \"lon\"}} or [\"lon\", \"lat\"]");
+    const auto* const type = member_of(how, "distance_type");
+    if (type != nullptr && text_of(type) != "adaptive" && text_of(type) != "haversine")
+      return refuse("\"distance_type\" of _geo_distance must be \"adaptive\" or \"haversine\"");
+    const bool haversine = text_of(type) == "haversine";
+    SortKey key;
+    // The server itself takes six decimals of the anchor.
+    key.expression =
+        fmt::format("GEODIST({:.6f}, {:.6f}, {}, {}, {{in=deg{}}})", *latitude, *longitude,
+                    source[0], source[1], haversine ? ", method=haversine" : "");
+    add(std::move(key), "_geo_distance", member_of(how, "order"));
+  }
+
+  /// The key of `"attribute":{"mode":…}`: the least or greatest of several values.
+  SortKey least_or_greatest(std::string_view attribute, const rapidjson::Value& mode) {
+    const bool least = text_of(&mode) == "min";
+    if (!least && text_of(&mode) != "max")
+      refuse("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute);
+    if (!is_attribute_name(attribute))
+      refuse("\"mode\" needs the name of an attribute, not \"{}\"", attribute);
+    SortKey key;
+    key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
+    return key;
+  }
+};
 
 /// Names the computed keys by their position.
 void name_computed(std::vector<SortKey>& keys) {
@@ -238,13 +223,14 @@ std::string expressions_of(const std::vector<SortKey>& keys) {
 }
 
 OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors) {
-  Keys given;
+  KeyReader reader;
   if (!text.empty()) {
     rapidjson::Document sort;
     parse_part(text, sort);
-    for (const auto& item : each_of(sort))
-      if (auto refusal = add_keys(item, given)) return std::unexpected(std::move(*refusal));
+    for (const auto& item : each_of(sort)) reader.add_keys(item);
   }
+  if (reader.why) return std::unexpected(*std::move(reader.why));
+  auto& given = reader.keys;
   if (given.size() > kMostSortKeys) return refused("more than {} sort keys", kMostSortKeys);
   name_computed(given);
   const auto implied = add_implied(vectors, given);

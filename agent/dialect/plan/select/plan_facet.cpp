@@ -32,49 +32,39 @@ class FacetPlanner {
   FacetPlanner(SelectDraft& draft, const sql::FacetClause& facet)
       : draft_(draft), facet_(facet), columns_(items_, draft.names) {}
 
-  OrError<FacetDraft> run() {
-    MaybeError why;
-    if ((why = read())) return std::unexpected(*std::move(why));
+  FacetDraft run() {
+    read();
+    if (draft_.why) return {};
     plan_keys();
-    if ((why = plan_counts()) || (why = plan_order())) return std::unexpected(*std::move(why));
+    plan_counts();
+    plan_order();
     plan_size();
     return std::move(out_);
   }
 
  private:
-  MaybeError read() {
-    MaybeError why;
-    if (!keep(read_items(facet_.items), items_, why)) return why;
-    for (const auto& item : items_)
-      if (item.aggregate || item.is_star())
-        return sql::wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
-    for (const auto& item : items_)
-      if (auto refusal = refuse_id_alias(item)) return refusal;
-    const auto& first = items_.front();
-    JsonLine(out_.rows.facet_name)
-        .add_escaped(
-            name_of_facet(is_inside_json(first) ? definition_of(first) : first.expression));
-    if (facet_.by.empty()) {
-      by_ = items_;
-      if (by_.size() <= kMostGroupKeys) return std::nullopt;
-      return sql::wrong_at(by_[kMostGroupKeys].expression.front().at,
-                           "a facet has more than {} keys", kMostGroupKeys);
-    }
-    keep(read_group_keys(facet_.by), by_, why);
-    return why;
+  void refuse_at(const SelectItem& item, std::string_view what) {
+    draft_.refuse(sql::wrong_at(item.expression.front().at, what));
   }
 
-  std::optional<ColumnAt> column_of(const SelectItem& wanted) const {
-    if (const auto* const shown = columns_.item(wanted))
-      return columns_.at(static_cast<std::size_t>(shown - items_.data()));
-    const auto key = std::ranges::find(by_, wanted.canonical, &SelectItem::canonical);
-    if (key == by_.end()) return std::nullopt;
-    return out_.rows.group[static_cast<std::size_t>(key - by_.begin())];
+  void read() {
+    items_ = read_items(facet_.items, draft_);
+    for (const auto& item : items_)
+      if (item.aggregate || item.is_star())
+        refuse_at(item, "FACET takes attributes and expressions");
+    for (const auto& item : items_) refuse_id_alias(item, draft_);
+    by_ = facet_.by.empty() ? items_ : read_group_keys(facet_.by, draft_);
+    if (by_.size() > kMostGroupKeys)
+      refuse_at(by_[kMostGroupKeys], fmt::format("a facet has more than {} keys", kMostGroupKeys));
   }
 
   void plan_keys() {
     auto& rows = out_.rows;
     rows.grouped = true;
+    const auto& first = items_.front();
+    JsonLine(rows.facet_name)
+        .add_escaped(
+            name_of_facet(is_inside_json(first) ? definition_of(first) : first.expression));
     std::string names;
     for (std::size_t i = 0; i < by_.size(); ++i) {
       const auto& key = by_[i];
@@ -86,55 +76,48 @@ class FacetPlanner {
     }
     // With BY, the items are those of the group's best row, in the server's default order.
     if (!facet_.by.empty()) rows.within = {{columns_.of("weight()"), true}, {columns_.of("id")}};
-    const SelectItem shown{definition_of(items_.front()), {}};  // by hits
+    const SelectItem shown{definition_of(first), {}};  // by hits
     if (auto path = draft_.json_path(shown))
       rows.json.push_back({{0}, columns_.of(path->attribute), std::move(path->steps)});
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), columns_.settle(rows));
     if (rows.hidden != 0) out_.text += fmt::format(" BY {}", names);
   }
 
-  MaybeError plan_counts() {
+  void plan_counts() {
     auto& rows = out_.rows;
     const auto first = items_.size() + rows.hidden;
     count_ = {first, false};
     if (!facet_.distinct.empty()) {
-      auto value = read_expression(facet_.distinct);
-      if (!value) return std::move(value.error());
-      if (value->aggregate || !is_plain_key(facet_.distinct))
-        return sql::wrong_at(facet_.distinct.front().at,
-                             "DISTINCT takes the name of one attribute");
-      for (const auto* const items : {&items_, &draft_.items})
-        if (auto refusal = refuse_hiding(*items, *value)) return refusal;
+      const auto value = read_expression(facet_.distinct, draft_);
+      if (value.aggregate || !is_plain_key(facet_.distinct))
+        refuse_at(value, "DISTINCT takes the name of one attribute");
+      for (const auto* const items : {&items_, &draft_.items}) refuse_hiding(*items, value, draft_);
       distinct_ = ColumnAt{first, false};
-      distinct_name_ = fmt::format("count(distinct {})", value->canonical);
-      const auto pairs = draft_.add_pairs(by_, *value);
-      if (!pairs) return pairs.error();
-      rows.folded.push_back({.column = *distinct_, .fold = Fold::distinct, .pairs = *pairs});
+      distinct_name_ = fmt::format("count(distinct {})", value.canonical);
+      rows.folded.push_back(
+          {.column = *distinct_, .fold = Fold::distinct, .pairs = draft_.add_pairs(by_, value)});
       count_.at = first + 1;
       out_.text += fmt::format(" DISTINCT {}", text_of(facet_.distinct));
     }
     rows.folded.push_back({.column = count_, .fold = Fold::sum});
     if (rows.hidden != 0) rows.behind = distinct_ ? 2 : 1;
-    return std::nullopt;
   }
 
-  MaybeError plan_order() {
-    auto keys = read_order(facet_.order);
-    if (!keys) return keys.error();
-    if (keys->size() == 1 && !facet_.order.back().is_word("asc") && !is_of_facet(keys->front().by))
-      keys->front().descending = true;  // servers take an only key so
+  void plan_order() {
+    auto keys = read_order(facet_.order, draft_);
+    if (keys.size() == 1 && !facet_.order.back().is_word("asc") && !is_of_facet(keys.front().by))
+      keys.front().descending = true;  // servers take an only key so
     std::string order;
-    for (const auto& key : *keys) {
+    for (const auto& key : keys) {
       if (is_of_facet(key.by) && by_.size() > 1) {
         order_by_keys(order, key.descending);
         continue;
       }
       const auto column = order_column(key.by);
-      if (!column) return column.error();
       append_key(order, text_of(key.by.expression), key.descending);
-      out_.rows.order.push_back({*column, key.descending, is_path_column(*column)});
+      out_.rows.order.push_back({column, key.descending, is_path_column(column)});
     }
-    if (keys->empty()) {
+    if (keys.empty()) {
       out_.rows.order.push_back({count_, true, false});
       append_key(order, "COUNT(*)", true);
     }
@@ -144,7 +127,6 @@ class FacetPlanner {
     for (const auto& key : rows.group)
       if (std::ranges::find(rows.order, key, &RowKey::column) == rows.order.end())
         rows.order.push_back({key, false, is_path_column(key)});
-    return std::nullopt;
   }
 
   static bool is_of_facet(const SelectItem& by) {
@@ -160,16 +142,20 @@ class FacetPlanner {
     }
   }
 
-  OrError<ColumnAt> order_column(const SelectItem& by) const {
-    const auto at = by.expression.front().at;
+  ColumnAt order_column(const SelectItem& by) const {
     if (by.canonical == "count(*)") return count_;
     if (distinct_ && (by.canonical == distinct_name_ || by.canonical == "@distinct"))
       return *distinct_;
     if (is_of_facet(by)) return out_.rows.group.front();
-    if (const auto column = column_of(by)) return *column;
-    return std::unexpected(sql::unmergeable_at(
-        at, fmt::format("a facet ordered by {}", shortened_utf8(text_of(by.expression))),
+    if (const auto* const shown = columns_.item(by))
+      return columns_.at(static_cast<std::size_t>(shown - items_.data()));
+    const auto key = std::ranges::find(by_, by.canonical, &SelectItem::canonical);
+    if (key != by_.end()) return out_.rows.group[static_cast<std::size_t>(key - by_.begin())];
+    draft_.refuse(sql::unmergeable_at(
+        by.expression.front().at,
+        fmt::format("a facet ordered by {}", shortened_utf8(text_of(by.expression))),
         "order it by its own columns or COUNT(*)"));
+    return {};
   }
 
   bool is_path_column(const ColumnAt& column) const {
@@ -227,7 +213,7 @@ class FacetPlanner {
 
 }  // namespace
 
-OrError<FacetDraft> plan_facet(SelectDraft& draft, const sql::FacetClause& facet) {
+FacetDraft plan_facet(SelectDraft& draft, const sql::FacetClause& facet) {
   return FacetPlanner(draft, facet).run();
 }
 

@@ -30,15 +30,16 @@ std::string unquoted_text(const sql::Token& token) {
 }
 
 /// A number with its sign, or a quoted text.
-OrError<std::string> having_constant(sql::Span tokens, std::size_t at) {
+std::string having_constant(sql::Span tokens, std::size_t at, FirstRefusal& refusal) {
   if (tokens.size() == 1 && tokens[0].kind == sql::Token::Kind::quoted)
     return unquoted_text(tokens[0]);
   const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
   if ((tokens.size() == 1 || negative) && number_of_having(tokens.back().text))
     return std::string(negative ? "-" : "").append(tokens.back().text);
-  return sql::refused_at(
+  refusal.refuse(sql::wrong_at(
       tokens.empty() ? at : tokens.front().at,
-      "HAVING compares one expression with numbers or quoted texts, without AND and OR");
+      "HAVING compares one expression with numbers or quoted texts, without AND and OR"));
+  return {};
 }
 
 struct HavingOperator {
@@ -101,26 +102,27 @@ struct HavingClause {
 
 /// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
 /// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
-OrError<HavingClause> read_having(sql::Span tokens) {
+HavingClause read_having(sql::Span tokens, FirstRefusal& refusal) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
-  if (!op || op->begin == 0)
-    return sql::refused_at(at, "expected HAVING expression, comparison, constant");
-  auto of = read_expression(tokens.first(op->begin));
-  if (!of) return std::unexpected(std::move(of.error()));
-  HavingClause having{std::move(*of), {{}, op->is, op->negated, {}}};
-  for (const auto operand : having_operands(tokens.subspan(op->end), op->is)) {
-    auto value = having_constant(operand, at);
-    if (!value) return std::unexpected(std::move(value.error()));
-    if (having.condition.values.size() == kMostHavingValues)
-      return sql::refused_at(operand.front().at, "HAVING compares with more than {} values",
-                             kMostHavingValues);
-    having.condition.values.push_back(std::move(*value));
+  if (!op || op->begin == 0) {
+    refusal.refuse(sql::wrong_at(at, "expected HAVING expression, comparison, constant"));
+    return {};
   }
-  if (having.condition.values.empty())
-    return sql::refused_at(at, "expected IN and constants in brackets");
-  if (op->is == HavingIs::between && having.condition.values.size() != 2)
-    return sql::refused_at(at, "expected BETWEEN one AND another constant");
+  HavingClause having{read_expression(tokens.first(op->begin), refusal),
+                      {{}, op->is, op->negated, {}}};
+  auto& values = having.condition.values;
+  for (const auto operand : having_operands(tokens.subspan(op->end), op->is)) {
+    auto value = having_constant(operand, at, refusal);
+    if (values.size() == kMostHavingValues)
+      refusal.refuse(sql::wrong_at(operand.front().at, "HAVING compares with more than {} values",
+                                   kMostHavingValues));
+    if (refusal.why) return having;
+    values.push_back(std::move(value));
+  }
+  if (values.empty()) refusal.refuse(sql::wrong_at(at, "expected IN and constants in brackets"));
+  if (op->is == HavingIs::between && values.size() != 2)
+    refusal.refuse(sql::wrong_at(at, "expected BETWEEN one AND another constant"));
   return having;
 }
 
@@ -134,17 +136,17 @@ class GroupPlanner {
   explicit GroupPlanner(SelectDraft& draft)
       : draft_(draft), columns_(draft.items, draft.names), rows_(out_.rows) {}
 
-  OrError<RowsDraft> run() {
+  RowsDraft run() {
     rows_.grouped = true;
     rows_.per_group = draft_.clauses.per_group;
-    MaybeError why;
-    if ((why = check_expressions()) || (why = plan_having()) || (why = plan_within()) ||
-        (why = plan_order()))
-      return std::unexpected(*std::move(why));
+    check_expressions();
+    plan_having();
+    plan_within();
+    plan_order();
     draft_.add_outer(columns_, rows_);
     plan_keys();
     plan_size();
-    if ((why = plan_folds())) return std::unexpected(*std::move(why));
+    plan_folds();
     draft_.add_json(columns_, rows_);
     if (shows_score()) rows_.score = columns_.of("weight()");
     for (std::size_t i = 0; i < draft_.items.size(); ++i)
@@ -157,40 +159,35 @@ class GroupPlanner {
  private:
   /// Refuses expressions that compute with the result of an aggregate by its alias. An item may
   /// use the aliases of those before it.
-  MaybeError check_expressions() {
+  void check_expressions() {
     for (const auto& item : draft_.items) {
-      if (auto refusal = uses_aggregate(item)) return refusal;
+      refuse_aggregate_in(item);
       if (item.aggregate && !item.name().empty()) aggregates_.insert(item.name());
     }
     for (const auto* keys : {&draft_.order, &draft_.outer})
       for (const auto& key : *keys)
-        if (key.by.expression.size() > 1)
-          if (auto refusal = uses_aggregate(key.by)) return refusal;
-    return std::nullopt;
+        if (key.by.expression.size() > 1) refuse_aggregate_in(key.by);
   }
 
-  MaybeError uses_aggregate(const SelectItem& item) const {
-    if (item.aggregate || aggregates_.empty()) return std::nullopt;
+  void refuse_aggregate_in(const SelectItem& item) const {
+    if (item.aggregate || aggregates_.empty()) return;
     for (const auto& token : item.expression)
       if (token.names_table() && aggregates_.contains(canonical(token)))
-        return sql::unmergeable_at(
+        return draft_.refuse(sql::unmergeable_at(
             token.at, "an expression with the result of an aggregate",
-            "select the aggregates as items of their own and compute with them");
-    return std::nullopt;
+            "select the aggregates as items of their own and compute with them"));
   }
 
-  MaybeError plan_having() {
-    if (draft_.clauses.having.empty()) return std::nullopt;
-    auto having = read_having(draft_.clauses.having);
-    if (!having) return std::move(having.error());
-    if (having->of.expression.size() > 1)
-      if (auto refusal = uses_aggregate(having->of)) return refusal;
+  void plan_having() {
+    if (draft_.clauses.having.empty()) return;
+    auto [of, condition] = read_having(draft_.clauses.having, draft_);
+    if (of.expression.size() > 1) refuse_aggregate_in(of);
     for (const auto& item : draft_.items)
-      if (item.aggregate && item.name() == having->of.canonical) having->of = item;
-    having->condition.column = columns_.of(having->of);
-    rows_.having = std::move(having->condition);
-    needs_best_ = needs_best_ || depends_on_row(having->of);
-    return std::nullopt;
+      if (item.aggregate && item.name() == of.canonical) of = item;
+    if (draft_.why) return;
+    condition.column = columns_.of(of);
+    rows_.having = std::move(condition);
+    needs_best_ = needs_best_ || depends_on_row(of);
   }
 
   /// GROUPBY() also tells the values of attributes with several values. Pairs of keys and values
@@ -238,17 +235,16 @@ class GroupPlanner {
   }
 
   /// The keys by which the best row of a group is found: without GROUP BY those of ORDER BY.
-  OrError<std::vector<OrderKey>> keys_within() const {
-    if (!draft_.group.empty()) return read_order(draft_.clauses.within);
+  std::vector<OrderKey> keys_within() const {
+    if (!draft_.group.empty()) return read_order(draft_.clauses.within, draft_);
     auto keys = draft_.order;
     std::erase_if(keys, [&](const auto& key) { return !depends_on_row(key.by); });
     return keys;
   }
 
   /// The order by which the best row of a group is found, where a column is of that row.
-  MaybeError plan_within() {
+  void plan_within() {
     const auto given = keys_within();
-    if (!given) return given.error();
     // Also the key itself: equal keys may be written in capitals, or be one of several values.
     const auto depends = [](const SelectItem& item) {
       return !item.aggregate && item.canonical != "groupby()";
@@ -257,17 +253,17 @@ class GroupPlanner {
         needs_best_ || shows_score() || draft_.clauses.per_group > 1 || orders_by_row() ||
         std::ranges::any_of(draft_.items, depends) ||
         std::ranges::any_of(draft_.outer, [&](const auto& key) { return depends_on_row(key.by); });
-    if (!needs_best_) return std::nullopt;
+    if (!needs_best_) return;
     bool by_id = false;
-    for (const auto& key : *given) {
+    for (const auto& key : given) {
       if (key.by.aggregate)
-        return sql::wrong_at(key.by.expression.front().at,
-                             "WITHIN GROUP ORDER BY takes no aggregate");
+        draft_.refuse(sql::wrong_at(key.by.expression.front().at,
+                                    "WITHIN GROUP ORDER BY takes no aggregate"));
       append_key(out_.within, columns_.name_of(key.by), key.descending);
       rows_.within.push_back(draft_.row_key(columns_, key));
       by_id = by_id || key.by.canonical == "id";
     }
-    if (given->empty()) {
+    if (given.empty()) {
       rows_.within.push_back({columns_.of("weight()"), true, false});
       append_key(out_.within, "weight()", true);
     }
@@ -276,7 +272,6 @@ class GroupPlanner {
       if (rows_.within.size() <= kMostSqlServerKeys) append_key(out_.within, "id", false);
     }
     if (draft_.group.empty()) out_.within.clear();  // the server takes it only after GROUP BY
-    return std::nullopt;
   }
 
   /// The weight of the best row.
@@ -290,7 +285,7 @@ class GroupPlanner {
   }
 
   /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
-  MaybeError plan_order() {
+  void plan_order() {
     for (const auto& key : draft_.order) {
       const auto name = is_unnamed_distinct(key.by) ? std::string(text_of(key.by.expression))
                                                     : columns_.name_of(key.by);
@@ -298,12 +293,11 @@ class GroupPlanner {
       if (draft_.group.empty()) continue;
       rows_.order.push_back(draft_.row_key(columns_, key));
     }
-    if (!draft_.order.empty() || draft_.group.empty()) return std::nullopt;
+    if (!draft_.order.empty() || draft_.group.empty()) return;
     rows_.order.push_back({columns_.of("weight()"), true, false});
     rows_.order.push_back({columns_.of("id"), false, false});
     append_key(out_.order, "weight()", true);
     append_key(out_.order, "id", false);
-    return std::nullopt;
   }
 
   /// It cannot be given a name by a second one, hidden: the server counts one only.
@@ -344,7 +338,7 @@ class GroupPlanner {
     if (!exact) rows_.asked = out_.asked;
   }
 
-  MaybeError plan_folds() {
+  void plan_folds() {
     const auto aggregated = columns_.aggregated();
     for (const auto& [column, fold, argument] : aggregated) {
       FoldedColumn folded{column, fold};
@@ -356,11 +350,7 @@ class GroupPlanner {
         folded.weight = columns_.of("COUNT(*)", "count(*)", Fold::sum);
       }
       if (fold == Fold::distinct) {
-        auto value = read_expression(argument);
-        if (!value) return std::move(value.error());
-        const auto pairs = draft_.add_pairs(draft_.group, *value);
-        if (!pairs) return pairs.error();
-        folded.pairs = *pairs;
+        folded.pairs = draft_.add_pairs(draft_.group, read_expression(argument, draft_));
         draft_.pairs.back().plan.numbered = true;
       }
       rows_.folded.push_back(folded);
@@ -370,7 +360,6 @@ class GroupPlanner {
     const auto all = columns_.aggregated();
     for (auto i = aggregated.size(); i < all.size(); ++i)
       rows_.folded.push_back({all[i].column, all[i].fold});
-    return std::nullopt;
   }
 
   /// Aggregates of no document are a row where the list has a COUNT, but never a hit.
@@ -397,7 +386,7 @@ class GroupPlanner {
 
 }  // namespace
 
-OrError<RowsDraft> plan_groups(SelectDraft& draft) {
+RowsDraft plan_groups(SelectDraft& draft) {
   return GroupPlanner(draft).run();
 }
 

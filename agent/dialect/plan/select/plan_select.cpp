@@ -12,12 +12,12 @@ namespace {
 
 /// What the search server says of a column's number among keys, since it knows names only, and of
 /// an operand that `find` finds misplaced. Behind a hidden alias a mirror would quote that.
-MaybeError refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span),
-                        std::string_view text, RowForm form) {
+void refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span), std::string_view text,
+                  SelectDraft& draft) {
   const auto is_whole = [](const sql::Token& token) {
     return token.text.find_first_not_of("0123456789") == token.text.npos;
   };
-  if (clause.empty()) return std::nullopt;
+  if (clause.empty()) return;
   for (const auto part : split_list(clause)) {
     const auto* token = find(part);
     const bool is_alone = part.size() == 1 || (part.size() == 2 && token == nullptr);
@@ -26,58 +26,53 @@ MaybeError refuse_parts(sql::Span clause, const sql::Token* (*find)(sql::Span),
     const auto* const what = token->kind == sql::Token::Kind::quoted ? "string"
                              : is_whole(*token)                      ? "integer"
                                                                      : "identifier";
-    return ClientError{
-        form == RowForm::hits ? 400 : 500,
-        fmt::format("P01: syntax error, unexpected {} near '{}'", what,
-                    text.substr(token->at, text.find_last_not_of(" ;") + 1 - token->at))};
+    return draft.refuse(
+        {draft.form == RowForm::hits ? 400 : 500,
+         fmt::format("P01: syntax error, unexpected {} near '{}'", what,
+                     text.substr(token->at, text.find_last_not_of(" ;") + 1 - token->at))});
   }
-  return std::nullopt;
 }
 
 /// Refuses malformed keys of groups and orders, and a malformed HAVING.
-MaybeError refuse_malformed(const sql::Select& clauses, RowForm form) {
+void refuse_malformed(const sql::Select& clauses, SelectDraft& draft) {
   for (const auto clause : {clauses.group, clauses.having})
-    if (auto why = refuse_parts(clause, sql::misplaced_operand, clauses.text, form)) return why;
+    refuse_parts(clause, sql::misplaced_operand, clauses.text, draft);
   for (const auto clause : {clauses.within, clauses.order})
-    if (auto why = refuse_parts(clause, sql::misplaced_in_sort_key, clauses.text, form)) return why;
+    refuse_parts(clause, sql::misplaced_in_sort_key, clauses.text, draft);
   for (const auto& facet : clauses.facets)
-    if (auto why = refuse_parts(facet.order, sql::misplaced_in_sort_key, clauses.text, form))
-      return why;
-  return clauses.outer == nullptr ? std::nullopt : refuse_malformed(*clauses.outer, form);
+    refuse_parts(facet.order, sql::misplaced_in_sort_key, clauses.text, draft);
+  if (clauses.outer != nullptr) refuse_malformed(*clauses.outer, draft);
 }
 
-MaybeError read_draft(SelectDraft& draft) {
+void read_draft(SelectDraft& draft) {
   const auto& clauses = draft.clauses;
-  auto why = refuse_malformed(clauses, draft.form);
-  if (why || !keep(read_items(clauses.items), draft.items, why) ||
-      !keep(read_order(clauses.order), draft.order, why) ||
-      !keep(read_options(clauses.option_list), draft.options, why) ||
-      !keep(read_group_keys(clauses.group), draft.group, why))
-    return why;
-  if (clauses.outer != nullptr && !keep(read_order(clauses.outer->order), draft.outer, why))
-    return why;
+  refuse_malformed(clauses, draft);
+  draft.items = read_items(clauses.items, draft);
+  draft.order = read_order(clauses.order, draft);
+  draft.options = read_options(clauses.option_list, draft);
+  draft.group = read_group_keys(clauses.group, draft);
+  if (clauses.outer != nullptr) draft.outer = read_order(clauses.outer->order, draft);
   const auto offset = clauses.window.offset;
-  if (offset == 0 || offset < draft.max_matches()) return std::nullopt;
-  return ClientError{500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,
-                                      draft.max_matches())};
+  if (offset != 0 && offset >= draft.max_matches())
+    draft.refuse({500, fmt::format("offset out of bounds (offset={}, max_matches={})", offset,
+                                   draft.max_matches())});
 }
 
 /// A scroll needs a total order that the shards sort by, as names and values of columns.
-MaybeError plan_scroll(const SelectDraft& draft, RowsDraft& out) {
+void plan_scroll(SelectDraft& draft, RowsDraft& out) {
   auto& rows = out.rows;
   if (rows.order.size() > kMostSqlServerKeys)
-    return bad_request("a scroll sorts by at most {} keys and the id", kMostSqlServerKeys - 1);
+    return draft.refuse("a scroll sorts by at most {} keys and the id", kMostSqlServerKeys - 1);
   if (draft.order.empty()) {
     out.order = "weight() DESC, id ASC";
     rows.scroll_names = {"weight()", "id"};
-    return std::nullopt;
+    return;
   }
   for (std::size_t k = 0; k < rows.order.size(); ++k)
     if (rows.order[k].as_text)
-      return sql::wrong_at(draft.order[k].by.expression.front().at,
-                           "a scroll cannot sort by a value inside JSON");
+      return draft.refuse(sql::wrong_at(draft.order[k].by.expression.front().at,
+                                        "a scroll cannot sort by a value inside JSON"));
   if (rows.scroll_names.size() < rows.order.size()) rows.scroll_names.emplace_back("id");
-  return std::nullopt;
 }
 
 /// Adds the client's keys up to the id, after which keys have no effect. True: there is one.
@@ -111,7 +106,7 @@ void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& ou
 }
 
 /// The rows of documents.
-OrError<RowsDraft> plan_documents(SelectDraft& draft) {
+RowsDraft plan_documents(SelectDraft& draft) {
   RowsDraft out;
   ShardColumns columns(draft.items, draft.names);
   auto& rows = out.rows;
@@ -140,8 +135,7 @@ OrError<RowsDraft> plan_documents(SelectDraft& draft) {
 
   draft.add_outer(columns, rows);
   draft.add_json(columns, rows);
-  if (draft.options.scroll)
-    if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
+  if (draft.options.scroll) plan_scroll(draft, out);
 
   const bool is_kept = by_id && rows.order.size() <= kMostSqlServerKeys &&
                        std::ranges::none_of(rows.order, &RowKey::as_text);
@@ -191,16 +185,16 @@ void write_statements(const SelectDraft& draft, const RowsDraft& rows, std::stri
   }
 }
 
-MaybeError mistake_in(const sql::KnnByDocument& knn, std::size_t nearest) {
-  if (knn.k.empty())
-    return sql::wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
-  if (nearest == 0)
-    return sql::wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
-                         "k of KNN() must be an integer from 1 to {}", sql::kLargestRowCount);
-  if (knn.attribute.empty()) return sql::wrong_at(knn.at, "KNN() names no attribute");
+void refuse_mistake(const sql::KnnByDocument& knn, SelectDraft& draft) {
+  const auto refuse = [&](std::string_view what) { draft.refuse(sql::wrong_at(knn.at, what)); };
+  if (knn.k.empty()) return refuse("KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (draft.clauses.nearest == 0)
+    return draft.refuse(
+        sql::wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+                      "k of KNN() must be an integer from 1 to {}", sql::kLargestRowCount));
+  if (knn.attribute.empty()) return refuse("KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
-    return sql::wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
-  return std::nullopt;
+    refuse("KNN() takes a vector, (0.1,0.2), or the id of a document");
 }
 
 /// The condition with the vector in place of the document, one more neighbour, since some servers
@@ -226,94 +220,87 @@ struct OrderBefore {
 };
 
 /// Finds the page of a scroll, and its order if the statement has none.
-MaybeError begin_scroll(SelectDraft& draft, const ScrollPlace& place, OrderBefore& before,
-                        SelectPlan& plan) {
+void begin_scroll(SelectDraft& draft, const ScrollPlace& place, OrderBefore& before,
+                  SelectPlan& plan) {
   const bool scrolls = !draft.is_grouped() && !draft.clauses.knn && draft.clauses.facets.empty();
   if (!draft.options.scroll) {
     draft.offers_scroll =
         scrolls && !draft.options.refuses_scroll && draft.clauses.outer == nullptr;
-    return std::nullopt;
+    return;
   }
-  if (!scrolls) return bad_request("groups, facets and KNN() cannot scroll; page with LIMIT");
+  if (!scrolls) return draft.refuse("groups, facets and KNN() cannot scroll; page with LIMIT");
   if (draft.options.scroll->empty()) {
     plan.scroll.emplace(place, text_of(draft.clauses.order));
-    return std::nullopt;
+    return;
   }
-  MaybeError why;
-  if (!keep(ScrollPages::behind(*draft.options.scroll, place), plan.scroll, why)) return why;
-  if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
+  draft.keep(ScrollPages::behind(*draft.options.scroll, place), plan.scroll);
+  if (draft.why || !draft.order.empty() || plan.scroll->sort().empty()) return;
   before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
-  if (keep(sql::read_as<sql::Select>(before.statement, sql::StatementKind::select), before.select,
-           why))
-    keep(read_order(before.select->order), draft.order, why);
-  return why;
+  draft.keep(sql::read_as<sql::Select>(before.statement, sql::StatementKind::select),
+             before.select);
+  if (before.select) draft.order = read_order(before.select->order, draft);
 }
 
 /// Lets the shards continue behind the page before.
-MaybeError continue_scroll(SelectDraft& draft, RowsDraft& rows, const SelectPlan& plan) {
-  if (!plan.scroll) return std::nullopt;
-  if (auto refusal = why_too_many_scrolled(*plan.scroll, rows.asked)) return refusal;
+void continue_scroll(SelectDraft& draft, RowsDraft& rows, const SelectPlan& plan) {
+  if (!plan.scroll) return;
+  refuse_too_many_scrolled(*plan.scroll, rows.asked, draft);
   rows.rows.offset += plan.scroll->skip();
   if (rows.asked != 0) rows.asked += plan.scroll->skip();
   const auto& keys = plan.scroll->keys();
-  if (keys.empty()) return std::nullopt;
+  if (keys.empty()) return;
   const auto& order = rows.rows.order;
   bool same = keys.size() == order.size();
   for (std::size_t k = 0; same && k < keys.size(); ++k)
     same =
         keys[k].attribute == rows.rows.scroll_names[k] && keys[k].descending == order[k].descending;
-  if (!same)
-    return bad_request("the scroll token has another order; start again with OPTION scroll = 1");
+  if (!same) draft.refuse("the scroll token has another order; start again with OPTION scroll = 1");
   auto& options = draft.options.others;
   options +=
       fmt::format("{}scroll='{}'", options.empty() ? "" : ",", server_token(keys, rows.order));
-  return std::nullopt;
 }
 
-MaybeError plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
+void plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
   const auto& facets = draft.clauses.facets;
   if (facets.size() > sql::kMostFacets)
-    return sql::wrong_at(facets[sql::kMostFacets].items.front().at, "more than {} facets",
-                         sql::kMostFacets);
+    return draft.refuse(sql::wrong_at(facets[sql::kMostFacets].items.front().at,
+                                      "more than {} facets", sql::kMostFacets));
   for (const auto& clause : facets) {
     auto facet = plan_facet(draft, clause);
-    if (!facet) return std::move(facet.error());
-    text += facet->text;
-    plan.facets.push_back(std::move(facet->rows));
+    text += facet.text;
+    plan.facets.push_back(std::move(facet.rows));
   }
-  return std::nullopt;
 }
 
-MaybeError plan_statements(SelectDraft& draft, const ScrollPlace& place, std::string_view vector,
-                           ShardSelect& select) {
+void plan_statements(SelectDraft& draft, const ScrollPlace& place, std::string_view vector,
+                     ShardSelect& select) {
   auto& plan = select.plan;
   const auto& clauses = draft.clauses;
   OrderBefore before;
-  auto why = read_draft(draft);
-  if (why || (why = begin_scroll(draft, place, before, plan)) || (why = settle_aliases(draft)))
-    return why;
+  read_draft(draft);
+  begin_scroll(draft, place, before, plan);
+  settle_aliases(draft);
   if (!clauses.having.empty() && !draft.is_grouped())
-    return sql::wrong_at(clauses.having.front().at,
-                         "HAVING needs GROUP BY; conditions on documents are WHERE");
+    draft.refuse(sql::wrong_at(clauses.having.front().at,
+                               "HAVING needs GROUP BY; conditions on documents are WHERE"));
+  if (clauses.knn_document) refuse_mistake(*clauses.knn_document, draft);
+  if (draft.why) return;
   std::string where;  // owns that of the shards
   if (const auto& knn = clauses.knn_document) {
-    if ((why = mistake_in(*knn, clauses.nearest))) return why;
     select.document = {std::string(knn->attribute), std::string(knn->id)};
     where = by_vector(clauses, vector);
     draft.where = where;
   }
-  RowsDraft rows;
-  if (!keep(draft.is_grouped() ? plan_groups(draft) : plan_documents(draft), rows, why) ||
-      (why = continue_scroll(draft, rows, plan)))
-    return why;
+  auto rows = draft.is_grouped() ? plan_groups(draft) : plan_documents(draft);
+  if (draft.why) return;
+  continue_scroll(draft, rows, plan);
   draft.most_asked = rows.asked;
   std::string facets;
-  if ((why = plan_facets(draft, plan, facets))) return why;
+  plan_facets(draft, plan, facets);
   write_statements(draft, rows, facets, select);
   plan.rows = std::move(rows.rows);
   plan.offers_scroll = draft.offers_scroll && !plan.rows.scroll_names.empty();
   if (plan.offers_scroll) plan.scroll.emplace(place, text_of(clauses.order));
-  return std::nullopt;
 }
 
 }  // namespace
@@ -328,8 +315,8 @@ OrError<ShardSelect> plan_select(const sql::Select& given, RowForm form, Collati
   ShardSelect select;
   select.plan.form = form;
   select.plan.collation = collation;
-  if (auto why = plan_statements(draft, place, vector, select))
-    return std::unexpected(*std::move(why));
+  plan_statements(draft, place, vector, select);
+  if (draft.why) return std::unexpected(*std::move(draft.why));
   return select;
 }
 

@@ -33,46 +33,48 @@ std::optional<Fold> aggregate_at(sql::Span tokens, std::size_t i) {
   return std::nullopt;
 }
 
-OrError<Aggregate> read_aggregate(sql::Span tokens, Fold fold) {
+Aggregate read_aggregate(sql::Span tokens, Fold fold, FirstRefusal& refusal) {
   Aggregate aggregate{fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
-  const auto at = tokens.front().at;
-  if (argument.empty()) return sql::refused_at(at, "an aggregate has no argument");
-  if (tokens.front().is_word("count")) {
+  const auto refuse = [&](std::string_view what) {
+    refusal.refuse(sql::wrong_at(tokens.front().at, what));
+  };
+  if (argument.empty()) {
+    refuse("an aggregate has no argument");
+  } else if (tokens.front().is_word("count")) {
     if (argument.front().is_word("distinct")) {
       argument = argument.subspan(1);
       aggregate.fold = Fold::distinct;
-      if (!is_plain_key(argument))
-        return sql::refused_at(at, "COUNT(DISTINCT …) takes the name of one attribute");
+      if (!is_plain_key(argument)) refuse("COUNT(DISTINCT …) takes the name of one attribute");
     } else if (canonical(argument) != "*") {
-      return sql::refused_at(at, "expected COUNT(*) or COUNT(DISTINCT attribute)");
+      refuse("expected COUNT(*) or COUNT(DISTINCT attribute)");
     }
   } else if (fold == Fold::concat) {
     for (const auto& token : argument)
       if (token.is_word("order", "separator"))
-        return std::unexpected(sql::unmergeable_at(
-            token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR", "write GROUP_CONCAT(attribute)"));
+        refusal.refuse(sql::unmergeable_at(token.at, "GROUP_CONCAT with ORDER BY or SEPARATOR",
+                                           "write GROUP_CONCAT(attribute)"));
   } else if (split_list(argument).size() > 1) {
-    return sql::refused_at(at, "an aggregate takes one argument");
+    refuse("an aggregate takes one argument");
   }
   return aggregate;
 }
 
 /// Refuses aggregates at any place of the tokens.
-MaybeError aggregate_inside(sql::Span tokens) {
+void refuse_aggregate_inside(sql::Span tokens, FirstRefusal& refusal) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
     if (aggregate_at(tokens, i) || old || tokens[i].is_word("@distinct"))
-      return sql::unmergeable_at(
-          tokens[i].at, "an aggregate within an expression",
-          "select the aggregates as items of their own and compute with them");
+      return refusal.refuse(
+          sql::unmergeable_at(tokens[i].at, "an aggregate within an expression",
+                              "select the aggregates as items of their own and compute with them"));
     // Their results for parts of the data do not determine the result for all data.
     if (i + 1 < tokens.size() && tokens[i + 1].is_sign('(') &&
         tokens[i].is_word("percentiles", "percentile_ranks", "median_absolute_deviation"))
-      return sql::unmergeable_at(tokens[i].at, tokens[i].text,
-                                 "ask for the aggregation of that name at /search, which is exact");
+      return refusal.refuse(
+          sql::unmergeable_at(tokens[i].at, tokens[i].text,
+                              "ask for the aggregation of that name at /search, which is exact"));
   }
-  return std::nullopt;
 }
 
 /// As the client wrote it, but old names as today's server writes them.
@@ -96,37 +98,35 @@ bool ends_with_alias(sql::Span tokens) {
 }
 
 /// Reads one item: an expression, AS and an alias; AS may be left out.
-OrError<SelectItem> read_item(sql::Span tokens) {
+SelectItem read_item(sql::Span tokens, FirstRefusal& refusal) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
-  if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens);
+  if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens, refusal);
   const auto& alias = tokens.back();
-  if (!alias.names_table()) return sql::refused_at(alias.at, "expected an alias after AS");
-  auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)));
-  if (item) {
-    item->alias = canonical(alias);
-    item->alias_text = alias.text;
-  }
-  if (item && item->is_star()) return sql::refused_at(alias.at, "* cannot have an alias");
+  if (!alias.names_table()) refusal.refuse(sql::wrong_at(alias.at, "expected an alias after AS"));
+  auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)), refusal);
+  item.alias = canonical(alias);
+  item.alias_text = alias.text;
+  if (item.is_star()) refusal.refuse(sql::wrong_at(alias.at, "* cannot have an alias"));
   return item;
 }
 
 /// Reads the parts of a list with `read`, which are at most `most`; `has_more` begins the error
 /// about more of them.
 template <class Item, class Read>
-OrError<std::vector<Item>> read_list(sql::Span tokens, std::string_view empty_part,
-                                     std::size_t most, std::string_view has_more,
-                                     std::string_view parts, Read read) {
+std::vector<Item> read_list(sql::Span tokens, std::string_view empty_part, std::size_t most,
+                            std::string_view has_more, std::string_view parts,
+                            FirstRefusal& refusal, Read read) {
   std::vector<Item> items;
   if (tokens.empty()) return items;
   const auto list = split_list(tokens);
   items.reserve(std::min(list.size(), most));
   for (const auto part : list) {
-    if (part.empty()) return std::unexpected(sql::wrong_at(offset_of(part, tokens), empty_part));
-    if (items.size() == most)
-      return sql::refused_at(part.front().at, "{} {} {}", has_more, most, parts);
-    OrError<Item> item = read(part);
-    if (!item) return std::unexpected(std::move(item.error()));
-    items.push_back(std::move(*item));
+    if (part.empty())
+      refusal.refuse(sql::wrong_at(offset_of(part, tokens), empty_part));
+    else if (items.size() == most)
+      refusal.refuse(sql::wrong_at(part.front().at, "{} {} {}", has_more, most, parts));
+    if (refusal.why) break;
+    items.push_back(read(part));
   }
   return items;
 }
@@ -238,7 +238,7 @@ class PairsWriter {
 
 }  // namespace
 
-OrError<SelectItem> read_expression(sql::Span tokens) {
+SelectItem read_expression(sql::Span tokens, FirstRefusal& refusal) {
   SelectItem item{tokens, canonical(tokens)};
   if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
     item.aggregate = Aggregate{Fold::sum, {}};
@@ -246,54 +246,50 @@ OrError<SelectItem> read_expression(sql::Span tokens) {
   }
   auto inner = tokens;
   if (const auto fold = is_call(tokens) ? aggregate_at(tokens, 0) : std::nullopt) {
-    auto aggregate = read_aggregate(tokens, *fold);
-    if (!aggregate) return std::unexpected(std::move(aggregate.error()));
-    inner = aggregate->argument;
-    item.aggregate = *aggregate;
+    item.aggregate = read_aggregate(tokens, *fold, refusal);
+    inner = item.aggregate->argument;
   }
-  if (auto refusal = aggregate_inside(inner)) return std::unexpected(std::move(*refusal));
+  refuse_aggregate_inside(inner, refusal);
   return item;
 }
 
-OrError<SelectItems> read_items(sql::Span tokens) {
+SelectItems read_items(sql::Span tokens, FirstRefusal& refusal) {
   if (begins_with_modifier(tokens))
-    return sql::refused_at(tokens.front().at,
-                           "search servers have no SELECT {}; leave it out, and write LIMIT where "
-                           "it means a number of rows",
-                           tokens.front().text);
+    refusal.refuse(sql::wrong_at(tokens.front().at,
+                                 "search servers have no SELECT {}; leave it out, and write LIMIT "
+                                 "where it means a number of rows",
+                                 tokens.front().text));
   bool star = false;
   const auto read = [&](sql::Span part) {
-    auto item = read_item(part);
-    if (item && item->is_star() && std::exchange(star, true))
-      item = sql::refused_at(part.front().at, "* is given twice; write it once");
+    auto item = read_item(part, refusal);
+    if (item.is_star() && std::exchange(star, true))
+      refusal.refuse(sql::wrong_at(part.front().at, "* is given twice; write it once"));
     return item;
   };
   return read_list<SelectItem>(tokens, "the list has an empty item", kMostSelectItems, "more than",
-                               "items", read);
+                               "items", refusal, read);
 }
 
-OrError<SelectItems> read_group_keys(sql::Span tokens) {
-  const auto read = [](sql::Span part) {
-    auto key = read_expression(part);
-    if (key && key->aggregate)
-      key = sql::refused_at(part.front().at, "the keys of groups are no aggregates");
+SelectItems read_group_keys(sql::Span tokens, FirstRefusal& refusal) {
+  const auto read = [&](sql::Span part) {
+    auto key = read_expression(part, refusal);
+    if (key.aggregate)
+      refusal.refuse(sql::wrong_at(part.front().at, "the keys of groups are no aggregates"));
     return key;
   };
   return read_list<SelectItem>(tokens, "the list of keys has an empty item", kMostGroupKeys,
-                               "groups have more than", "keys", read);
+                               "groups have more than", "keys", refusal, read);
 }
 
-OrError<std::vector<OrderKey>> read_order(sql::Span tokens) {
-  const auto read = [](sql::Span part) -> OrError<OrderKey> {
+std::vector<OrderKey> read_order(sql::Span tokens, FirstRefusal& refusal) {
+  const auto read = [&](sql::Span part) {
     const bool descending = part.back().is_word("desc");
     if (part.size() > 1 && (descending || part.back().is_word("asc")))
       part = part.first(part.size() - 1);
-    auto by = read_expression(part);
-    if (!by) return std::unexpected(std::move(by.error()));
-    return OrderKey{std::move(*by), descending};
+    return OrderKey{read_expression(part, refusal), descending};
   };
   return read_list<OrderKey>(tokens, "ORDER BY has an empty key", kMostOrderKeys, "more than",
-                             "sort keys", read);
+                             "sort keys", refusal, read);
 }
 
 ShardColumns::ShardColumns(const SelectItems& items, HiddenNames& names)
@@ -385,20 +381,22 @@ bool ListAliases::are_in(std::string_view text) const {
   return false;
 }
 
-OrError<std::size_t> SelectDraft::add_pairs(const SelectItems& keys, const SelectItem& value) {
+std::size_t SelectDraft::add_pairs(const SelectItems& keys, const SelectItem& value) {
   const auto at = value.expression.front().at;
-  if (pairs.size() == kMostPairsStatements)
-    return sql::refused_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                           kMostPairsStatements);
+  if (pairs.size() == kMostPairsStatements) {
+    refuse(sql::wrong_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                         kMostPairsStatements));
+    return 0;
+  }
   if (!aliases) aliases.emplace(items, where);
   const auto& added = pairs.emplace_back(PairsWriter(*this).write(keys, value));
   pairs_size += added.list.size() + added.group.size() + where.size();
   if (pairs.size() > 1 && pairs_size > kLongestPairsTexts)
-    return sql::refused_at(
+    refuse(sql::wrong_at(
         at,
         "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
         "DISTINCT: {} bytes together, at most {}; send them one by one",
-        pairs_size, kLongestPairsTexts);
+        pairs_size, kLongestPairsTexts));
   return pairs.size() - 1;
 }
 

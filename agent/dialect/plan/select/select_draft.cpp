@@ -6,12 +6,14 @@
 
 namespace karmad {
 
-OrError<ShardOptions> read_options(sql::Span tokens) {
+ShardOptions read_options(sql::Span tokens, FirstRefusal& refusal) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
-    if (option.empty())
-      return sql::refused_at(offset_of(option, tokens), "OPTION has an empty item");
+    if (option.empty()) {
+      refusal.refuse(sql::wrong_at(offset_of(option, tokens), "OPTION has an empty item"));
+      break;
+    }
     const auto name = canonical(option.front());
     // Other values of the balancer's options are left to the server, which refuses them.
     const auto number = option.size() == 3 && option[1].is_sign('=')
@@ -20,15 +22,16 @@ OrError<ShardOptions> read_options(sql::Span tokens) {
     const auto at = option.front().at;
     if (name == "max_matches") {
       if (!number || *number == 0 || *number > sql::kLargestRowCount)
-        return sql::refused_at(at, "max_matches must be an integer from 1 to {}",
-                               sql::kLargestRowCount);
+        refusal.refuse(sql::wrong_at(at, "max_matches must be an integer from 1 to {}",
+                                     sql::kLargestRowCount));
       options.max_matches = number;
       continue;
     }
     if (name == "scroll") {
       const bool text = option.size() == 3 && option[2].kind == sql::Token::Kind::quoted;
       if (!text && (!number || *number > 1))
-        return sql::refused_at(at, "scroll must be 1, or the token of the page before in quotes");
+        refusal.refuse(
+            sql::wrong_at(at, "scroll must be 1, or the token of the page before in quotes"));
       if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
       if (number && *number == 1) options.scroll.emplace();
       options.refuses_scroll = number && *number == 0;
@@ -75,11 +78,11 @@ std::size_t offset_of_alias(const SelectItem& item) {
   return first.at + static_cast<std::size_t>(item.alias_text.data() - first.text.data());
 }
 
-ClientError refuse_alias(const SelectItem& item) {
-  return sql::wrong_at(
-      offset_of_alias(item),
-      "the alias {} hides an attribute that is read elsewhere; choose another alias",
-      item.alias_text);
+void refuse_alias(const SelectItem& item, FirstRefusal& refusal) {
+  refusal.refuse(
+      sql::wrong_at(offset_of_alias(item),
+                    "the alias {} hides an attribute that is read elsewhere; choose another alias",
+                    item.alias_text));
 }
 
 class AliasSettler {
@@ -90,7 +93,7 @@ class AliasSettler {
       if (draft.json_path(item)) json_.add(item.expression);
   }
 
-  MaybeError run() {
+  void run() {
     ReadNames before;  // by hidden columns and pairs for the items so far
     for (auto& item : draft_.items) {
       if (item.aggregate && sql::is_any_of(item.aggregate->fold, Fold::mean, Fold::distinct))
@@ -100,10 +103,9 @@ class AliasSettler {
         if (item.alias == "id" || read_.contains(item.alias)) hide(item);
         continue;
       }
-      if (auto refusal = refuse_id_alias(item)) return refusal;
-      if (json_.contains(item.alias) || before.contains(item.alias)) return refuse_alias(item);
+      refuse_id_alias(item, draft_);
+      if (json_.contains(item.alias) || before.contains(item.alias)) refuse_alias(item, draft_);
     }
-    return std::nullopt;
   }
 
  private:
@@ -194,24 +196,22 @@ void append_key(std::string& list, std::string_view name, bool descending) {
   list.append(list.empty() ? "" : ", ").append(name).append(descending ? " DESC" : " ASC");
 }
 
-MaybeError settle_aliases(SelectDraft& draft) {
-  if (std::ranges::all_of(draft.items, &std::string::empty, &SelectItem::alias))
-    return std::nullopt;
-  return AliasSettler(draft).run();
+void settle_aliases(SelectDraft& draft) {
+  if (!std::ranges::all_of(draft.items, &std::string::empty, &SelectItem::alias))
+    AliasSettler(draft).run();
 }
 
-MaybeError refuse_hiding(const SelectItems& items, const SelectItem& attribute) {
+void refuse_hiding(const SelectItems& items, const SelectItem& attribute, FirstRefusal& refusal) {
   for (const auto& item : items)
     if (item.alias == attribute.canonical && item.canonical != attribute.canonical)
-      return refuse_alias(item);
-  return std::nullopt;
+      refuse_alias(item, refusal);
 }
 
-MaybeError refuse_id_alias(const SelectItem& item) {
-  if (item.alias != "id" || item.canonical == "id") return std::nullopt;
-  return sql::wrong_at(offset_of_alias(item),
-                       "the alias id hides the id of the documents, by which rows of several "
-                       "shards are merged; choose another alias");
+void refuse_id_alias(const SelectItem& item, FirstRefusal& refusal) {
+  if (item.alias == "id" && item.canonical != "id")
+    refusal.refuse(sql::wrong_at(offset_of_alias(item),
+                                 "the alias id hides the id of the documents, by which rows of "
+                                 "several shards are merged; choose another alias"));
 }
 
 }  // namespace karmad

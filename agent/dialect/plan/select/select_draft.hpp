@@ -39,10 +39,10 @@ using SelectItems = std::vector<SelectItem>;
 
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
-OrError<SelectItem> read_expression(sql::Span tokens);
+SelectItem read_expression(sql::Span tokens, FirstRefusal& refusal);
 
-/// Reads a select list.
-OrError<SelectItems> read_items(sql::Span tokens);
+/// Reads a select list. Of a list that is refused, like the others, it returns the beginning.
+SelectItems read_items(sql::Span tokens, FirstRefusal& refusal);
 
 /// One key of ORDER BY.
 struct OrderKey {
@@ -51,7 +51,7 @@ struct OrderKey {
 };
 
 /// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
-OrError<std::vector<OrderKey>> read_order(sql::Span tokens);
+std::vector<OrderKey> read_order(sql::Span tokens, FirstRefusal& refusal);
 
 /// Gives hidden columns their names, which are unique within one statement.
 struct HiddenNames {
@@ -170,7 +170,7 @@ struct ShardOptions {
 };
 
 /// Reads the clause.
-OrError<ShardOptions> read_options(sql::Span tokens);
+ShardOptions read_options(sql::Span tokens, FirstRefusal& refusal);
 
 /// The server's default.
 inline constexpr std::size_t kServersMaxMatches = 1000;
@@ -182,7 +182,7 @@ inline constexpr std::size_t kMostSqlServerKeys = 5;
 inline constexpr std::size_t kMostGroupKeys = 64;
 
 /// One SELECT while it is planned: what the parts of the plan share.
-struct SelectDraft {
+struct SelectDraft : FirstRefusal {
   explicit SelectDraft(const sql::Select& select) : clauses(select), where(select.where) {}
 
   const sql::Select& clauses;
@@ -224,7 +224,7 @@ struct SelectDraft {
   std::size_t groups_to_ask() const { return std::max(max_matches(), kServersMaxMatches); }
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
-  OrError<std::size_t> add_pairs(const SelectItems& keys, const SelectItem& value);
+  std::size_t add_pairs(const SelectItems& keys, const SelectItem& value);
 };
 
 /// Settles aliases that are the name of a column which another expression reads: there some servers
@@ -234,13 +234,13 @@ struct SelectDraft {
 /// hidden one; its column gets the client's name back, ORDER BY and HAVING by the alias follow.
 /// Refuses (400) an alias `id` of another expression, by which rows would be merged, and other
 /// aliases that hide what a hidden column reads.
-MaybeError settle_aliases(SelectDraft& draft);
+void settle_aliases(SelectDraft& draft);
 
 /// Refuses (400) an alias of another item that is the attribute's name.
-MaybeError refuse_hiding(const SelectItems& items, const SelectItem& attribute);
+void refuse_hiding(const SelectItems& items, const SelectItem& attribute, FirstRefusal& refusal);
 
 /// Refuses (400) the alias `id` of something else.
-MaybeError refuse_id_alias(const SelectItem& item);
+void refuse_id_alias(const SelectItem& item, FirstRefusal& refusal);
 
 /// One result set of a shard's statements.
 struct RowsDraft {
@@ -253,16 +253,16 @@ struct RowsDraft {
 };
 
 /// The rows of groups.
-OrError<RowsDraft> plan_groups(SelectDraft& draft);
+RowsDraft plan_groups(SelectDraft& draft);
 /// A facet: its rows, and the text that the shards get for it.
 struct FacetDraft {
   RowPlan rows;
   std::string text;
 };
-OrError<FacetDraft> plan_facet(SelectDraft& draft, const sql::FacetClause& facet);
+FacetDraft plan_facet(SelectDraft& draft, const sql::FacetClause& facet);
 
 /// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
-OrError<SelectItems> read_group_keys(sql::Span tokens);
+SelectItems read_group_keys(sql::Span tokens, FirstRefusal& refusal);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
