@@ -41,11 +41,11 @@ struct HitLane : MergeLane {
 
 class HitRows {
  public:
-  HitRows(std::span<const JsonCursor> hits, std::span<const SortKey> keys, Collation collation)
-      : lanes(hits.size()),
-        values(keys, collation, hits.size()),
+  HitRows(std::span<const ReplyHead> shards, std::span<const SortKey> keys, Collation collation)
+      : lanes(shards.size()),
+        values(keys, collation, shards.size()),
         by_attribute_(std::ranges::any_of(keys, is_attribute)) {
-    for (std::size_t s = 0; s < hits.size(); ++s) lanes[s].rows = RawRows(hits[s]);
+    for (std::size_t s = 0; s < shards.size(); ++s) lanes[s].rows = RawRows(shards[s].hits);
   }
 
   std::vector<HitLane> lanes;
@@ -195,7 +195,6 @@ std::string next_token(const HitScroll& scroll, const std::vector<SortKey>& keys
 /// What the shards say besides their hits, and in all.
 struct Heads {
   std::vector<ReplyHead> of_shards;
-  std::vector<JsonCursor> hits;
   TotalFound total{};
   bool timed_out = false;
 };
@@ -203,7 +202,6 @@ struct Heads {
 std::optional<BadReply> read_heads(std::span<const ShardReply> replies, ReadTail tail,
                                    Heads& heads) {
   heads.of_shards.resize(replies.size());
-  heads.hits.resize(replies.size());
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
     auto head = read_reply(replies[s].body, tail);
@@ -211,7 +209,6 @@ std::optional<BadReply> read_heads(std::span<const ShardReply> replies, ReadTail
     heads.total.add(head->total);
     heads.total.is_lower_bound |= head->total_is_lower_bound;
     heads.timed_out |= head->timed_out;
-    heads.hits[s] = head->hits;
     heads.of_shards[s] = *head;
   }
   return std::nullopt;
@@ -239,7 +236,7 @@ std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const Shar
   Heads heads{.timed_out = notes.timed_out};
   if (auto bad = read_heads(replies, how.reads_tail ? ReadTail::yes : ReadTail::no, heads))
     return bad;
-  HitRows hits(heads.hits, how.keys, how.collation);
+  HitRows hits(heads.of_shards, how.keys, how.collation);
   hits.page.reserve(std::min(how.limit, hits.most_rows()));
   SortedMerge merge(hits, {how.offset, how.limit, how.nearest});
   if (const auto shard = merge.run()) return BadReply{*shard, "a hit is malformed"};
@@ -324,7 +321,7 @@ std::optional<BadReply> merge_replies(const PercolateMerge& how,
   Heads heads{.timed_out = notes.timed_out};
   if (auto bad = read_heads(replies, ReadTail::no, heads)) return bad;
   const SortKey by_id[] = {{.by = SortKey::By::id}};
-  HitRows hits(heads.hits, by_id, Collation::binary);
+  HitRows hits(heads.of_shards, by_id, Collation::binary);
   SortedMerge merge(hits, {.limit = hits.most_rows(), .copies = true});
   if (const auto shard = merge.run()) return BadReply{*shard, "a hit is malformed"};
   Warnings warnings(notes.warning);

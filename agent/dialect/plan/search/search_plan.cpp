@@ -321,12 +321,12 @@ class SearchDraft : public FirstRefusal {
       complete_scroll(scroll_->pages, sort_, *this);
       refuse_too_many_scrolled(scroll_->pages, window_.offset + window_.limit, *this);
     }
-    source_ = plan_source(request_[Property::source].in(body_), sort_.keys, *this);
+    merge_.source = plan_source(request_[Property::source].in(body_), sort_.keys, *this);
     most_ = window_.max_matches.value_or(kDefaultMaxMatches);
     keep(
         plan_aggregations(request_[Property::aggs].in(body_),
                           {.offset = window_.offset, .limit = window_.limit, .max_matches = most_}),
-        aggregations_);
+        merge_.aggregations);
   }
 
   PlannedSearch plan(Collation collation) {
@@ -334,30 +334,25 @@ class SearchDraft : public FirstRefusal {
     const auto got = scroll_ ? scroll_->pages.skip() : 0;
     const auto page_end =
         got + std::min({window_.offset + window_.limit, most_, vectors_.nearest.value_or(most_)});
-    PlannedSearch planned;
-    auto& merge = planned.merge;
-    merge.offset = std::min(got + window_.offset, page_end);
-    merge.limit = page_end - merge.offset;
+    merge_.offset = std::min(got + window_.offset, page_end);
+    merge_.limit = page_end - merge_.offset;
     // The shards also return the hits before the page: after merging, these may be on it. An empty
     // page needs none, but they count up to its offset.
-    if (merge.limit == 0)
-      planned.edits = edited(0, merge.offset);
+    if (merge_.limit == 0)
+      planned_.edits = edited(0, merge_.offset);
     else
-      planned.edits = edited(sorts_otherwise() ? *vectors_.nearest + more_found() : page_end);
-    if (sorts_otherwise()) merge.nearest = *vectors_.nearest;
-    merge.reads_tail = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
-                       is_on(body_, request_, Property::plan);
-    merge.keys = std::move(sort_.keys);
-    planned.client_keys = sort_.given;
-    merge.source = std::move(source_);
-    merge.aggregations = std::move(aggregations_);
-    merge.collation = collation;
-    merge.most_found = vectors_.nearest;
+      planned_.edits = edited(sorts_otherwise() ? *vectors_.nearest + more_found() : page_end);
+    if (sorts_otherwise()) merge_.nearest = *vectors_.nearest;
+    merge_.reads_tail = !merge_.aggregations.empty() || is_on(body_, request_, Property::profile) ||
+                        is_on(body_, request_, Property::plan);
+    merge_.keys = std::move(sort_.keys);
+    planned_.client_keys = sort_.given;
+    merge_.collation = collation;
+    merge_.most_found = vectors_.nearest;
     if (!scroll_ && !request_.cutoff_option && !request_[Property::cutoff].found())
-      merge.stops_at = page_end;
-    merge.scroll = std::move(scroll_);
-    planned.document = std::move(vectors_.document);
-    return planned;
+      merge_.stops_at = page_end;
+    planned_.document = std::move(vectors_.document);
+    return std::move(planned_);
   }
 
  private:
@@ -379,18 +374,18 @@ class SearchDraft : public FirstRefusal {
         const auto expressions = expressions_of(sort_.keys);
         if (!expressions.empty()) edits.add_members(Property::expressions, expressions);
       }
-      if (source_.rewritten) edits.set(Property::source, *source_.rewritten);
+      if (merge_.source.rewritten) edits.set(Property::source, *merge_.source.rewritten);
     }
     if (scroll_) edits.replace(request_.scroll_option, scroll_option(scroll_->pages));
     for (auto& edit : vectors_.edits) edits.add(std::move(edit));
-    if (!aggregations_.empty()) {
-      edits.set(Property::aggs, aggregations_.rewritten);
+    if (!merge_.aggregations.empty()) {
+      edits.set(Property::aggs, merge_.aggregations.rewritten);
       // Without hits and with one aggregation the server counts groups instead of documents.
       // Requesting one hit, which is dropped, keeps hits.total a count of documents.
       asked = std::max<std::uint64_t>(asked, 1);
       offset = 0;
     }
-    const auto kept = std::max<std::uint64_t>({most_, asked, aggregations_.most_buckets});
+    const auto kept = std::max<std::uint64_t>({most_, asked, merge_.aggregations.most_buckets});
     if (request_.max_matches_option.found())
       edits.replace(request_.max_matches_option, kept);
     else if (kept > most_ || window_.max_matches)
@@ -407,11 +402,11 @@ class SearchDraft : public FirstRefusal {
   const SearchRequest& request_;
   Window window_;
   VectorPlan vectors_;
-  std::optional<HitScroll> scroll_;
   SortPlan sort_;
-  SourcePlan source_;
   std::uint64_t most_ = kDefaultMaxMatches;
-  AggregationPlan aggregations_;
+  PlannedSearch planned_;
+  SearchMerge& merge_ = planned_.merge;
+  std::optional<HitScroll>& scroll_ = merge_.scroll;
 };
 
 }  // namespace
