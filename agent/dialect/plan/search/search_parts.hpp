@@ -72,8 +72,8 @@ struct VectorPlan {
 /// `vector`: the numbers of the document's vector, if the search is by a document's. Refuses (400)
 /// mistakes, and a fused search by a document's vector over several shards. On one shard such a
 /// search is sent unchanged.
-OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& request,
-                                 std::size_t shards, std::string_view vector = {});
+VectorPlan plan_vectors(std::string_view body, const SearchRequest& request, std::size_t shards,
+                        std::string_view vector, FirstRefusal& refusal);
 
 /// `text`: the bytes of the request's `aggs`, empty if there is none. Refuses what cannot be merged
 /// from the shards' results: nested aggregations, unknown kinds. For percentiles and numbers of

@@ -310,7 +310,7 @@ class SearchDraft : public FirstRefusal {
     const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
     refuse_unmergeable(body_, request_, *this);
     window_ = window_of(body_, request_, *this);
-    keep(plan_vectors(body_, request_, shards, vector), vectors_);
+    vectors_ = plan_vectors(body_, request_, shards, vector, *this);
     keep(plan_scroll(body_, request_, place), scroll_);
     if (scroll_ && vectors_.order != VectorOrder::none)
       refuse("a search for vectors cannot scroll; page with offset and limit");

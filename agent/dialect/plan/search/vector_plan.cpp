@@ -18,30 +18,29 @@ bool is_fused(std::string_view body, const SearchRequest& request) {
   return !text_of(member_of(&read, "fusion_method")).empty();
 }
 
-MaybeError mistake_in_knn(const rapidjson::Value& knn) {
-  if (!knn.IsObject()) return bad_request("\"knn\" must be an object or an array of objects");
+void refuse_mistaken_knn(const rapidjson::Value& knn, FirstRefusal& refusal) {
+  if (!knn.IsObject()) return refusal.refuse("\"knn\" must be an object or an array of objects");
   const auto* const k = member_of(&knn, "k");
   if (k != nullptr && (!k->IsUint() || k->GetUint() == 0))
-    return bad_request("\"k\" of \"knn\" must be a positive integer");
+    return refusal.refuse("\"k\" of \"knn\" must be a positive integer");
   const auto* const vector = member_of(&knn, "query_vector");
   if (vector != nullptr && vector->IsArray())
     for (const auto& number : vector->GetArray())
       if (number.IsNumber() && exceeds_float(number.GetDouble()))
-        return bad_request(
+        return refusal.refuse(
             "\"query_vector\" of \"knn\" has the number {}; its numbers are floats of 32 bits",
             number.GetDouble());
-  return std::nullopt;
 }
 
-OrError<NearDocument> document_of(const rapidjson::Value& knn) {
+NearDocument document_of(const rapidjson::Value& knn, FirstRefusal& refusal) {
   const auto& id = knn["doc_id"];
-  if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
+  if (!id.IsUint64()) refusal.refuse("\"doc_id\" of \"knn\" must be a positive integer");
   const auto field = text_of(member_of(&knn, "field"));
-  if (field.empty()) return refused("\"field\" of \"knn\" is missing");
+  if (field.empty()) refusal.refuse("\"field\" of \"knn\" is missing");
   const auto* const filter = member_of(&knn, "filter");
   if (filter != nullptr && !filter->IsObject())
-    return refused("\"filter\" of \"knn\" must be an object");
-  return NearDocument{std::string(field), fmt::to_string(id.GetUint64())};
+    refusal.refuse("\"filter\" of \"knn\" must be an object");
+  return {std::string(field), id.IsUint64() ? fmt::to_string(id.GetUint64()) : std::string()};
 }
 
 /// `query` and not the document.
@@ -94,8 +93,8 @@ void search_by_vector(std::string_view body, const SearchRequest& request, std::
 
 }  // namespace
 
-OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& request,
-                                 std::size_t shards, std::string_view vector) {
+VectorPlan plan_vectors(std::string_view body, const SearchRequest& request, std::size_t shards,
+                        std::string_view vector, FirstRefusal& refusal) {
   VectorPlan plan;
   const bool hybrid = request[Property::hybrid].found();
   if (hybrid) plan.order = VectorOrder::fused;
@@ -107,16 +106,16 @@ OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& req
   const bool is_list = knn.IsArray();
   const auto vectors = each_of(knn);
   const bool fused = vectors.size() != 1 || is_fused(body, request);
+  const bool among_others = (is_list || fused || hybrid) && shards > 1;
   for (const auto& each : vectors) {
-    auto mistake = mistake_in_knn(each);
-    const bool among_others = (is_list || fused || hybrid) && shards > 1;
-    if (mistake) return std::unexpected(std::move(*mistake));
-    if (among_others && each.HasMember("doc_id"))
-      return refused(
+    refuse_mistaken_knn(each, refusal);
+    if (among_others && member_of(&each, "doc_id") != nullptr)
+      refusal.refuse(
           "\"knn\" by \"doc_id\" cannot be fused with other lists: the table has several shards; "
           "read the vector of the document, send it as \"query_vector\", and leave the document "
           "out by a filter");
   }
+  if (refusal.why) return plan;
   if (fused) {
     plan.order = VectorOrder::fused;
     return plan;
@@ -124,9 +123,7 @@ OrError<VectorPlan> plan_vectors(std::string_view body, const SearchRequest& req
   plan.order = VectorOrder::distance;
   if (const auto* const k = member_of(&vectors.front(), "k")) plan.nearest = k->GetUint();
   if (shards == 1 || is_list || !knn.HasMember("doc_id")) return plan;
-  auto document = document_of(knn);
-  if (!document) return std::unexpected(std::move(document.error()));
-  plan.document = *std::move(document);
+  plan.document = document_of(knn, refusal);
   search_by_vector(body, request, vector, plan);
   return plan;
 }

@@ -189,10 +189,8 @@ class FacetPlanner {
   }
 
   void plan_size() {
-    const auto window = draft_.window(facet_.window);
-    out_.rows.offset = window.offset;
-    out_.rows.limit = window.limit;
-    const auto asked = exact_ ? window.end() : draft_.groups_to_ask();
+    const auto end = draft_.set_page(facet_.window, out_.rows);
+    const auto asked = exact_ ? end : draft_.groups_to_ask();
     if (!exact_) out_.rows.asked = asked;
     draft_.most_asked = std::max(draft_.most_asked, asked);
     out_.text += fmt::format(" LIMIT 0,{}", asked);

@@ -30,15 +30,15 @@ std::string unquoted_text(const sql::Token& token) {
 }
 
 /// A number with its sign, or a quoted text.
-std::string having_constant(sql::Span tokens, std::size_t at, FirstRefusal& refusal) {
+std::string having_constant(sql::Span tokens, std::size_t at, SelectRefusal& refusal) {
   if (tokens.size() == 1 && tokens[0].kind == sql::Token::Kind::quoted)
     return unquoted_text(tokens[0]);
   const bool negative = tokens.size() == 2 && tokens[0].is_sign('-');
   if ((tokens.size() == 1 || negative) && number_of_having(tokens.back().text))
     return std::string(negative ? "-" : "").append(tokens.back().text);
-  refusal.refuse(sql::wrong_at(
+  refusal.refuse_at(
       tokens.empty() ? at : tokens.front().at,
-      "HAVING compares one expression with numbers or quoted texts, without AND and OR"));
+      "HAVING compares one expression with numbers or quoted texts, without AND and OR");
   return {};
 }
 
@@ -102,11 +102,11 @@ struct HavingClause {
 
 /// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
 /// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
-HavingClause read_having(sql::Span tokens, FirstRefusal& refusal) {
+HavingClause read_having(sql::Span tokens, SelectRefusal& refusal) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
   if (!op || op->begin == 0) {
-    refusal.refuse(sql::wrong_at(at, "expected HAVING expression, comparison, constant"));
+    refusal.refuse_at(at, "expected HAVING expression, comparison, constant");
     return {};
   }
   HavingClause having{read_expression(tokens.first(op->begin), refusal),
@@ -115,14 +115,14 @@ HavingClause read_having(sql::Span tokens, FirstRefusal& refusal) {
   for (const auto operand : having_operands(tokens.subspan(op->end), op->is)) {
     auto value = having_constant(operand, at, refusal);
     if (values.size() == kMostHavingValues)
-      refusal.refuse(sql::wrong_at(operand.front().at, "HAVING compares with more than {} values",
-                                   kMostHavingValues));
+      refusal.refuse_at(operand.front().at, "HAVING compares with more than {} values",
+                        kMostHavingValues);
     if (refusal.why) return having;
     values.push_back(std::move(value));
   }
-  if (values.empty()) refusal.refuse(sql::wrong_at(at, "expected IN and constants in brackets"));
+  if (values.empty()) refusal.refuse_at(at, "expected IN and constants in brackets");
   if (op->is == HavingIs::between && values.size() != 2)
-    refusal.refuse(sql::wrong_at(at, "expected BETWEEN one AND another constant"));
+    refusal.refuse_at(at, "expected BETWEEN one AND another constant");
   return having;
 }
 
@@ -257,8 +257,7 @@ class GroupPlanner {
     bool by_id = false;
     for (const auto& key : given) {
       if (key.by.aggregate)
-        draft_.refuse(sql::wrong_at(key.by.expression.front().at,
-                                    "WITHIN GROUP ORDER BY takes no aggregate"));
+        draft_.refuse_at(key.by.expression.front().at, "WITHIN GROUP ORDER BY takes no aggregate");
       append_key(out_.within, columns_.name_of(key.by), key.descending);
       rows_.within.push_back(draft_.row_key(columns_, key));
       by_id = by_id || key.by.canonical == "id";
@@ -322,14 +321,11 @@ class GroupPlanner {
   }
 
   void plan_size() {
-    const auto window = draft_.window(draft_.clauses.window);
-    rows_.offset = window.offset;
-    rows_.limit = window.limit;
+    auto groups = draft_.set_page(draft_.clauses.window, rows_);
     if (draft_.group.empty()) {
       out_.asked = 1;
       return;
     }
-    auto groups = window.end();
     const bool exact = is_in_order_of_keys() && !rows_.having;
     // Hits show the number of all groups.
     if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask();

@@ -70,8 +70,8 @@ void plan_scroll(SelectDraft& draft, RowsDraft& out) {
   }
   for (std::size_t k = 0; k < rows.order.size(); ++k)
     if (rows.order[k].as_text)
-      return draft.refuse(sql::wrong_at(draft.order[k].by.expression.front().at,
-                                        "a scroll cannot sort by a value inside JSON"));
+      return draft.refuse_at(draft.order[k].by.expression.front().at,
+                             "a scroll cannot sort by a value inside JSON");
   if (rows.scroll_names.size() < rows.order.size()) rows.scroll_names.emplace_back("id");
 }
 
@@ -110,11 +110,9 @@ RowsDraft plan_documents(SelectDraft& draft) {
   RowsDraft out;
   ShardColumns columns(draft.items, draft.names);
   auto& rows = out.rows;
-  const auto window = draft.window(draft.clauses.window);
-  rows.offset = window.offset;
-  rows.limit = window.limit;
-  out.asked = window.limit == 0 ? 0 : window.end();
-  if (!draft.options.scroll && !draft.options.has_cutoff) rows.stops_at = window.end();
+  const auto end = draft.set_page(draft.clauses.window, rows);
+  out.asked = rows.limit == 0 ? 0 : end;
+  if (!draft.options.scroll && !draft.options.has_cutoff) rows.stops_at = end;
 
   const bool by_id = add_order(draft, columns, out);
   const bool knn = draft.clauses.knn;
@@ -189,9 +187,8 @@ void refuse_mistake(const sql::KnnByDocument& knn, SelectDraft& draft) {
   const auto refuse = [&](std::string_view what) { draft.refuse(sql::wrong_at(knn.at, what)); };
   if (knn.k.empty()) return refuse("KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
   if (draft.clauses.nearest == 0)
-    return draft.refuse(
-        sql::wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
-                      "k of KNN() must be an integer from 1 to {}", sql::kLargestRowCount));
+    return draft.refuse_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+                           "k of KNN() must be an integer from 1 to {}", sql::kLargestRowCount);
   if (knn.attribute.empty()) return refuse("KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
     refuse("KNN() takes a vector, (0.1,0.2), or the id of a document");
@@ -263,8 +260,8 @@ void continue_scroll(SelectDraft& draft, RowsDraft& rows, const SelectPlan& plan
 void plan_facets(SelectDraft& draft, SelectPlan& plan, std::string& text) {
   const auto& facets = draft.clauses.facets;
   if (facets.size() > sql::kMostFacets)
-    return draft.refuse(sql::wrong_at(facets[sql::kMostFacets].items.front().at,
-                                      "more than {} facets", sql::kMostFacets));
+    return draft.refuse_at(facets[sql::kMostFacets].items.front().at, "more than {} facets",
+                           sql::kMostFacets);
   for (const auto& clause : facets) {
     auto facet = plan_facet(draft, clause);
     text += facet.text;
@@ -281,8 +278,8 @@ void plan_statements(SelectDraft& draft, const ScrollPlace& place, std::string_v
   begin_scroll(draft, place, before, plan);
   settle_aliases(draft);
   if (!clauses.having.empty() && !draft.is_grouped())
-    draft.refuse(sql::wrong_at(clauses.having.front().at,
-                               "HAVING needs GROUP BY; conditions on documents are WHERE"));
+    draft.refuse_at(clauses.having.front().at,
+                    "HAVING needs GROUP BY; conditions on documents are WHERE");
   if (clauses.knn_document) refuse_mistake(*clauses.knn_document, draft);
   if (draft.why) return;
   std::string where;  // owns that of the shards

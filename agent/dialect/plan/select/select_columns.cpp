@@ -33,7 +33,7 @@ std::optional<Fold> aggregate_at(sql::Span tokens, std::size_t i) {
   return std::nullopt;
 }
 
-Aggregate read_aggregate(sql::Span tokens, Fold fold, FirstRefusal& refusal) {
+Aggregate read_aggregate(sql::Span tokens, Fold fold, SelectRefusal& refusal) {
   Aggregate aggregate{fold, tokens.subspan(2, tokens.size() - 3)};
   auto& argument = aggregate.argument;
   const auto refuse = [&](std::string_view what) {
@@ -61,7 +61,7 @@ Aggregate read_aggregate(sql::Span tokens, Fold fold, FirstRefusal& refusal) {
 }
 
 /// Refuses aggregates at any place of the tokens.
-void refuse_aggregate_inside(sql::Span tokens, FirstRefusal& refusal) {
+void refuse_aggregate_inside(sql::Span tokens, SelectRefusal& refusal) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool old = tokens.size() > 1 && tokens[i].is_word("@count");
     if (aggregate_at(tokens, i) || old || tokens[i].is_word("@distinct"))
@@ -98,15 +98,15 @@ bool ends_with_alias(sql::Span tokens) {
 }
 
 /// Reads one item: an expression, AS and an alias; AS may be left out.
-SelectItem read_item(sql::Span tokens, FirstRefusal& refusal) {
+SelectItem read_item(sql::Span tokens, SelectRefusal& refusal) {
   const bool with_as = tokens.size() > 2 && tokens[tokens.size() - 2].is_word("as");
   if (!with_as && !ends_with_alias(tokens)) return read_expression(tokens, refusal);
   const auto& alias = tokens.back();
-  if (!alias.names_table()) refusal.refuse(sql::wrong_at(alias.at, "expected an alias after AS"));
+  if (!alias.names_table()) refusal.refuse_at(alias.at, "expected an alias after AS");
   auto item = read_expression(tokens.first(tokens.size() - (with_as ? 2 : 1)), refusal);
   item.alias = canonical(alias);
   item.alias_text = alias.text;
-  if (item.is_star()) refusal.refuse(sql::wrong_at(alias.at, "* cannot have an alias"));
+  if (item.is_star()) refusal.refuse_at(alias.at, "* cannot have an alias");
   return item;
 }
 
@@ -115,7 +115,7 @@ SelectItem read_item(sql::Span tokens, FirstRefusal& refusal) {
 template <class Item, class Read>
 std::vector<Item> read_list(sql::Span tokens, std::string_view empty_part, std::size_t most,
                             std::string_view has_more, std::string_view parts,
-                            FirstRefusal& refusal, Read read) {
+                            SelectRefusal& refusal, Read read) {
   std::vector<Item> items;
   if (tokens.empty()) return items;
   const auto list = split_list(tokens);
@@ -124,7 +124,7 @@ std::vector<Item> read_list(sql::Span tokens, std::string_view empty_part, std::
     if (part.empty())
       refusal.refuse(sql::wrong_at(offset_of(part, tokens), empty_part));
     else if (items.size() == most)
-      refusal.refuse(sql::wrong_at(part.front().at, "{} {} {}", has_more, most, parts));
+      refusal.refuse_at(part.front().at, "{} {} {}", has_more, most, parts);
     if (refusal.why) break;
     items.push_back(read(part));
   }
@@ -238,7 +238,7 @@ class PairsWriter {
 
 }  // namespace
 
-SelectItem read_expression(sql::Span tokens, FirstRefusal& refusal) {
+SelectItem read_expression(sql::Span tokens, SelectRefusal& refusal) {
   SelectItem item{tokens, canonical(tokens)};
   if (item.canonical == "count(*)" && tokens.size() == 1) {  // @count
     item.aggregate = Aggregate{Fold::sum, {}};
@@ -253,35 +253,34 @@ SelectItem read_expression(sql::Span tokens, FirstRefusal& refusal) {
   return item;
 }
 
-SelectItems read_items(sql::Span tokens, FirstRefusal& refusal) {
+SelectItems read_items(sql::Span tokens, SelectRefusal& refusal) {
   if (begins_with_modifier(tokens))
-    refusal.refuse(sql::wrong_at(tokens.front().at,
-                                 "search servers have no SELECT {}; leave it out, and write LIMIT "
-                                 "where it means a number of rows",
-                                 tokens.front().text));
+    refusal.refuse_at(tokens.front().at,
+                      "search servers have no SELECT {}; leave it out, and write LIMIT "
+                      "where it means a number of rows",
+                      tokens.front().text);
   bool star = false;
   const auto read = [&](sql::Span part) {
     auto item = read_item(part, refusal);
     if (item.is_star() && std::exchange(star, true))
-      refusal.refuse(sql::wrong_at(part.front().at, "* is given twice; write it once"));
+      refusal.refuse_at(part.front().at, "* is given twice; write it once");
     return item;
   };
   return read_list<SelectItem>(tokens, "the list has an empty item", kMostSelectItems, "more than",
                                "items", refusal, read);
 }
 
-SelectItems read_group_keys(sql::Span tokens, FirstRefusal& refusal) {
+SelectItems read_group_keys(sql::Span tokens, SelectRefusal& refusal) {
   const auto read = [&](sql::Span part) {
     auto key = read_expression(part, refusal);
-    if (key.aggregate)
-      refusal.refuse(sql::wrong_at(part.front().at, "the keys of groups are no aggregates"));
+    if (key.aggregate) refusal.refuse_at(part.front().at, "the keys of groups are no aggregates");
     return key;
   };
   return read_list<SelectItem>(tokens, "the list of keys has an empty item", kMostGroupKeys,
                                "groups have more than", "keys", refusal, read);
 }
 
-std::vector<OrderKey> read_order(sql::Span tokens, FirstRefusal& refusal) {
+std::vector<OrderKey> read_order(sql::Span tokens, SelectRefusal& refusal) {
   const auto read = [&](sql::Span part) {
     const bool descending = part.back().is_word("desc");
     if (part.size() > 1 && (descending || part.back().is_word("asc")))
@@ -384,19 +383,17 @@ bool ListAliases::are_in(std::string_view text) const {
 std::size_t SelectDraft::add_pairs(const SelectItems& keys, const SelectItem& value) {
   const auto at = value.expression.front().at;
   if (pairs.size() == kMostPairsStatements) {
-    refuse(sql::wrong_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
-                         kMostPairsStatements));
+    refuse_at(at, "more than {} of COUNT(DISTINCT …) and FACET … DISTINCT", kMostPairsStatements);
     return 0;
   }
   if (!aliases) aliases.emplace(items, where);
   const auto& added = pairs.emplace_back(PairsWriter(*this).write(keys, value));
   pairs_size += added.list.size() + added.group.size() + where.size();
   if (pairs.size() > 1 && pairs_size > kLongestPairsTexts)
-    refuse(sql::wrong_at(
-        at,
-        "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
-        "DISTINCT: {} bytes together, at most {}; send them one by one",
-        pairs_size, kLongestPairsTexts));
+    refuse_at(at,
+              "the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and FACET … "
+              "DISTINCT: {} bytes together, at most {}; send them one by one",
+              pairs_size, kLongestPairsTexts);
   return pairs.size() - 1;
 }
 

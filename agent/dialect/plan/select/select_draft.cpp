@@ -6,12 +6,12 @@
 
 namespace karmad {
 
-ShardOptions read_options(sql::Span tokens, FirstRefusal& refusal) {
+ShardOptions read_options(sql::Span tokens, SelectRefusal& refusal) {
   ShardOptions options;
   if (tokens.empty()) return options;
   for (const auto option : split_list(tokens)) {
     if (option.empty()) {
-      refusal.refuse(sql::wrong_at(offset_of(option, tokens), "OPTION has an empty item"));
+      refusal.refuse_at(offset_of(option, tokens), "OPTION has an empty item");
       break;
     }
     const auto name = canonical(option.front());
@@ -22,16 +22,14 @@ ShardOptions read_options(sql::Span tokens, FirstRefusal& refusal) {
     const auto at = option.front().at;
     if (name == "max_matches") {
       if (!number || *number == 0 || *number > sql::kLargestRowCount)
-        refusal.refuse(sql::wrong_at(at, "max_matches must be an integer from 1 to {}",
-                                     sql::kLargestRowCount));
+        refusal.refuse_at(at, "max_matches must be an integer from 1 to {}", sql::kLargestRowCount);
       options.max_matches = number;
       continue;
     }
     if (name == "scroll") {
       const bool text = option.size() == 3 && option[2].kind == sql::Token::Kind::quoted;
       if (!text && (!number || *number > 1))
-        refusal.refuse(
-            sql::wrong_at(at, "scroll must be 1, or the token of the page before in quotes"));
+        refusal.refuse_at(at, "scroll must be 1, or the token of the page before in quotes");
       if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
       if (number && *number == 1) options.scroll.emplace();
       options.refuses_scroll = number && *number == 0;
@@ -78,11 +76,10 @@ std::size_t offset_of_alias(const SelectItem& item) {
   return first.at + static_cast<std::size_t>(item.alias_text.data() - first.text.data());
 }
 
-void refuse_alias(const SelectItem& item, FirstRefusal& refusal) {
-  refusal.refuse(
-      sql::wrong_at(offset_of_alias(item),
+void refuse_alias(const SelectItem& item, SelectRefusal& refusal) {
+  refusal.refuse_at(offset_of_alias(item),
                     "the alias {} hides an attribute that is read elsewhere; choose another alias",
-                    item.alias_text));
+                    item.alias_text);
 }
 
 class AliasSettler {
@@ -142,10 +139,11 @@ class AliasSettler {
 
 }  // namespace
 
-sql::RowWindow SelectDraft::window(const sql::RowWindow& wanted) const {
+std::size_t SelectDraft::set_page(const sql::RowWindow& wanted, RowPlan& rows) const {
   const auto end = std::min(wanted.end(), max_matches());
-  const auto offset = std::min(wanted.offset, end);
-  return {offset, end - offset};
+  rows.offset = std::min(wanted.offset, end);
+  rows.limit = end - rows.offset;
+  return end;
 }
 
 std::string SelectDraft::list() const {
@@ -201,17 +199,17 @@ void settle_aliases(SelectDraft& draft) {
     AliasSettler(draft).run();
 }
 
-void refuse_hiding(const SelectItems& items, const SelectItem& attribute, FirstRefusal& refusal) {
+void refuse_hiding(const SelectItems& items, const SelectItem& attribute, SelectRefusal& refusal) {
   for (const auto& item : items)
     if (item.alias == attribute.canonical && item.canonical != attribute.canonical)
       refuse_alias(item, refusal);
 }
 
-void refuse_id_alias(const SelectItem& item, FirstRefusal& refusal) {
+void refuse_id_alias(const SelectItem& item, SelectRefusal& refusal) {
   if (item.alias == "id" && item.canonical != "id")
-    refusal.refuse(sql::wrong_at(offset_of_alias(item),
-                                 "the alias id hides the id of the documents, by which rows of "
-                                 "several shards are merged; choose another alias"));
+    refusal.refuse_at(offset_of_alias(item),
+                      "the alias id hides the id of the documents, by which rows of "
+                      "several shards are merged; choose another alias");
 }
 
 }  // namespace karmad

@@ -37,12 +37,21 @@ struct SelectItem {
 
 using SelectItems = std::vector<SelectItem>;
 
+/// The first refusal of a SELECT.
+struct SelectRefusal : FirstRefusal {
+  /// As sql::wrong_at().
+  template <class... Args>
+  void refuse_at(std::size_t offset, fmt::format_string<Args...> what, Args&&... args) {
+    refuse(sql::wrong_at(offset, what, std::forward<Args>(args)...));
+  }
+};
+
 /// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
 /// computed from the results of shards, and aggregates that cannot be merged at all.
-SelectItem read_expression(sql::Span tokens, FirstRefusal& refusal);
+SelectItem read_expression(sql::Span tokens, SelectRefusal& refusal);
 
 /// Reads a select list. Of a list that is refused, like the others, it returns the beginning.
-SelectItems read_items(sql::Span tokens, FirstRefusal& refusal);
+SelectItems read_items(sql::Span tokens, SelectRefusal& refusal);
 
 /// One key of ORDER BY.
 struct OrderKey {
@@ -51,7 +60,7 @@ struct OrderKey {
 };
 
 /// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
-std::vector<OrderKey> read_order(sql::Span tokens, FirstRefusal& refusal);
+std::vector<OrderKey> read_order(sql::Span tokens, SelectRefusal& refusal);
 
 /// Gives hidden columns their names, which are unique within one statement.
 struct HiddenNames {
@@ -170,7 +179,7 @@ struct ShardOptions {
 };
 
 /// Reads the clause.
-ShardOptions read_options(sql::Span tokens, FirstRefusal& refusal);
+ShardOptions read_options(sql::Span tokens, SelectRefusal& refusal);
 
 /// The server's default.
 inline constexpr std::size_t kServersMaxMatches = 1000;
@@ -182,7 +191,7 @@ inline constexpr std::size_t kMostSqlServerKeys = 5;
 inline constexpr std::size_t kMostGroupKeys = 64;
 
 /// One SELECT while it is planned: what the parts of the plan share.
-struct SelectDraft : FirstRefusal {
+struct SelectDraft : SelectRefusal {
   explicit SelectDraft(const sql::Select& select) : clauses(select), where(select.where) {}
 
   const sql::Select& clauses;
@@ -204,8 +213,8 @@ struct SelectDraft : FirstRefusal {
   std::size_t most_asked = 0;          ///< of a shard, in one result set
 
   std::size_t max_matches() const { return options.max_matches.value_or(kServersMaxMatches); }
-  /// LIMIT cut at max_matches, as the server does.
-  sql::RowWindow window(const sql::RowWindow& wanted) const;
+  /// Sets the page of the rows: LIMIT cut at max_matches, as the server does. Returns its end.
+  std::size_t set_page(const sql::RowWindow& wanted, RowPlan& rows) const;
   bool is_grouped() const;
   /// The select list as the shards get it.
   std::string list() const;
@@ -237,10 +246,10 @@ struct SelectDraft : FirstRefusal {
 void settle_aliases(SelectDraft& draft);
 
 /// Refuses (400) an alias of another item that is the attribute's name.
-void refuse_hiding(const SelectItems& items, const SelectItem& attribute, FirstRefusal& refusal);
+void refuse_hiding(const SelectItems& items, const SelectItem& attribute, SelectRefusal& refusal);
 
 /// Refuses (400) the alias `id` of something else.
-void refuse_id_alias(const SelectItem& item, FirstRefusal& refusal);
+void refuse_id_alias(const SelectItem& item, SelectRefusal& refusal);
 
 /// One result set of a shard's statements.
 struct RowsDraft {
@@ -262,7 +271,7 @@ struct FacetDraft {
 FacetDraft plan_facet(SelectDraft& draft, const sql::FacetClause& facet);
 
 /// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
-SelectItems read_group_keys(sql::Span tokens, FirstRefusal& refusal);
+SelectItems read_group_keys(sql::Span tokens, SelectRefusal& refusal);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
