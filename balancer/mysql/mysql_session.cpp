@@ -170,7 +170,7 @@ Task<void> Session::serve() {
   worker_.counters.add(Count::mysql_connections);
   while (open() && !killed_ && (!ending_ || !in_.empty())) {
     take_settings();
-    const bool received = co_await receive(0, Phase::idle);
+    const bool received = co_await receive(0);
     if (!received) break;
     take_settings();  // a reload may have come while the connection was idle
     const bool continues = co_await answer_command();
@@ -180,27 +180,28 @@ Task<void> Session::serve() {
     if (!continues) co_return;
     if (worker_.retiring()) ending_ = true;
   }
-  if (open() && !final_error_sent_) co_await send_final_error();
+  if (open() && !final_error_sent_) co_await send_final_error(1);
   const bool within_command = framing_.packets != 0 && framing_.size > in_.size();
   if (open() && within_command && !timed_out_) co_await linger();
 }
 
 /// Tells a client that waits for nothing why the connection ends; the number of the packet is that
-/// of the answer to its next command.
-Task<void> Session::send_final_error() {
+/// of the answer to its next one.
+Task<void> Session::send_final_error(std::uint8_t sequence) {
   if (timed_out_ && phase_ == Phase::reading) {
     co_await send_error(1159, "08S01", "the rest of a command did not come within network_timeout",
-                        1);
+                        sequence);
   } else if (timed_out_) {
-    co_await send_error(
-        4031, "HY000", "the connection was idle for longer than client_timeout or wait_timeout", 1);
+    co_await send_error(4031, "HY000",
+                        "the connection was idle for longer than client_timeout or wait_timeout",
+                        sequence);
   } else if (memory_.denied()) {
-    sequence_ = 1;
+    sequence_ = sequence;
     co_await refuse_for_memory();
   } else if (killed_) {
-    co_await send_error(1927, "70100", "Connection was killed", 1);
+    co_await send_error(1927, "70100", "Connection was killed", sequence);
   } else if (ending_) {
-    co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
+    co_await send_error(1053, "08S01", "Server shutdown in progress", sequence);
   }
 }
 
@@ -238,9 +239,8 @@ void Session::drop_payload() {
   framing_ = {};
 }
 
-/// Reads until a whole payload has arrived. `first`: the phase until its first byte. False: the
-/// connection ends.
-Task<bool> Session::receive(std::uint8_t sequence, Phase first) {
+/// Reads until a whole payload has arrived. False: the connection ends.
+Task<bool> Session::receive(std::uint8_t sequence) {
   const bool is_command = sequence == 0;
   const auto longest = settings().max_packet_size.value;
   const auto most = is_command ? longest : std::min<std::size_t>(longest, kMostBeforeLogin);
@@ -257,14 +257,17 @@ Task<bool> Session::receive(std::uint8_t sequence, Phase first) {
       co_return false;
     }
     if (in_.empty()) {
-      if (first == Phase::idle) idle_since_ = Loop::now();
-      start_phase(first, first == Phase::idle ? longest_idle() : settings().network_timeout.value);
+      idle_since_ = Loop::now();
+      start_phase(Phase::idle, is_command ? longest_idle() : settings().network_timeout.value);
     } else if (phase_ != Phase::reading || in_.size() >= due) {
       due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
     }
     const bool got = co_await read_more(framing_.size);
-    if (!got) co_return false;
+    if (got) continue;
+    if (!is_command && ending_ && open() && !timed_out_)
+      co_await send_final_error(static_cast<std::uint8_t>(sequence + 1));
+    co_return false;
   }
   phase_ = Phase::answering;
   co_return true;
@@ -376,16 +379,15 @@ Task<bool> Session::shake_hands() {
   write_greeting(packets, id_, new_salt(), settings_->client_tls != nullptr);
   bool sent = co_await send_all(*out);
   if (!sent) co_return false;
-  bool received = co_await receive(kHandshakeAnswer, Phase::reading);
+  bool received = co_await receive(kHandshakeAnswer);
   if (received && settings_->client_tls && asks_for_tls(payload())) {
     auto encryption = settings_->client_tls->accept(socket().native_handle());
     drop_payload();
     encryption->put_back(std::exchange(in_, {}));
     encrypt(std::move(encryption));
-    start_phase(Phase::reading, settings().network_timeout.value);
-    const auto error = co_await shake_hands_of_tls();
-    received = !error;
-    if (received) received = co_await receive(kHandshakeAnswer + 1, Phase::reading);
+    start_phase(Phase::idle, settings().network_timeout.value);
+    received = !co_await shake_hands_of_tls();
+    if (received) received = co_await receive(kHandshakeAnswer + 1);
   }
   if (!received) {
     report_tls_failure();
@@ -409,7 +411,7 @@ Task<bool> Session::ask_for_proof(std::string_view plugin, std::string_view salt
   Writer packets(*out, sequence_);
   write_auth_switch(packets, plugin, salt);
   bool done = co_await send_all(*out);
-  if (done) done = co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+  if (done) done = co_await receive(static_cast<std::uint8_t>(sequence_ + 1));
   co_return done;
 }
 

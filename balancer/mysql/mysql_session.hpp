@@ -90,13 +90,13 @@ class Session final : public ClientConnection {
   std::string_view payload();
   void drop_payload();
   void log_cut(const Error& error);
-  Task<bool> receive(std::uint8_t sequence, Phase first);
+  Task<bool> receive(std::uint8_t sequence);
   Task<bool> read_more(std::size_t whole);
   Task<bool> send_all(std::string& out);
   // The fields of an error one by one: g++ 12 destroys an aggregate made within a co_await twice.
   Task<bool> send_error(std::uint16_t code, std::string_view state, std::string text,
                         std::uint8_t sequence);
-  Task<void> send_final_error();
+  Task<void> send_final_error(std::uint8_t sequence);
   Task<void> linger();
   // The handshake.
   Task<bool> refuse_protocol(WireProtocol spoken);

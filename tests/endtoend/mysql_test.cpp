@@ -799,6 +799,19 @@ TEST(AMysqlClient, ThatSendsACommandAfterTermDelaysTheEndNoLongerThanOthers) {
   EXPECT_EQ(karmad.master().process().wait(), 0);  // the sockets of both are still open here
 }
 
+// Nor for one that has not said who it is.
+TEST(AMysqlClient, ThatHasNotLoggedInIsToldThatTheServerStops) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "network_timeout = 1h\n shutdown_timeout = 1h");
+  MysqlClient client(karmad.port(), "");
+  ASSERT_FALSE(client.greeting().empty());
+  karmad.master().process().signal(SIGTERM);
+  const auto last = client.next_packet();
+  EXPECT_TRUE(last.starts_with("\2\xff\x1d\4#08S01")) << "1053, behind the login: " << last;
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(karmad.master().process().wait(), 0);
+}
+
 // The socket goes to the successor; a client of the former process is told to connect again.
 TEST(AMysqlClient, IsServedByTheSuccessorAfterATakeover) {
   FakeMirror mirror(rows_for_all());
