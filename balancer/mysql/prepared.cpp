@@ -161,7 +161,7 @@ std::expected<std::string, Error> bind_values(PreparedStatement& prepared, std::
   const auto refuse = [](std::string text) {
     return std::unexpected(Error{1210, "HY000", std::move(text)});
   };
-  if (prepared.got_long_data)
+  if (std::exchange(prepared.got_long_data, false))  // it counts for one execution
     return refuse("COM_STMT_SEND_LONG_DATA is not supported; send the value with the execution");
   Fields fields(payload);
   fields.bytes(1 + 4);  // flags of cursors, number of executions

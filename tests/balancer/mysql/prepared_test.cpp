@@ -114,6 +114,14 @@ TEST(MysqlBind, KeepsTheTypesOfAnEarlierExecution) {
   EXPECT_EQ(bind_values(*prepared, "\0\1\0\0\0\1\0"s, 100).value_or(""), " NULL ");
 }
 
+TEST(MysqlBind, RefusesLongDataForOneExecution) {
+  auto prepared = prepare_statement("?");
+  ASSERT_TRUE(prepared);
+  prepared->got_long_data = true;
+  EXPECT_FALSE(bind_values(*prepared, execution(1, "\1\0"s, "\3"), 100));
+  EXPECT_TRUE(bind_values(*prepared, execution(1, "\1\0"s, "\3"), 100));
+}
+
 TEST(MysqlBind, RefusesWhatItCannotWrite) {
   EXPECT_EQ(with_text("?", "a\0b"s), "parameter 1: it holds a zero byte");
   for (const auto* text : {"caf\xe9", "\xed\xa0\x80", "\xc3"})
