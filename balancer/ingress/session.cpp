@@ -464,10 +464,7 @@ Task<bool> Session::begin_stream(std::unique_ptr<StreamedBody>& stream, std::siz
     if (!error) co_return false;
     co_return co_await refuse(error->status, error->reason, in.size() + stream->size(), &head);
   }
-  if (!stream->has_ended()) {
-    worker_.counters.add(Count::requests_streamed);
-    co_return true;
-  }
+  if (!stream->has_ended()) co_return true;
   chunks = stream->take_kept();
   in += stream->take_behind();
   stream.reset();
@@ -481,7 +478,7 @@ void Session::end_stream(const StreamedBody& stream, Query& query, Answer& answe
   worker_.counters.add(Count::bytes_in, stream.size());
   if (stream.has_ended()) return;
   ending_ = true;
-  worker_.counters.add(Count::requests_broken_off);
+  if (stream.begun()) worker_.counters.add(Count::requests_broken_off);
   if (stream.error()) answer = bad_request(query, stream.error()->status, stream.error()->reason);
 }
 

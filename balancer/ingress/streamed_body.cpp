@@ -65,7 +65,7 @@ Task<bool> Session::StreamedBody::keep_beginning(std::size_t most) {
 }
 
 Task<bool> Session::StreamedBody::next(std::string& piece) {
-  begun_ = true;
+  if (!std::exchange(begun_, true)) session_.worker_.counters.add(Count::requests_streamed);
   piece.clear();
   if (!kept_.empty()) {
     piece.swap(kept_);

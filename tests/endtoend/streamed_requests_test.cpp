@@ -250,6 +250,17 @@ TEST_F(StreamedRequests, OfWhichTheMirrorWantsNoMoreGetItsAnswer) {
   EXPECT_EQ(master.count("requests_broken_off"), 2);
 }
 
+TEST_F(StreamedRequests, OfWhichNothingWasPassedOnCountAsNeither) {
+  const ClosedPort refused;
+  const Master master(kSearchd, table(refused.address()));
+  HttpClient client(master.port());
+  ASSERT_TRUE(client.send(head(200'000)));
+  EXPECT_EQ(client.receive()->status, 502);
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(master.count("requests_streamed"), 0);
+  EXPECT_EQ(master.count("requests_broken_off"), 0);
+}
+
 // It is judged by a helper thread, after the rest of the body was given up.
 TEST_F(StreamedRequests, MayGetALongAnswerEarly) {
   const auto text = numbers(16'000'000);
