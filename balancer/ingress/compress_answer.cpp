@@ -85,8 +85,8 @@ Task<void> compress_answer(Query& query, Answer& answer, MemoryHolder* memory) {
     co_return;
   answer.varies = true;
   const auto coding = wanted_coding(query.request.fields, settings.compress.value);
-  if (coding == Coding::identity || answer.status == 304) co_return;
-  if (is_head(query)) {
+  if (coding == Coding::identity) co_return;
+  if (is_head(query) || answer.status == 304) {
     answer.coding = coding;
     co_return;
   }

@@ -122,7 +122,7 @@ void add_representation(AnswerFields& fields, const Answer& answer, const Head* 
     fields.push_back({"Vary", std::string_view(texts.vary).substr(2)});
   }
   if (answer.coding == Coding::identity) return;
-  fields.push_back({kContentEncoding, text(answer.coding)});
+  if (answer.status != 304) fields.push_back({kContentEncoding, text(answer.coding)});
   const auto tag = passed_on != nullptr ? passed_on->find(kEntityTag) : std::string_view();
   if (!tag.starts_with('"')) return;
   texts.weak_tag = fmt::format("W/{}", tag);
@@ -323,7 +323,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
   }
-  if (to_head && answer.coding != Coding::identity) length.reset();  // that to GET is another one
+  if ((to_head || bare) && answer.coding != Coding::identity) length.reset();  // GET has another
   const bool with_cors = !listener_.admin && !settings().allow_origin.value.empty();
   if (with_cors)
     add_cors(fields, settings().allow_origin.value, told_ != nullptr ? &told_->cors : nullptr,
