@@ -187,9 +187,7 @@ char json_end(std::string_view body) {
 /// Checks the first and last byte only; enough for answers that are passed on.
 bool looks_like_json(std::string_view body) {
   const auto end = json_end(body);
-  if (end == 0) return false;
-  while (is_space(body.back())) body.remove_suffix(1);
-  return body.back() == end;
+  return end != 0 && body[body.find_last_not_of(kJsonSpace)] == end;
 }
 
 }  // namespace
@@ -216,7 +214,9 @@ Judgement judge_reply(const AgentReply& reply) {
       return judgement(Outcome::wrong_reply,
                        fmt::format("the answer is {}, not JSON", reply.content_type));
     if (!(reply.whole ? looks_like_json(reply.body) : json_end(reply.body) != 0))
-      return judgement(Outcome::wrong_reply, "the answer is not JSON");
+      return judgement(Outcome::wrong_reply, reply.body.starts_with("\x1f\x8b")
+                                                 ? "the answer is compressed (gzip), not JSON"
+                                                 : "the answer is not JSON");
     return {.outcome = Outcome::answered, .ends_in = json_end(reply.body)};
   }
   const bool json = says_json(reply.content_type) && looks_like_json(reply.body);

@@ -35,6 +35,11 @@ TEST(Judge, OfABeginningLooksAtItsFirstByteAndSaysWhichTheLastMustBe) {
   }
 }
 
+TEST(Judge, NamesTheCodingOfACompressedAnswer) {
+  EXPECT_EQ(judged(200, "\x1f\x8b\x08xyz}").message, "the answer is compressed (gzip), not JSON");
+  EXPECT_EQ(judged(200, "xyz}").message, "the answer is not JSON");
+}
+
 TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
   const struct {
     int status;
