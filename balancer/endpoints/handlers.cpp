@@ -14,7 +14,6 @@
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/selection/explanation.hpp"
-#include "balancer/status/readiness.hpp"
 #include "balancer/status/status_json.hpp"
 #include "balancer/watch/event_log.hpp"
 #include "config/text/number_in.hpp"
@@ -332,7 +331,7 @@ Task<Answer> answer_explain(Query& query) {
 
 Task<Answer> answer_admission(Query& query) {
   Answer answer;
-  append_admission_json(answer.body, query.worker, rate_texts(query.worker));
+  append_admission_json(answer.body, query.worker);
   return completed_task(std::move(answer));
 }
 

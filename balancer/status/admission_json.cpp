@@ -45,28 +45,51 @@ void write_probing(Document& out, const ProbingStatus& probing) {
   out.text("last_decision", probing.last_decision);
 }
 
-std::uint64_t read(const std::atomic<std::uint64_t>& count) {
-  return count.load(std::memory_order_relaxed);
-}
-
-template <class Body>
-GateText gate(std::string_view name, Body body) {
-  return {name, json_object(body)};
+/// The rate limiters, with the names of AC-044 and AC-055.
+void write_limiters(Document& out, const Worker& worker) {
+  const auto topology = worker.topology();
+  const auto& rates = worker.limits.rates;
+  const auto now = Loop::now();
+  const auto connections = rates.connections.counts(now);
+  out.object("queues", [&] {
+    out.object("ingressSessionEstablishment", [&] {  // AC-037
+      write(out, connections);
+      write_queue(out, connections);
+    });
+  });
+  out.object("connections", [&] {
+    out.add(kConnectionsQueued, rates.connections.asleep());
+    out.object("establishmentRateLimit", [&] {
+      out.value("rejected", connections.rejected);
+      out.value("exempted", connections.exempted);
+      out.add(kConnectionsLeftQueue, rates.left_queue.load(std::memory_order_relaxed));
+    });
+  });
+  out.object("metrics", [&] {
+    out.object("network",
+               [&] { out.add(kTimeToHead, static_cast<std::uint64_t>(rates.time_to_head.get())); });
+  });
+  out.object("network", [&] {
+    out.object("ingressRequestRateLimiter", [&] { write(out, rates.requests.counts(now)); });
+    out.object("client_request_rate", [&] { write(out, rates.client_counts()); });
+    out.object("request_rate", [&] {
+      for (const auto& table : topology->tables)
+        if (table->requests)
+          out.object(table->name, [&] { write(out, table->requests->counts(now)); });
+    });
+  });
 }
 
 }  // namespace
 
-void append_admission_json(std::string& out, const Worker& worker,
-                           std::span<const GateText> in_front) {
+void append_admission_json(std::string& out, const Worker& worker) {
   const auto* admission = worker.limits.admission;
   Document document(out);
   document.object([&] {
     if (admission == nullptr) return;
     document.text("admission", word(admission->mode()));
     document.value("low_priority", admission->low_priority());
-    document.object("limiters", [&] {
-      for (const auto& gate : in_front) document.raw(gate.name, gate.json);
-    });
+    document.object("limiters", [&] { write_limiters(document, worker); });
     document.array("tickets", admission->pools(),
                    [&](const auto& pool) { write_pool(document, pool.name, *pool.pool); });
     document.object("probing", [&] { write_probing(document, admission->probing()); });
@@ -76,42 +99,6 @@ void append_admission_json(std::string& out, const Worker& worker,
         document.add(stat(count), worker.total(count));
     });
   });
-}
-
-std::vector<GateText> rate_texts(const Worker& worker) {
-  const auto topology = worker.topology();
-  const auto& rates = worker.limits.rates;
-  const auto now = Loop::now();
-  const auto connections = rates.connections.counts(now);
-  std::vector<GateText> all;
-  all.push_back(gate("queues", [&](Document& out) {
-    out.object("ingressSessionEstablishment", [&] {  // AC-037
-      write(out, connections);
-      write_queue(out, connections);
-    });
-  }));
-  all.push_back(gate("connections", [&](Document& out) {
-    out.add(kConnectionsQueued, rates.connections.asleep());
-    out.object("establishmentRateLimit", [&] {
-      out.value("rejected", connections.rejected);
-      out.value("exempted", connections.exempted);
-      out.add(kConnectionsLeftQueue, read(rates.left_queue));
-    });
-  }));
-  all.push_back(gate("metrics", [&](Document& out) {
-    out.object("network",
-               [&] { out.add(kTimeToHead, static_cast<std::uint64_t>(rates.time_to_head.get())); });
-  }));
-  all.push_back(gate("network", [&](Document& out) {
-    out.object("ingressRequestRateLimiter", [&] { write(out, rates.requests.counts(now)); });
-    out.object("client_request_rate", [&] { write(out, rates.client_counts()); });
-    out.object("request_rate", [&] {
-      for (const auto& table : topology->tables)
-        if (table->requests)
-          out.object(table->name, [&] { write(out, table->requests->counts(now)); });
-    });
-  }));
-  return all;
 }
 
 }  // namespace karmad

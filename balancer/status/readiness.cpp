@@ -1,4 +1,4 @@
-#include "balancer/status/readiness.hpp"
+#include "balancer/status/status_json.hpp"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,6 @@
 #include "config/text/source_text.hpp"
 
 namespace karmad {
-
-bool live(const Agent& agent, const HealthSettings& settings) {
-  const auto& counters = agent.counters;
-  const bool known = counters.answered.load(std::memory_order_relaxed) ||
-                     settings.ha_ping_interval.value == Micros{0};
-  return known &&
-         counters.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
-}
 
 std::string certificate_warning(const TlsServer& certificates,
                                 std::chrono::system_clock::time_point now) {

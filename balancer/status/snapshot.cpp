@@ -7,7 +7,6 @@
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/selection/shard_query.hpp"
-#include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference.hpp"
 
@@ -415,6 +414,14 @@ Snapshot collect(Worker& worker) {
   write(recorder, worker, snapshot, now);
   process.counters = recorder.take();
   return snapshot;
+}
+
+bool live(const Agent& agent, const HealthSettings& settings) {
+  const auto& counters = agent.counters;
+  const bool known = counters.answered.load(std::memory_order_relaxed) ||
+                     settings.ha_ping_interval.value == Micros{0};
+  return known &&
+         counters.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
 }
 
 AgentNumbers numbers_of(const Agent& agent, TimePoint now) {

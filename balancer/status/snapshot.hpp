@@ -39,6 +39,9 @@ struct AgentNumbers {
 /// Any thread. The numbers are from about the same moment.
 AgentNumbers numbers_of(const Agent& agent, TimePoint now);
 
+/// Has answered at least once (if it is pinged) and is not dead (HA-022).
+bool live(const Agent& agent, const HealthSettings& settings);
+
 // Four parts, because rows and documents show them in different orders.
 void write_errors(StatsWriter& out, const AgentNumbers& agent);
 void write_ping(StatsWriter& out, const AgentNumbers& agent);

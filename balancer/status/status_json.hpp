@@ -3,10 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "agent/stats/stats_writer.hpp"
 #include "balancer/core/worker.hpp"
@@ -38,21 +37,10 @@ inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; cha
 /// `_total`. Values not measured are omitted; a limit that is not set is `+Inf`.
 void append_metrics(std::string& out, const Snapshot& snapshot, const ProcessNumbers& system);
 
-/// A gate with its own JSON format: its name and object.
-struct GateText {
-  std::string_view name;
-  std::string json;
-};
-
 /// Appends the document of `GET /admission`: every gate in the order of the pipeline with settings
-/// and statistics (AC-015), the probing with its last decision (AC-027), the counters. `in_front`:
-/// the gates before the tickets. docs/admission.md describes every name.
-void append_admission_json(std::string& out, const Worker& worker,
-                           std::span<const GateText> in_front = {});
-
-/// Statistics of the rate limiters for `GET /admission`, with the names of AC-044 and AC-055:
-/// `queues`, `connections`, `metrics` and `network`.
-std::vector<GateText> rate_texts(const Worker& worker);
+/// and statistics (AC-015), the probing with its last decision (AC-027), the counters.
+/// docs/admission.md describes every name.
+void append_admission_json(std::string& out, const Worker& worker);
 
 /// The mirrors of a shard, counted by what they can do.
 SetCount count_of(const ShardStatus& shard);
@@ -85,5 +73,17 @@ void append_explanation(std::string& out, const ExplainRecord& record, TimePoint
 /// only its id and the path where it can be read.
 std::string explanation_field(const ExplainRecord& record, TimePoint now,
                               std::chrono::system_clock::time_point wall);
+
+/// Whether queries can be answered, as seen by `worker`: no `draining`, and every shard of `only`,
+/// or of every table that is required, has a live mirror; if mirrors have roles or tags, one that
+/// suits a search without a read preference. The body names what is missing, of `only` or of all
+/// tables.
+std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker,
+                                       const Table* only = nullptr);
+
+/// What an operator has to know of the certificates for clients: their files as they are now cannot
+/// be used, or, in the last two weeks, one expires; changes once a day then. Empty: nothing.
+std::string certificate_warning(const TlsServer& certificates,
+                                std::chrono::system_clock::time_point now);
 
 }  // namespace karmad

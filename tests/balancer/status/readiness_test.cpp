@@ -1,4 +1,4 @@
-#include "balancer/status/readiness.hpp"
+#include "balancer/status/status_json.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
