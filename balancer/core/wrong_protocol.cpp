@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
-#include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
-#include <cstring>
+#include "balancer/core/listening_socket.hpp"
+#include "config/settings/address_range.hpp"
 
 namespace karmad {
 namespace {
@@ -15,20 +12,11 @@ namespace {
 using Kind = WireProtocol::Kind;
 
 /// The address at which the listener has accepted the connection.
-std::string local_address(const Socket& socket) {
-  error_code error;
-  const auto local = socket.local_endpoint(error);
-  if (error) return "(closed)";
-  const auto* any = local.data();
-  if (any->sa_family == AF_UNIX) return reinterpret_cast<const sockaddr_un*>(any)->sun_path;
-  asio::ip::tcp::endpoint tcp;
-  std::memcpy(tcp.data(), local.data(), std::min(local.size(), tcp.capacity()));
-  const auto address = tcp.address();
-  if (address.is_v4()) return fmt::format("{}:{}", address.to_string(), tcp.port());
-  const auto v6 = address.to_v6();
-  if (!v6.is_v4_mapped()) return fmt::format("[{}]:{}", v6.to_string(), tcp.port());
-  const auto v4 = asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
-  return fmt::format("{}:{}", v4.to_string(), tcp.port());
+std::string listener_of(Socket& socket) {
+  auto local = local_address(socket.native_handle());
+  if (!local) return "(closed)";
+  if (const auto ip = parse_address(local->host)) local->host = text(*ip);  // IPv4 within IPv6
+  return text(*local);
 }
 
 /// What would be right instead.
@@ -83,29 +71,29 @@ std::string_view http2_refusal() {
   return kBytes;
 }
 
-void report_wrong_protocol(Worker& worker, std::string_view client, const Socket& socket,
+void report_wrong_protocol(Worker& worker, std::string_view client, Socket& socket,
                            const WireProtocol& spoken, ListenerProtocol listener) {
   worker.counters.add(Count::wrong_protocols);
   warn_of(worker, client, [&] {
     return fmt::format("spoke {} to the {} listener {}: {}", spoken.text(),
                        listener == ListenerProtocol::mysql ? "MySQL" : "plain HTTP",
-                       local_address(socket), wrong_protocol_advice(spoken.kind, listener));
+                       listener_of(socket), wrong_protocol_advice(spoken.kind, listener));
   });
 }
 
-void report_tls_failure(Worker& worker, std::string_view client, const Socket& socket,
+void report_tls_failure(Worker& worker, std::string_view client, Socket& socket,
                         std::string_view why) {
   worker.counters.add(Count::tls_failures);
   warn_of(worker, client,
-          [&] { return fmt::format("could not begin TLS at {}: {}", local_address(socket), why); });
+          [&] { return fmt::format("could not begin TLS at {}: {}", listener_of(socket), why); });
 }
 
-void report_proxy_header(Worker& worker, std::string_view peer, const Socket& socket,
+void report_proxy_header(Worker& worker, std::string_view peer, Socket& socket,
                          std::string_view why) {
   worker.counters.add(Count::proxy_headers_refused);
   warn_of(worker, peer, [&] {
-    return fmt::format("was disconnected from the listener {} with ,proxy: {}",
-                       local_address(socket), why);
+    return fmt::format("was disconnected from the listener {} with ,proxy: {}", listener_of(socket),
+                       why);
   });
 }
 

@@ -1,12 +1,10 @@
 #include "balancer/handover/inherited_sockets.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,24 +82,10 @@ SocketMatch match_sockets(std::span<const ListenLine> lines, std::span<const Add
 std::expected<Address, std::string> bound_address(int listener) {
   if (option_of(listener, SO_TYPE) != SOCK_STREAM || option_of(listener, SO_ACCEPTCONN) != 1)
     return std::unexpected("it is no listening socket for streams");
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size) != 0)
-    return std::unexpected(std::strerror(errno));
-  Address address;
-  if (bound.ss_family == AF_INET || bound.ss_family == AF_INET6) {
-    address.host = address_text(reinterpret_cast<const sockaddr*>(&bound));
-    address.port = ntohs(bound.ss_family == AF_INET
-                             ? reinterpret_cast<const sockaddr_in*>(&bound)->sin_port
-                             : reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port);
-    return address;
-  }
-  if (bound.ss_family != AF_UNIX) return std::unexpected("it is neither TCP nor a unix socket");
-  constexpr auto kPathAt = offsetof(sockaddr_un, sun_path);
-  const auto* path = reinterpret_cast<const sockaddr_un*>(&bound)->sun_path;
-  if (size > kPathAt) address.unix_path.assign(path, ::strnlen(path, size - kPathAt));
-  if (address.unix_path.empty()) return std::unexpected("its unix socket has no path");
-  return address;
+  auto bound = local_address(listener);
+  if (bound && bound->host.empty() && !bound->is_unix())
+    return std::unexpected("its unix socket has no path");
+  return bound;
 }
 
 std::expected<void, std::string> InheritedSockets::add(Descriptor socket) {

@@ -101,16 +101,6 @@ std::expected<Endpoint, std::string> endpoint_of(const Address& address) {
   return found->front();
 }
 
-std::uint16_t port_of(int fd) {
-  Endpoint bound;
-  auto size = static_cast<socklen_t>(bound.capacity());
-  ::getsockname(fd, bound.data(), &size);
-  bound.resize(size);
-  const auto* any = bound.data();
-  if (any->sa_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(any)->sin_port);
-  return ntohs(reinterpret_cast<const sockaddr_in6*>(any)->sin6_port);
-}
-
 std::string peer_name(const Endpoint& peer) {
   const auto* any = peer.data();
   if (any->sa_family == AF_INET || any->sa_family == AF_INET6) {
@@ -204,7 +194,7 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
     if (!fd) return std::unexpected(fd.error());
     all.push_back({*fd, protocol});
     if (address.port == 0) {
-      address.port = port_of(*fd);
+      address.port = local_address(*fd).value_or(Address()).port;
       endpoint = endpoint_of(address);
     }
   }
