@@ -64,10 +64,6 @@ std::string stopping_text(std::string_view status) {
   return "STOPPING=1\n" + status_line(status);
 }
 
-std::string status_text(std::string_view status) {
-  return status_line(status);
-}
-
 std::string stored_text(std::string_view name) {
   return fmt::format("FDSTORE=1\nFDNAME={}\n", name);
 }

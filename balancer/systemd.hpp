@@ -44,7 +44,6 @@ std::string text(const ServiceReady& ready);
 /// `monotonic`: the time of CLOCK_MONOTONIC at which the reload began.
 std::string reloading_text(Micros monotonic);
 std::string stopping_text(std::string_view status);
-std::string status_text(std::string_view status);
 /// Asks systemd to hold the descriptors of the message under this name, which FDNAME allows, until
 /// the service is stopped for good; and not to hold them any more.
 std::string stored_text(std::string_view name);

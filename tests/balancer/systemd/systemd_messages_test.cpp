@@ -35,7 +35,7 @@ TEST(ServiceMessages, AreThoseOfSdNotify) {
   EXPECT_EQ(reloading_text(5ms),
             "RELOADING=1\nMONOTONIC_USEC=5000\nSTATUS=reading the configuration\n");
   EXPECT_EQ(stopping_text("ends"), "STOPPING=1\nSTATUS=ends\n");
-  EXPECT_LT(status_text(std::string(5000, 'x')).size(), 600u);
+  EXPECT_LT(stopping_text(std::string(5000, 'x')).size(), 600u);
 }
 
 TEST(ServiceMessages, WithoutASocketAreNotSent) {
