@@ -11,7 +11,7 @@
 #include "balancer/operate/state_file.hpp"
 #include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
-#include "balancer/status/readiness.hpp"
+#include "balancer/status/status_json.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "config/effective.hpp"
@@ -35,14 +35,12 @@ using namespace karmad;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-constexpr int kSystem = 71;  // EX_OSERR
-constexpr int kConfig = 78;  // EX_CONFIG
 
 int report(const Problems& problems) {
   std::string told;  // lines of the log are written by another thread
   for (const auto& problem : problems) told += text(problem) + '\n';
   std::cerr << told + counted_noun(problems.size(), "problem") + " in the configuration\n";
-  return kConfig;
+  return EX_CONFIG;
 }
 
 int print_generated(const std::string& name, const CLI::App& app) {
@@ -184,6 +182,6 @@ int main(int argc, char** argv) {
     return serve(path, *std::move(loaded.settings), {argv, argv + argc}, takeover, forced);
   } catch (const std::exception& error) {  // no memory, threads or descriptors
     std::cerr << "karmad: the operating system gives too little to start: " << error.what() << '\n';
-    return kSystem;
+    return EX_OSERR;
   }
 }

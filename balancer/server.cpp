@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <iterator>
 #include <limits>
 
@@ -17,7 +16,7 @@
 #include "balancer/operate/secrets.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/selection/selection_log.hpp"
-#include "balancer/status/readiness.hpp"
+#include "balancer/status/status_json.hpp"
 #include "config/check.hpp"
 #include "config/effective.hpp"
 #include "config/load.hpp"
@@ -28,7 +27,6 @@
 namespace karmad {
 namespace {
 
-constexpr int kSystem = 71;                       // EX_OSERR
 constexpr auto kStart = std::chrono::seconds(1);  // until then something of the start may go on
 
 /// Raises the limit of open descriptors to the highest allowed value, and returns it.
@@ -55,16 +53,6 @@ rlim_t descriptors_needed(unsigned workers, std::size_t listen_lines) {
   constexpr rlim_t kOfProcess = 24;  // logs, signals, the main loop, names, the takeover
   constexpr rlim_t kOfWorker = 3 + 8;
   return kOfProcess + workers * (kOfWorker + listen_lines);
-}
-
-/// How many descriptors are open; 0: unknown.
-std::size_t open_descriptors() {
-  std::error_code error;
-  std::size_t count = 0;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
-       !error && entry != end; entry.increment(error))
-    ++count;
-  return count;
 }
 
 /// The signals of the server as a descriptor. Threads started later inherit the blocked signals.
@@ -230,7 +218,7 @@ void Server::adopt_rates(const Topology& topology) {
 
 std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
-  if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
+  if (signals < 0) return StartFailure{EX_OSERR, "cannot open a descriptor for signals"};
   signals_.assign(signals);
   const auto workers = static_cast<unsigned>(fleet_.size());
   const auto files = raise_file_limit();
@@ -238,9 +226,9 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const auto needed = descriptors_needed(workers, lines);
   if (files < needed)
     return StartFailure{
-        kSystem, fmt::format("only {} descriptors may be open (ulimit -n, LimitNOFILE), and {} "
-                             "workers with {} listen lines need at least {}",
-                             files, workers, lines, needed)};
+        EX_OSERR, fmt::format("only {} descriptors may be open (ulimit -n, LimitNOFILE), and {} "
+                              "workers with {} listen lines need at least {}",
+                              files, workers, lines, needed)};
   shared_.connections.most =
       most_clients(settings().searchd.max_connections.value, files, needed, workers);
   auto file = configuration_.file();
@@ -248,7 +236,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   log_notices(file);
   Problems notices;
   Topology::judge(file, hooks_.dialects, problems, notices);
-  if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
+  if (!problems.empty()) return StartFailure{EX_CONFIG, "the configuration has errors"};
   configuration_ = Configuration(std::move(file));
   if (auto failure = inherit()) return failure;
   if (auto failure = build_first_topology(problems)) return failure;
@@ -273,8 +261,9 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   restore_from_former();
   if (auto failure = listen()) return failure;
   constexpr std::size_t kForConnections = 8;
-  if (const auto open = open_descriptors(); open + kForConnections * workers > files)
-    return StartFailure{kSystem,
+  if (const auto open = process_numbers().open_fds.value_or(0);
+      open + kForConnections * workers > files)
+    return StartFailure{EX_OSERR,
                         fmt::format("{} of {} descriptors (ulimit -n, LimitNOFILE) are open "
                                     "before the first connection; that leaves too few to serve",
                                     open, files)};
@@ -299,7 +288,7 @@ std::optional<StartFailure> Server::build_first_topology(Problems& problems) {
       spdlog::error("the mirrors that were found cannot be used: {}", problem.message);
     build({});
   }
-  if (!topology_) return StartFailure{78, "the configuration has errors"};
+  if (!topology_) return StartFailure{EX_CONFIG, "the configuration has errors"};
   topology_->apply_limits(Loop::now());
   limit_memory();
   mirrors_->name_agents(topology_, /*at_start=*/true);
@@ -311,8 +300,8 @@ std::optional<StartFailure> Server::open_access_log() {
   if (!setting) return std::nullopt;
   auto log = LineWriter::open(setting->value, access_log_options(setting->value));
   if (!log)
-    return StartFailure{kSystem, fmt::format("cannot write {} (access_log, {}): {}", setting->value,
-                                             text(setting->at), log.error())};
+    return StartFailure{EX_OSERR, fmt::format("cannot write {} (access_log, {}): {}",
+                                              setting->value, text(setting->at), log.error())};
   access_log_ = *std::move(log);
   shared_.process.access_log = access_log_.get();
   return std::nullopt;
@@ -324,8 +313,8 @@ std::optional<StartFailure> Server::listen() {
     auto address = listen.address;
     auto opened = sockets_of(line, address, listen.admin);
     if (!opened)
-      return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
-                                               text(address), text(listen.at), opened.error())};
+      return StartFailure{EX_OSERR, fmt::format("cannot listen on {} (listen, {}): {}",
+                                                text(address), text(listen.at), opened.error())};
     for (auto& sockets : *opened)
       for (auto& socket : sockets) socket.kind = listen;
     fleet_.listen(*opened);
@@ -384,20 +373,20 @@ void Server::add_event(OperatorEvent::Kind kind, std::string message) {
               std::chrono::system_clock::now());
 }
 
+void Server::report(LogLevel severity, OperatorEvent::Kind kind, std::string message) {
+  events_.add_and_log({.severity = severity, .kind = kind, .message = std::move(message)},
+                      std::chrono::system_clock::now());
+}
+
 void Server::follow_certificates() {
   if (!topology_->client_tls || stopping_) return;
   auto& certificates = *topology_->client_tls;
-  const auto tell = [this](LogLevel severity, const std::string& message) {
-    const bool is_good = severity == LogLevel::info;
-    spdlog::log(is_good ? spdlog::level::info : spdlog::level::warn, "{}", message);
-    events_.add(
-        {.severity = severity, .kind = OperatorEvent::Kind::certificates, .message = message},
-        std::chrono::system_clock::now());
-  };
   if (certificates.reread() == TlsServer::Reread::changed)
-    tell(LogLevel::info, "the changed certificates (tls_certificate) are in use");
+    report(LogLevel::info, OperatorEvent::Kind::certificates,
+           "the changed certificates (tls_certificate) are in use");
   auto warning = certificate_warning(certificates, std::chrono::system_clock::now());
-  if (warning != certificate_warning_ && !warning.empty()) tell(LogLevel::warning, warning);
+  if (warning != certificate_warning_ && !warning.empty())
+    report(LogLevel::warning, OperatorEvent::Kind::certificates, warning);
   certificate_warning_ = std::move(warning);
   certificate_timer_.expires_after(kCertificateInterval);
   certificate_timer_.async_wait([this](error_code error) {
@@ -633,11 +622,7 @@ void Server::adopt_mirrors() {
   auto refusal = fmt::format("the mirrors that were found cannot be used: {}; the last ones stay",
                              problems.front().message);
   if (refusal == std::exchange(refused_mirrors_, refusal)) return;
-  spdlog::error("{}", refusal);
-  events_.add({.severity = LogLevel::error,
-               .kind = OperatorEvent::Kind::source_failed,
-               .message = std::move(refusal)},
-              std::chrono::system_clock::now());
+  report(LogLevel::error, OperatorEvent::Kind::source_failed, std::move(refusal));
 }
 
 /// What is wrong with these settings at the listeners of this process, which a reload keeps.
@@ -690,8 +675,7 @@ Problems Server::adopt(Configuration::Next next, Adoption how) {
   topology_ = topology;
   follow_certificates();
   fleet_.adopt(topology, [this, how = std::move(how)] {
-    spdlog::info("{}", how.message);
-    add_event(how.kind, how.message);
+    report(LogLevel::info, how.kind, how.message);
     how.done();
   });
   return problems;
@@ -704,19 +688,12 @@ void Server::configure_logs() const {
 }
 
 void Server::report(const Configuration::Next& next) {
-  for (const auto& cut : next.cuts) {
-    spdlog::warn("{}", cut);
-    events_.add({.severity = LogLevel::warning,
-                 .kind = OperatorEvent::Kind::mirrors_changed,
-                 .message = cut},
-                std::chrono::system_clock::now());
-  }
-  for (const auto& what : next.ended) {
-    const auto message = fmt::format(
-        "the operator's change of {} ends: the configuration has changed it, too", what);
-    spdlog::info("{}", message);
-    add_event(OperatorEvent::Kind::admin, message);
-  }
+  for (const auto& cut : next.cuts)
+    report(LogLevel::warning, OperatorEvent::Kind::mirrors_changed, cut);
+  for (const auto& what : next.ended)
+    report(LogLevel::info, OperatorEvent::Kind::admin,
+           fmt::format("the operator's change of {} ends: the configuration has changed it, too",
+                       what));
 }
 
 void Server::stop(int signal) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/signalfd.h>
+#include <sysexits.h>
 
 #include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -121,6 +122,7 @@ class Server final : private AdminApi {
             .dialects = hooks_.dialects};
   }
   void add_event(OperatorEvent::Kind kind, std::string message);
+  void report(LogLevel severity, OperatorEvent::Kind kind, std::string message);
   /// Reads certificates again that have changed, now and from time to time, and warns of those that
   /// expire.
   void follow_certificates();

@@ -28,8 +28,6 @@
 namespace karmad {
 namespace {
 
-constexpr int kSystemError = 71;         // EX_OSERR
-constexpr int kConfigurationError = 78;  // EX_CONFIG
 constexpr auto kCollecting = std::chrono::seconds(2);
 
 std::expected<std::vector<PassedDescriptor>, std::string> descriptors_of_systemd() {
@@ -45,7 +43,7 @@ std::expected<std::vector<PassedDescriptor>, std::string> descriptors_of_systemd
 std::optional<StartFailure> Server::inherit() {
   if (auto failure = ask_running_process()) return failure;
   auto passed = descriptors_of_systemd();
-  if (!passed) return StartFailure{kSystemError, passed.error()};
+  if (!passed) return StartFailure{EX_OSERR, passed.error()};
   for (const auto& [fd, name] : *passed) {
     const auto bound = bound_address(fd);
     restarts_ = restarts_ || (bound && name == stored_name(text(*bound)));
@@ -64,24 +62,24 @@ std::optional<StartFailure> Server::ask_running_process() {
   const auto& setting = settings().searchd.takeover_socket;
   if (!setting) {
     if (!takes_over_) return std::nullopt;
-    return StartFailure{kConfigurationError,
+    return StartFailure{EX_CONFIG,
                         "--takeover needs the setting takeover_socket, which is not set"};
   }
   const auto& path = setting->value;
   if (is_other_file(path))
-    return StartFailure{kSystemError, fmt::format("cannot use {} (takeover_socket, {}): {}", path,
-                                                  text(setting->at), kOtherFile)};
+    return StartFailure{EX_OSERR, fmt::format("cannot use {} (takeover_socket, {}): {}", path,
+                                              text(setting->at), kOtherFile)};
   if (!takes_over_) {
     if (!Channel::connect(path)) return std::nullopt;
     return StartFailure{
-        kSystemError,
+        EX_OSERR,
         fmt::format("a running process listens at {} (takeover_socket, {}); start with --takeover "
                     "to replace it",
                     path, text(setting->at))};
   }
   auto former = SuccessorChannel::begin(path);
   if (!former)
-    return StartFailure{kSystemError,
+    return StartFailure{EX_OSERR,
                         fmt::format("takeover: {}; the running process goes on", former.error())};
   former_ = *std::move(former);
   if (!former_) {
@@ -126,7 +124,7 @@ std::optional<StartFailure> Server::refuse_to_serve_less() const {
   const auto what = fmt::format("this process can serve less than process {}: {}",
                                 former_->former_pid(), fmt::join(lost, "; "));
   if (!forced_)
-    return StartFailure{kSystemError,
+    return StartFailure{EX_OSERR,
                         fmt::format("takeover: {}; the running process goes on (--force takes over "
                                     "nevertheless)",
                                     what)};
@@ -236,7 +234,7 @@ bool Server::finish_takeover() {
       break;
   }
   spdlog::error("takeover: process {} goes on, this one ends: {}", pid, ending.why);
-  exit_code_ = kSystemError;
+  exit_code_ = EX_OSERR;
   handed_over_ = true;  // the sockets belong to the other process
   after_release();
   return false;

@@ -1,7 +1,6 @@
 #include "balancer/discovery/source_status.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -37,11 +36,10 @@ void SourceStatus::failed(const std::string& source, const std::string& why, std
 
 void SourceStatus::report(OperatorEvent::Kind kind, std::string message, WallTime now) {
   const bool fails = kind == OperatorEvent::Kind::source_failed;
-  spdlog::log(fails ? spdlog::level::warn : spdlog::level::info, "{}", message);
-  events_.add({.severity = fails ? LogLevel::warning : LogLevel::info,
-               .kind = kind,
-               .message = std::move(message)},
-              now);
+  events_.add_and_log({.severity = fails ? LogLevel::warning : LogLevel::info,
+                       .kind = kind,
+                       .message = std::move(message)},
+                      now);
 }
 
 void SourceStatus::remove(const std::string& source) {

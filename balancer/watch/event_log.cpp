@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/json/json_line.hpp"
+#include "balancer/trace/process_log.hpp"
 #include "config/settings/words.hpp"
 
 namespace karmad {
@@ -62,6 +63,11 @@ void EventLog::add(const OperatorEvent& event, WallTime at) {
   append_event(json, newest_, event, at);
   if (entries_.size() == kKept) entries_.pop_front();
   entries_.push_back({newest_, std::move(json)});
+}
+
+void EventLog::add_and_log(const OperatorEvent& event, WallTime at) {
+  log_with_members(event.severity, event.message, {});
+  add(event, at);
 }
 
 std::vector<EventLog::Entry> EventLog::since(std::uint64_t id, std::size_t most) const {

@@ -65,6 +65,8 @@ class EventLog {
   };
 
   void add(const OperatorEvent& event, WallTime at);
+  /// Logs its message, too.
+  void add_and_log(const OperatorEvent& event, WallTime at);
   /// The kept events with ids above `id`, oldest first, at most `most`.
   std::vector<Entry> since(std::uint64_t id, std::size_t most = kKept) const;
   /// The id of the newest event; 0 if there is none.
