@@ -21,7 +21,9 @@
 namespace karmad {
 namespace {
 
-constexpr unsigned kSensibleRetries = 8;  // the highest value that the search server recommends
+// The highest values that the search server recommends.
+constexpr unsigned kSensibleRetries = 8;
+constexpr Micros kSensibleRetryDelay = 1s;
 
 /// Whether it is valid in a request line: a slash, then visible ASCII without a fragment.
 bool is_target(std::string_view text) {
@@ -33,13 +35,44 @@ bool is_probed(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
 }
 
-/// Checks of settings that `searchd` and tables share.
-class CheckSteps {
+/// Reports what is wrong with each setting alone and beside others.
+class Checker {
  public:
-  CheckSteps(const InstanceSettings& searchd, Problems& problems, Problems& notices)
-      : searchd_(searchd), problems_(problems), notices_(notices) {}
+  Checker(const InstanceSettings& searchd, const ThisHost& host, Problems& problems,
+          Problems& notices)
+      : searchd_(searchd), host_(host), problems_(problems), notices_(notices) {}
 
- protected:
+  void check_instance() {
+    check_bounds(searchd_keys(), searchd_);
+    check_listen();
+    check_admin();
+    check_auth();
+    check_client_header();
+    check_rest();
+  }
+
+  void check_table(const TableSettings& table) {
+    check_bounds(table_keys(), table);
+    const auto above = empty_table(searchd_);
+    check_inherited(table, above, fmt::format("table {}", in_quotes(table.name)));
+    if (table.shards.empty() && !table.discovery)
+      problem(table.at, fmt::format("table {} needs a line of agent or agent_persistent, or "
+                                    "discovery",
+                                    in_quotes(table.name)));
+    for (const auto* lines : {&table.shards, &table.blackholes})
+      for (const auto& shard : *lines) check_shard(table, shard);
+    for (const auto& shard : table.shards)
+      for (auto& cut : cut_off(searchd_, table, shard)) notice_once(std::move(cut));
+    check_discovery(table);
+    const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
+    if (table.ha_strategy && is_own(table.ha_strategy, above.ha_strategy) &&
+        !table.shards.empty() && std::ranges::none_of(table.shards, has_mirrors))
+      notice(table.ha_strategy->at,
+             "ha_strategy has no effect: each shard of the table has one agent");
+    check_burst("request", table.request_rate, table.request_burst);
+  }
+
+ private:
   void problem(const Place& at, std::string message) {
     problems_.push_back({at, std::move(message)});
   }
@@ -67,18 +100,6 @@ class CheckSteps {
     if (std::ranges::find(notices_, problem) == notices_.end())
       notices_.push_back(std::move(problem));
   }
-
-  void check_ping_path(const std::optional<Located<std::string>>& path);
-  /// A preference belongs to one level as a whole, so its parts need the mode at that level
-  /// (SS-081).
-  void check_preference(const InheritedByTables& here, const InheritedByTables& above,
-                        std::string_view level);
-  void check_retries(unsigned count, const Place& at);
-  void check_timeouts(const InheritedByTables& owner);
-  /// Checks the times of single attempts and of parts of an attempt.
-  void check_search_times(const InheritedByTables& owner);
-  /// A burst must hold at least one token, as only whole ones are taken.
-  void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst);
 
   /// Where one of two settings that do not go together is set.
   static Place first_set(const auto& one, const auto& other) {
@@ -120,103 +141,80 @@ class CheckSteps {
       check_value(key, Located<Micros>{time, times.at, times.key});
   }
 
-  const InstanceSettings& searchd_;
-  Problems& problems_;
-  Problems& notices_;
-};
-
-void CheckSteps::check_ping_path(const std::optional<Located<std::string>>& path) {
-  if (path && !is_target(path->value))
-    problem(path->at,
-            fmt::format("ping_path is not the path of a URL: {}", in_quotes(path->value)));
-}
-
-void CheckSteps::check_preference(const InheritedByTables& here, const InheritedByTables& above,
-                                  std::string_view level) {
-  const auto without_mode = [&](std::string_view key, const Place& at) {
-    problem(at, fmt::format("{} needs a read_preference beside it in {}, as in "
-                            "read_preference = nearest",
-                            key, level));
-  };
-  const bool has_mode = here.read_preference && is_own(here.read_preference, above.read_preference);
-  if (here.tag_sets && is_own(here.tag_sets, above.tag_sets) && !has_mode)
-    without_mode("tag_sets", here.tag_sets->at);
-  const auto& staleness = here.max_staleness;
-  if (!staleness || !is_own(staleness, above.max_staleness)) return;
-  if (!has_mode) without_mode("max_staleness", staleness->at);
-  if (staleness->value > 1s && staleness->value % 1s != 0us)
-    problem(staleness->at, fmt::format("max_staleness is not a whole number of seconds: {}",
-                                       time_text(staleness->value)));
-}
-
-void CheckSteps::check_retries(unsigned count, const Place& at) {
-  if (count > kSensibleRetries)
-    notice(at, fmt::format("{} retries: more than {} rarely help", count, kSensibleRetries));
-}
-
-void CheckSteps::check_timeouts(const InheritedByTables& owner) {
-  const auto whole = searchd_.request_timeout.value;
-  for (const auto& [name, timeout] :
-       {std::pair("agent_connect_timeout", owner.agent_connect_timeout),
-        std::pair("agent_query_timeout", owner.agent_query_timeout)})
-    if (timeout.value > whole)
-      notice(timeout.at.line != 0 ? timeout.at : searchd_.request_timeout.at,
-             never_reached(name, timeout.value));
-}
-
-void CheckSteps::check_search_times(const InheritedByTables& owner) {
-  const auto whole = searchd_.request_timeout.value;
-  if (const auto& first = owner.agent_first_byte_timeout; first && first->value > whole)
-    notice(first->at, never_reached("agent_first_byte_timeout", first->value));
-  if (!owner.search_timeouts) return;
-  for (const auto time : owner.search_timeouts->value)
-    if (time > whole) notice(owner.search_timeouts->at, never_reached("search_timeouts", time));
-}
-
-void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
-                             const Located<Micros>& burst) {
-  if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
-  problem(
-      first_set(rate, burst),
-      fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
-                  "make it at least {}",
-                  name, text(rate.value), name, time_text(burst.value),
-                  time_text((rate.value.per + Micros(rate.value.count - 1)) / rate.value.count)));
-}
-
-class TableChecker : CheckSteps {
- public:
-  TableChecker(const InstanceSettings& searchd, const ThisHost& host, Problems& problems,
-               Problems& notices)
-      : CheckSteps(searchd, problems, notices), host_(host) {}
-
-  void check_table(const TableSettings& table) {
-    check_bounds(table_keys(), table);
-    check_ping_path(table.ping_path);
-    const auto above = empty_table(searchd_);
-    check_preference(table, above, fmt::format("table {}", in_quotes(table.name)));
-    if (table.shards.empty() && !table.discovery)
-      problem(table.at, fmt::format("table {} needs a line of agent or agent_persistent, or "
-                                    "discovery",
-                                    in_quotes(table.name)));
-    for (const auto* lines : {&table.shards, &table.blackholes})
-      for (const auto& shard : *lines) check_shard(table, shard);
-    for (const auto& shard : table.shards)
-      for (auto& cut : cut_off(searchd_, table, shard)) notice_once(std::move(cut));
-    check_discovery(table);
-    const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
-    if (table.ha_strategy && is_own(table.ha_strategy, above.ha_strategy) &&
-        !table.shards.empty() && std::ranges::none_of(table.shards, has_mirrors))
-      notice(table.ha_strategy->at,
-             "ha_strategy has no effect: each shard of the table has one agent");
-    if (table.agent_retry_count)
-      check_retries(table.agent_retry_count->value, table.agent_retry_count->at);
-    check_timeouts(table);
-    check_search_times(table);
-    check_burst("request", table.request_rate, table.request_burst);
+  /// What `searchd` and tables share. `above`: the level that `here` inherits from.
+  void check_inherited(const InheritedByTables& here, const InheritedByTables& above,
+                       std::string_view level) {
+    check_ping_path(here.ping_path);
+    check_preference(here, above, level);
+    if (here.agent_retry_count)
+      check_retries(here.agent_retry_count->value, here.agent_retry_count->at);
+    check_timeouts(here);
+    check_search_times(here);
   }
 
- private:
+  void check_ping_path(const std::optional<Located<std::string>>& path) {
+    if (path && !is_target(path->value))
+      problem(path->at,
+              fmt::format("ping_path is not the path of a URL: {}", in_quotes(path->value)));
+  }
+
+  /// A preference belongs to one level as a whole, so its parts need the mode at that level
+  /// (SS-081).
+  void check_preference(const InheritedByTables& here, const InheritedByTables& above,
+                        std::string_view level) {
+    const auto without_mode = [&](std::string_view key, const Place& at) {
+      problem(at, fmt::format("{} needs a read_preference beside it in {}, as in "
+                              "read_preference = nearest",
+                              key, level));
+    };
+    const bool has_mode =
+        here.read_preference && is_own(here.read_preference, above.read_preference);
+    if (here.tag_sets && is_own(here.tag_sets, above.tag_sets) && !has_mode)
+      without_mode("tag_sets", here.tag_sets->at);
+    const auto& staleness = here.max_staleness;
+    if (!staleness || !is_own(staleness, above.max_staleness)) return;
+    if (!has_mode) without_mode("max_staleness", staleness->at);
+    if (staleness->value > 1s && staleness->value % 1s != 0us)
+      problem(staleness->at, fmt::format("max_staleness is not a whole number of seconds: {}",
+                                         time_text(staleness->value)));
+  }
+
+  void check_retries(unsigned count, const Place& at) {
+    if (count > kSensibleRetries)
+      notice(at, fmt::format("{} retries: more than {} rarely help", count, kSensibleRetries));
+  }
+
+  void check_timeouts(const InheritedByTables& owner) {
+    const auto whole = searchd_.request_timeout.value;
+    for (const auto& [name, timeout] :
+         {std::pair("agent_connect_timeout", owner.agent_connect_timeout),
+          std::pair("agent_query_timeout", owner.agent_query_timeout)})
+      if (timeout.value > whole)
+        notice(timeout.at.line != 0 ? timeout.at : searchd_.request_timeout.at,
+               never_reached(name, timeout.value));
+  }
+
+  /// Checks the times of single attempts and of parts of an attempt.
+  void check_search_times(const InheritedByTables& owner) {
+    const auto whole = searchd_.request_timeout.value;
+    if (const auto& first = owner.agent_first_byte_timeout; first && first->value > whole)
+      notice(first->at, never_reached("agent_first_byte_timeout", first->value));
+    if (!owner.search_timeouts) return;
+    for (const auto time : owner.search_timeouts->value)
+      if (time > whole) notice(owner.search_timeouts->at, never_reached("search_timeouts", time));
+  }
+
+  /// A burst must hold at least one token, as only whole ones are taken.
+  void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst) {
+    if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
+    problem(
+        first_set(rate, burst),
+        fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
+                    "make it at least {}",
+                    name, text(rate.value), name, time_text(burst.value),
+                    time_text((rate.value.per + Micros(rate.value.count - 1)) / rate.value.count)));
+  }
+
   void check_discovery(const TableSettings& table) {
     if (table.discovery && table.discovery->value.access.tls) return;
     for (const auto& [key, setting] : {std::pair("discovery_ca", &table.discovery_ca),
@@ -271,7 +269,209 @@ class TableChecker : CheckSteps {
                                               text(mirror.address), text(listen.at)));
   }
 
+  void check_listen() {
+    for (auto listen = searchd_.listen.begin(); listen != searchd_.listen.end(); ++listen) {
+      const auto is_same = [&](const Listen& before) {
+        return overlap(before.address, listen->address);
+      };
+      if (!listen->address.is_unix() && listen->address.port == 0) continue;  // all differ
+      const auto same = std::find_if(searchd_.listen.begin(), listen, is_same);
+      if (same != listen)
+        problem(listen->at, fmt::format("{} is already used by the listen in {}",
+                                        text(listen->address), text(same->at)));
+    }
+    for (const auto& listen : searchd_.listen)
+      if (listen.proxy && searchd_.trusted_proxies.value.empty() && !is_local(listen.address))
+        notice(listen.at, fmt::format("{} believes the PROXY header of everyone who can connect to "
+                                      "it: set trusted_proxies",
+                                      text(listen)));
+    SocketAccess access;
+    if (const auto& owner = searchd_.listen_socket_owner)
+      if (const auto read = read_owner(owner->value, access); !read)
+        problem(owner->at, fmt::format("listen_socket_owner: {}", read.error().why));
+  }
+
+  static bool is_local(const Address& address) {
+    return address.is_unix() || address.host == "localhost" || address.host == "::1" ||
+           address.host.starts_with("127.");
+  }
+
+  void check_tls() {
+    const auto& s = searchd_;
+    const auto& certificates = s.tls_certificate;
+    for (const auto& listen : s.listen)
+      if (listen.tls && !certificates)
+        problem(listen.at, fmt::format("{} needs tls_certificate", text(listen)));
+    if (certificates && s.tls_key && s.tls_key->value.size() != certificates->value.size())
+      problem(s.tls_key->at,
+              fmt::format("tls_key has {} and tls_certificate {}: each certificate needs its key, "
+                          "in the same order",
+                          s.tls_key->value.size(), certificates->value.size()));
+    if (s.tls_client_names && !s.tls_client_ca)
+      problem(s.tls_client_names->at,
+              "tls_client_names needs tls_client_ca: without roots no client is asked for a "
+              "certificate");
+    if (certificates) return;
+    const auto needs = [&](std::string_view key, const auto& setting) {
+      if (setting)
+        problem(setting->at, fmt::format("{} has no effect without tls_certificate", key));
+    };
+    needs("tls_key", s.tls_key);
+    needs("tls_client_ca", s.tls_client_ca);
+    needs("tls_client_names", s.tls_client_names);
+  }
+
+  /// A client of an admin listener can take all mirrors out.
+  void check_admin() {
+    const auto& s = searchd_;
+    if (s.admin_token_file) return;
+    for (const auto& listen : s.listen)
+      if (listen.admin && !is_local(listen.address))
+        problem(listen.at, fmt::format("{} can be reached from other hosts: set admin_token_file, "
+                                       "or listen on 127.0.0.1 or a unix socket",
+                                       text(listen)));
+    if (s.admin_on_query_port.value)
+      problem(s.admin_on_query_port.at,
+              "admin_on_query_port needs admin_token_file: all clients could take mirrors out");
+  }
+
+  /// Clients of MySQL send no tokens.
+  void check_auth() {
+    for (const auto& listen : searchd_.listen) {
+      if (listen.auth && (listen.no_auth || listen.admin))
+        problem(listen.at, fmt::format("{}: its clients need no credentials, and it names a file "
+                                       "with some; leave out one of the two",
+                                       text(listen)));
+      if (listen.no_auth && !searchd_.auth && !listen.auth)
+        notice(listen.at, "no-auth has no effect: there is no `auth`");
+      const auto* const auth = searchd_.auth_of(listen);
+      if (listen.mysql && auth != nullptr && auth->kind == ClientAuth::Kind::bearer)
+        problem(
+            listen.at,
+            fmt::format("clients of MySQL, which {} is for, have no tokens: give it users=FILE{}",
+                        text(listen), listen.auth ? "" : ", or no-auth"));
+    }
+  }
+
+  void check_client_header() {
+    const auto& name = searchd_.client_request_header;
+    if (!name) return;
+    constexpr std::string_view kToken =  // RFC 9110 section 5.6.2
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
+    if (name->value.empty() || name->value.find_first_not_of(kToken) != std::string::npos)
+      problem(name->at, fmt::format("client_request_header = {} is no name of a header field",
+                                    in_quotes(name->value)));
+  }
+
+  void check_rest() {
+    const auto& s = searchd_;
+    check_inherited(s, {}, "searchd");
+    if (s.agent_retry_delay.value > kSensibleRetryDelay)
+      notice(s.agent_retry_delay.at, fmt::format("agent_retry_delay is longer than one second: {}",
+                                                 time_text(s.agent_retry_delay.value)));
+    check_burst("ingress_connection", s.ingress_connection_rate, s.ingress_connection_burst);
+    check_burst("ingress_request", s.ingress_request_rate, s.ingress_request_burst);
+    check_burst("client_request", s.client_request_rate, s.client_request_burst);
+    check_burst("auth_failure", s.auth_failure_rate, s.auth_failure_burst);
+    check_tickets();
+    check_probing();
+    check_part("access_log_sample", s.access_log_sample, 0, 1);
+    check_part("compress_share", s.compress_share, 0, 1);
+    check_tls();
+    check_takeover_socket(s);
+    check_order(notices_, "overload_backoff_base", s.overload_backoff_base, "overload_backoff_cap",
+                s.overload_backoff_cap);
+    check_order(problems_, "max_in_flight_min", s.max_in_flight_min, "max_in_flight_max",
+                s.max_in_flight_max);
+    if (s.ping_timeout && s.ha_ping_interval.value > 0us)
+      check_order(notices_, "ping_timeout", *s.ping_timeout, "ha_ping_interval",
+                  s.ha_ping_interval);
+    check_order(notices_, "ha_ping_interval", s.ha_ping_interval, "ha_period_karma",
+                s.ha_period_karma);
+    if (const auto& memory = s.memory_limit;
+        memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
+      notice(memory.at,
+             fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
+                         "answer can take all of it",
+                         text(memory.value), size_text(s.max_packet_size.value)));
+    check_order(notices_, "max_header_size", s.max_header_size, "max_packet_size",
+                s.max_packet_size);
+  }
+
+  /// A relative path would depend on the folder in which a process was started.
+  void check_takeover_socket(const ListenerSettings& s) {
+    if (!s.takeover_socket) return;
+    const auto& [path, at, key] = *s.takeover_socket;
+    if (!path.starts_with('/'))
+      return problem(at, fmt::format("takeover_socket is not the path of a unix socket, as in "
+                                     "/run/karmad/takeover: {}",
+                                     in_quotes(path)));
+    if (const auto valid = parse_unix_path(path); !valid)
+      return problem(at, "takeover_socket: " + valid.error().why);
+    for (const auto& listen : s.listen)
+      if (listen.address.unix_path == path)
+        problem(at, fmt::format("takeover_socket is also the path of the listen in {}",
+                                text(listen.at)));
+  }
+
+  /// Checks the limits of throughput probing (AC-020 … AC-025).
+  void check_probing() {
+    const auto& s = searchd_;
+    const auto& least = s.throughput_probing_min_concurrency;
+    const auto& most = s.throughput_probing_max_concurrency;
+    const auto& initial = s.throughput_probing_initial_concurrency;
+    if (least.value > most.value) {
+      const bool by_least = least.at.line > most.at.line;
+      problem(by_least ? least.at : most.at,
+              by_least ? fmt::format("throughput_probing_min_concurrency is larger than "
+                                     "throughput_probing_max_concurrency ({}): {}",
+                                     most.value, least.value)
+                       : fmt::format("throughput_probing_max_concurrency is smaller than "
+                                     "throughput_probing_min_concurrency ({}): {}",
+                                     least.value, most.value));
+    }
+    const std::uint64_t pools = is_probed(s.search_tickets) == is_probed(s.update_tickets) ? 2 : 1;
+    if (least.value <= most.value && initial.value != 0 &&
+        (initial.value < pools * least.value || initial.value > pools * most.value))
+      notice(initial.at,
+             fmt::format("throughput_probing_initial_concurrency ({}) is not within {} … {}: the "
+                         "nearest of them is taken",
+                         initial.value, pools * least.value, pools * most.value));
+    check_part("throughput_probing_read_write_ratio", s.throughput_probing_read_write_ratio, 0, 1);
+    const auto& weight = s.throughput_probing_concurrency_moving_average_weight;
+    if (weight.value <= 0)
+      problem(weight.at,
+              "throughput_probing_concurrency_moving_average_weight must be more than 0");
+    else
+      check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
+    check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
+    check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
+    check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
+    check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
+    check_order(problems_, "outlier_time", s.outlier_time, "outlier_longest_time",
+                s.outlier_longest_time);
+  }
+
+  void check_part(std::string_view key, const Located<double>& part, double least, double most) {
+    if (part.value < least)
+      problem(part.at, fmt::format("{} is smaller than {}: {}", key, least, part.value));
+    if (part.value > most)
+      problem(part.at, fmt::format("{} is larger than {}: {}", key, most, part.value));
+  }
+
+  void check_tickets() {
+    const auto& s = searchd_;
+    check_order(notices_, "ticket_queue_target", s.ticket_queue_target, "ticket_queue_interval",
+                s.ticket_queue_interval);
+    if (s.ticket_queue_timeout && s.ticket_queue_timeout->value > s.request_timeout.value)
+      notice(s.ticket_queue_timeout->at,
+             never_reached("ticket_queue_timeout", s.ticket_queue_timeout->value));
+  }
+
+  const InstanceSettings& searchd_;
   const ThisHost& host_;
+  Problems& problems_;
+  Problems& notices_;
 };
 
 bool has_agent_tls(const TableSettings& table) {
@@ -482,241 +682,16 @@ class EffectChecker {
   Problems& notices_;
 };
 
-constexpr Micros kSensibleRetryDelay = 1s;  // the highest value that the search server recommends
-
-class InstanceChecker : CheckSteps {
- public:
-  using CheckSteps::CheckSteps;
-
-  void run() {
-    check_bounds(searchd_keys(), searchd_);
-    check_listen();
-    check_admin();
-    check_auth();
-    check_client_header();
-    check_instance();
-  }
-
- private:
-  void check_listen() {
-    for (auto listen = searchd_.listen.begin(); listen != searchd_.listen.end(); ++listen) {
-      const auto is_same = [&](const Listen& before) {
-        return overlap(before.address, listen->address);
-      };
-      if (!listen->address.is_unix() && listen->address.port == 0) continue;  // all differ
-      const auto same = std::find_if(searchd_.listen.begin(), listen, is_same);
-      if (same != listen)
-        problem(listen->at, fmt::format("{} is already used by the listen in {}",
-                                        text(listen->address), text(same->at)));
-    }
-    for (const auto& listen : searchd_.listen)
-      if (listen.proxy && searchd_.trusted_proxies.value.empty() && !is_local(listen.address))
-        notice(listen.at, fmt::format("{} believes the PROXY header of everyone who can connect to "
-                                      "it: set trusted_proxies",
-                                      text(listen)));
-    SocketAccess access;
-    if (const auto& owner = searchd_.listen_socket_owner)
-      if (const auto read = read_owner(owner->value, access); !read)
-        problem(owner->at, fmt::format("listen_socket_owner: {}", read.error().why));
-  }
-
-  static bool is_local(const Address& address) {
-    return address.is_unix() || address.host == "localhost" || address.host == "::1" ||
-           address.host.starts_with("127.");
-  }
-
-  void check_tls() {
-    const auto& s = searchd_;
-    const auto& certificates = s.tls_certificate;
-    for (const auto& listen : s.listen)
-      if (listen.tls && !certificates)
-        problem(listen.at, fmt::format("{} needs tls_certificate", text(listen)));
-    if (certificates && s.tls_key && s.tls_key->value.size() != certificates->value.size())
-      problem(s.tls_key->at,
-              fmt::format("tls_key has {} and tls_certificate {}: each certificate needs its key, "
-                          "in the same order",
-                          s.tls_key->value.size(), certificates->value.size()));
-    if (s.tls_client_names && !s.tls_client_ca)
-      problem(s.tls_client_names->at,
-              "tls_client_names needs tls_client_ca: without roots no client is asked for a "
-              "certificate");
-    if (certificates) return;
-    const auto needs = [&](std::string_view key, const auto& setting) {
-      if (setting)
-        problem(setting->at, fmt::format("{} has no effect without tls_certificate", key));
-    };
-    needs("tls_key", s.tls_key);
-    needs("tls_client_ca", s.tls_client_ca);
-    needs("tls_client_names", s.tls_client_names);
-  }
-
-  /// A client of an admin listener can take all mirrors out.
-  void check_admin() {
-    const auto& s = searchd_;
-    if (s.admin_token_file) return;
-    for (const auto& listen : s.listen)
-      if (listen.admin && !is_local(listen.address))
-        problem(listen.at, fmt::format("{} can be reached from other hosts: set admin_token_file, "
-                                       "or listen on 127.0.0.1 or a unix socket",
-                                       text(listen)));
-    if (s.admin_on_query_port.value)
-      problem(s.admin_on_query_port.at,
-              "admin_on_query_port needs admin_token_file: all clients could take mirrors out");
-  }
-
-  /// Clients of MySQL send no tokens.
-  void check_auth() {
-    for (const auto& listen : searchd_.listen) {
-      if (listen.auth && (listen.no_auth || listen.admin))
-        problem(listen.at, fmt::format("{}: its clients need no credentials, and it names a file "
-                                       "with some; leave out one of the two",
-                                       text(listen)));
-      if (listen.no_auth && !searchd_.auth && !listen.auth)
-        notice(listen.at, "no-auth has no effect: there is no `auth`");
-      const auto* const auth = searchd_.auth_of(listen);
-      if (listen.mysql && auth != nullptr && auth->kind == ClientAuth::Kind::bearer)
-        problem(
-            listen.at,
-            fmt::format("clients of MySQL, which {} is for, have no tokens: give it users=FILE{}",
-                        text(listen), listen.auth ? "" : ", or no-auth"));
-    }
-  }
-
-  void check_client_header() {
-    const auto& name = searchd_.client_request_header;
-    if (!name) return;
-    constexpr std::string_view kToken =  // RFC 9110 section 5.6.2
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
-    if (name->value.empty() || name->value.find_first_not_of(kToken) != std::string::npos)
-      problem(name->at, fmt::format("client_request_header = {} is no name of a header field",
-                                    in_quotes(name->value)));
-  }
-
-  void check_instance() {
-    const auto& s = searchd_;
-    check_ping_path(s.ping_path);
-    check_preference(s, {}, "searchd");
-    if (s.agent_retry_delay.value > kSensibleRetryDelay)
-      notice(s.agent_retry_delay.at, fmt::format("agent_retry_delay is longer than one second: {}",
-                                                 time_text(s.agent_retry_delay.value)));
-    if (s.agent_retry_count) check_retries(s.agent_retry_count->value, s.agent_retry_count->at);
-    check_timeouts(s);
-    check_search_times(s);
-    check_burst("ingress_connection", s.ingress_connection_rate, s.ingress_connection_burst);
-    check_burst("ingress_request", s.ingress_request_rate, s.ingress_request_burst);
-    check_burst("client_request", s.client_request_rate, s.client_request_burst);
-    check_burst("auth_failure", s.auth_failure_rate, s.auth_failure_burst);
-    check_tickets();
-    check_probing();
-    check_part("access_log_sample", s.access_log_sample, 0, 1);
-    check_part("compress_share", s.compress_share, 0, 1);
-    check_tls();
-    check_takeover_socket(s);
-    check_order(notices_, "overload_backoff_base", s.overload_backoff_base, "overload_backoff_cap",
-                s.overload_backoff_cap);
-    check_order(problems_, "max_in_flight_min", s.max_in_flight_min, "max_in_flight_max",
-                s.max_in_flight_max);
-    if (s.ping_timeout && s.ha_ping_interval.value > 0us)
-      check_order(notices_, "ping_timeout", *s.ping_timeout, "ha_ping_interval",
-                  s.ha_ping_interval);
-    check_order(notices_, "ha_ping_interval", s.ha_ping_interval, "ha_period_karma",
-                s.ha_period_karma);
-    if (const auto& memory = s.memory_limit;
-        memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
-      notice(memory.at,
-             fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
-                         "answer can take all of it",
-                         text(memory.value), size_text(s.max_packet_size.value)));
-    check_order(notices_, "max_header_size", s.max_header_size, "max_packet_size",
-                s.max_packet_size);
-  }
-
-  /// A relative path would depend on the folder in which a process was started.
-  void check_takeover_socket(const ListenerSettings& s) {
-    if (!s.takeover_socket) return;
-    const auto& [path, at, key] = *s.takeover_socket;
-    if (!path.starts_with('/'))
-      return problem(at, fmt::format("takeover_socket is not the path of a unix socket, as in "
-                                     "/run/karmad/takeover: {}",
-                                     in_quotes(path)));
-    if (const auto valid = parse_unix_path(path); !valid)
-      return problem(at, "takeover_socket: " + valid.error().why);
-    for (const auto& listen : s.listen)
-      if (listen.address.unix_path == path)
-        problem(at, fmt::format("takeover_socket is also the path of the listen in {}",
-                                text(listen.at)));
-  }
-
-  /// Checks the limits of throughput probing (AC-020 … AC-025).
-  void check_probing() {
-    const auto& s = searchd_;
-    const auto& least = s.throughput_probing_min_concurrency;
-    const auto& most = s.throughput_probing_max_concurrency;
-    const auto& initial = s.throughput_probing_initial_concurrency;
-    if (least.value > most.value) {
-      const bool by_least = least.at.line > most.at.line;
-      problem(by_least ? least.at : most.at,
-              by_least ? fmt::format("throughput_probing_min_concurrency is larger than "
-                                     "throughput_probing_max_concurrency ({}): {}",
-                                     most.value, least.value)
-                       : fmt::format("throughput_probing_max_concurrency is smaller than "
-                                     "throughput_probing_min_concurrency ({}): {}",
-                                     least.value, most.value));
-    }
-    const std::uint64_t pools = is_probed(s.search_tickets) == is_probed(s.update_tickets) ? 2 : 1;
-    if (least.value <= most.value && initial.value != 0 &&
-        (initial.value < pools * least.value || initial.value > pools * most.value))
-      notice(initial.at,
-             fmt::format("throughput_probing_initial_concurrency ({}) is not within {} … {}: the "
-                         "nearest of them is taken",
-                         initial.value, pools * least.value, pools * most.value));
-    check_part("throughput_probing_read_write_ratio", s.throughput_probing_read_write_ratio, 0, 1);
-    const auto& weight = s.throughput_probing_concurrency_moving_average_weight;
-    if (weight.value <= 0)
-      problem(weight.at,
-              "throughput_probing_concurrency_moving_average_weight must be more than 0");
-    else
-      check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
-    check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
-    check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
-    check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
-    check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
-    check_order(problems_, "outlier_time", s.outlier_time, "outlier_longest_time",
-                s.outlier_longest_time);
-  }
-
-  void check_part(std::string_view key, const Located<double>& part, double least, double most) {
-    if (part.value < least)
-      problem(part.at, fmt::format("{} is smaller than {}: {}", key, least, part.value));
-    if (part.value > most)
-      problem(part.at, fmt::format("{} is larger than {}: {}", key, most, part.value));
-  }
-
-  void check_tickets() {
-    const auto& s = searchd_;
-    check_order(notices_, "ticket_queue_target", s.ticket_queue_target, "ticket_queue_interval",
-                s.ticket_queue_interval);
-    if (s.ticket_queue_timeout && s.ticket_queue_timeout->value > s.request_timeout.value)
-      notice(s.ticket_queue_timeout->at,
-             never_reached("ticket_queue_timeout", s.ticket_queue_timeout->value));
-  }
-};
-
 }  // namespace
-
-void check_tables(const Settings& settings, const ThisHost& host, Problems& problems,
-                  Problems& notices) {
-  TableChecker checker(settings.searchd, host, problems, notices);
-  for (const auto& table : settings.tables) checker.check_table(table);
-}
 
 bool is_path(std::string_view text) {
   return is_target(text) && text.find('?') == std::string_view::npos;
 }
 
 void check(const Settings& settings, const ThisHost& host, Problems& problems, Problems& notices) {
-  InstanceChecker(settings.searchd, problems, notices).run();
-  check_tables(settings, host, problems, notices);
+  Checker checker(settings.searchd, host, problems, notices);
+  checker.check_instance();
+  for (const auto& table : settings.tables) checker.check_table(table);
   EffectChecker(settings, notices).run();
 }
 

@@ -11,10 +11,6 @@ namespace karmad {
 /// A mirror set is a set of bits in one 64-bit word.
 inline constexpr std::size_t kMostMirrors = 64;
 
-/// The part of check() for distributed tables and their agent lines.
-void check_tables(const Settings& settings, const ThisHost& host, Problems& problems,
-                  Problems& notices);
-
 /// Reports what types cannot express: bounds, duplicates, settings that require or contradict each
 /// other. Settings that are allowed but probably a mistake become notices. Names of strategies and
 /// everything that depends on dialects are checked elsewhere (Judge).
