@@ -7,7 +7,6 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/stats/document.hpp"
 #include "balancer/client/commands.hpp"
-#include "balancer/client/http_ask.hpp"
 #include "balancer/operate/admin_call.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/text/source_text.hpp"

@@ -5,7 +5,6 @@
 
 #include "agent/json/json_tree.hpp"
 #include "balancer/client/commands.hpp"
-#include "balancer/client/http_ask.hpp"
 #include "balancer/discovery/source_json.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/admin_call.hpp"

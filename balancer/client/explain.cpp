@@ -7,7 +7,6 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/client/http_ask.hpp"
 #include "balancer/trace/plain_text.hpp"
 
 namespace karmad {

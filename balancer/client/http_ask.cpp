@@ -1,4 +1,4 @@
-#include "balancer/client/http_ask.hpp"
+#include "balancer/client/commands.hpp"
 
 #include <fmt/format.h>
 

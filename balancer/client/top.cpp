@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "balancer/client/http_ask.hpp"
 #include "balancer/client/top_view.hpp"
 
 namespace karmad {

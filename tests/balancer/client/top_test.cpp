@@ -7,7 +7,6 @@
 #include <span>
 
 #include "balancer/client/commands.hpp"
-#include "balancer/client/http_ask.hpp"
 #include "balancer/client/top_view.hpp"
 #include "balancer/trace/plain_text.hpp"
 
