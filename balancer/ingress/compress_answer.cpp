@@ -1,4 +1,4 @@
-#include "balancer/ingress/compress_answer.hpp"
+#include "balancer/ingress/session.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,6 @@
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/wrong_protocol.hpp"
-#include "balancer/ingress/compress_answer.hpp"
 
 namespace karmad {
 namespace {
