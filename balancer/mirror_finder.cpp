@@ -11,11 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include "balancer/discovery/with_found.hpp"
+#include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 
 namespace karmad {
-
 namespace {
 
 constexpr Micros kWaitForAnswers = 500ms;  // of new names, and at the start of sources

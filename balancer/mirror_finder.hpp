@@ -14,7 +14,6 @@
 #include "agent/transport/resolve.hpp"
 #include "balancer/discovery/discovery.hpp"
 #include "balancer/discovery/found.hpp"
-#include "balancer/discovery/mirror_source.hpp"
 #include "balancer/discovery/source_status.hpp"
 #include "balancer/topology/topology.hpp"
 

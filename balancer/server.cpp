@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "balancer/core/memory.hpp"
+#include "balancer/discovery/found.hpp"
 #include "balancer/discovery/source_json.hpp"
-#include "balancer/discovery/with_found.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/operate/secrets.hpp"
 #include "balancer/operate/state_file.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "config/settings/address.hpp"
-#include "config/settings/discovery_source.hpp"
 #include "config/settings/units.hpp"
 
 namespace karmad {

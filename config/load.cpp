@@ -17,7 +17,7 @@
 #include "config/settings/inherit.hpp"
 #include "config/settings/values.hpp"
 #include "config/text/closest.hpp"
-#include "config/text/sections.hpp"
+#include "config/text/parse.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {

@@ -5,16 +5,87 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
 #include <utility>
 
-#include "balancer/discovery/with_found.hpp"
-#include "config/settings/discovery_source.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
+#include "balancer/discovery/found.hpp"
+#include "balancer/discovery/source_json.hpp"
+#include "config/settings/address.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr std::string_view kHeld = "the last mirrors stay in use";
 constexpr std::string_view kAsWritten = "the mirrors of the configuration are used";
+
+constexpr auto kLookAt = std::chrono::seconds(1);
+
+struct FileContent {
+  FileStamp stamp;
+  std::expected<FoundEntries, std::string> entries;
+};
+
+/// Blocks. Nothing if the file still has that stamp.
+std::optional<FileContent> read_if_new(const std::string& path, const FileStamp& known) {
+  const auto stamp = stamp_of(path);
+  if (stamp == known && stamp != FileStamp()) return std::nullopt;
+  const auto text = real_environment().read_file(path, kLongestSource, FileKind::regular);
+  if (!text) return FileContent{{}, std::unexpected("cannot be read: " + text.error())};
+  return FileContent{stamp, read_entries(*text)};
+}
+
+/// Runs `job`, which may block, on another thread, and `then` with its result on the loop's.
+template <class Job, class Then>
+void run_aside(Loop& loop, Job job, Then then) {
+  run_detached([door = loop.door(), job = std::move(job), then = std::move(then)]() mutable {
+    door->post([result = job(), last = std::move(then)]() mutable { last(std::move(result)); });
+  });
+}
+
+class FileSource final : public MirrorSource {
+ public:
+  FileSource(const DiscoverySource& source, SourceRun run)
+      : state_(std::make_shared<State>(source.name, std::move(run))) {
+    look(state_);
+  }
+  ~FileSource() override {
+    state_->stopped = true;
+    state_->timer.cancel();
+  }
+
+ private:
+  struct State {
+    State(std::string of, SourceRun with)
+        : path(std::move(of)), run(std::move(with)), timer(run.loop.io) {}
+    const std::string path;
+    SourceRun run;
+    boost::asio::steady_timer timer;
+    bool stopped = false;
+    FileContent last{{}, std::unexpected("it was not read yet")};
+  };
+
+  /// A read that blocks holds up only the next one.
+  static void look(const std::shared_ptr<State>& state) {
+    run_aside(
+        state->run.loop,
+        [path = state->path, known = state->last.stamp] { return read_if_new(path, known); },
+        [state](std::optional<FileContent> content) {
+          if (state->stopped) return;
+          if (content) state->last = *std::move(content);
+          state->run.report(state->last.entries);
+          if (state->stopped) return;
+          state->timer.expires_after(kLookAt);
+          state->timer.async_wait([state](boost::system::error_code error) {
+            if (!error && !state->stopped) look(state);
+          });
+        });
+  }
+
+  const std::shared_ptr<State> state_;
+};
 
 }  // namespace
 
@@ -82,7 +153,7 @@ void Discovery::follow(const DiscoverySource& source) {
                 .connected = source.kind == DiscoverySource::Kind::file ? nullptr : connected_};
   switch (source.kind) {
     case DiscoverySource::Kind::file:
-      watch.source = follow_file(source, std::move(run));
+      watch.source = std::make_unique<FileSource>(source, std::move(run));
       break;
     case DiscoverySource::Kind::etcd:
       watch.source = follow_etcd(source, std::move(run));

@@ -1,15 +1,45 @@
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "balancer/discovery/mirror_source.hpp"
+#include "agent/transport/loop/loop.hpp"
+#include "agent/transport/loop/thread_pool.hpp"
+#include "agent/transport/resolve.hpp"
+#include "balancer/discovery/found.hpp"
 #include "balancer/discovery/source_status.hpp"
 
 namespace karmad {
+
+/// Follows a list of mirrors that is kept elsewhere, until it is destroyed. The loop's thread only;
+/// waits for nothing there.
+class MirrorSource {
+ public:
+  /// The list as it is now, or why it cannot be read. Called on the loop's thread, also if nothing
+  /// has changed.
+  using Report = std::function<void(std::expected<FoundEntries, std::string>)>;
+
+  MirrorSource() = default;
+  MirrorSource& operator=(MirrorSource&&) = delete;
+  virtual ~MirrorSource() = default;
+};
+
+/// What a source needs to run.
+struct SourceRun {
+  Loop& loop;
+  DnsSettings dns;
+  MirrorSource::Report report;
+  std::shared_ptr<void> connected;  ///< kept while the source has connections
+};
+
+// These read a list and then follow its changes; after a failure they try again, with growing
+// pauses.
+std::unique_ptr<MirrorSource> follow_etcd(const DiscoverySource& source, SourceRun run);
+std::unique_ptr<MirrorSource> follow_kubernetes(const DiscoverySource& source, SourceRun run);
 
 /// Follows the sources of all tables with `discovery` and keeps their last good pictures. Main
 /// thread only.

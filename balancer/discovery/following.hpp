@@ -11,7 +11,7 @@
 
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/pool.hpp"
-#include "balancer/discovery/mirror_source.hpp"
+#include "balancer/discovery/discovery.hpp"
 
 namespace karmad {
 

@@ -7,7 +7,7 @@
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/discovery/following.hpp"
-#include "config/settings/discovery_source.hpp"
+#include "config/settings/address.hpp"
 
 namespace karmad {
 namespace {

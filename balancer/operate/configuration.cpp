@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "balancer/discovery/with_found.hpp"
+#include "balancer/discovery/found.hpp"
 #include "config/effective.hpp"
 
 namespace karmad {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/settings/discovery_source.hpp"
+#include "config/settings/address.hpp"
 #include "config/settings/keys.hpp"
 #include "config/settings/units.hpp"
 #include "config/text/closest.hpp"

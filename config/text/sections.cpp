@@ -1,4 +1,4 @@
-#include "config/text/sections.hpp"
+#include "config/text/parse.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "config/settings/discovery_source.hpp"
+#include "config/settings/address.hpp"
 
 #include <gtest/gtest.h>
 

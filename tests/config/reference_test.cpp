@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "config/settings/keys.hpp"
-#include "config/text/sections.hpp"
+#include "config/text/parse.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "balancer/discovery/with_found.hpp"
+#include "balancer/discovery/found.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

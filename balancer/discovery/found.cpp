@@ -1,4 +1,4 @@
-#include "balancer/discovery/with_found.hpp"
+#include "balancer/discovery/found.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/resolve.hpp"
 #include "config/check.hpp"
-#include "config/settings/discovery_source.hpp"
+#include "config/settings/address.hpp"
 #include "config/settings/inherit.hpp"
 
 namespace karmad {
