@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "balancer/core/fingerprint.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
-
 namespace {
 
 /// A rate limit: its setting, and the counter of the requests that exceed it.

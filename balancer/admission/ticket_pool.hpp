@@ -15,7 +15,7 @@
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/loop.hpp"
-#include "balancer/core/ticket.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/rules/admission/queue_discipline.hpp"
 #include "strategies/time.hpp"
 

@@ -10,9 +10,9 @@
 
 #include "agent/dialect/rows/result_set.hpp"
 #include "agent/transport/stream.hpp"
-#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/forwarded.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/core/worker.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -8,7 +8,7 @@
 #include "agent/stats/outcome.hpp"
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
-#include "balancer/rules/attempt_reason.hpp"
+#include "balancer/rules/retry_plan.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
@@ -255,22 +255,22 @@ class Counters {
 enum class AttemptEnd : std::uint8_t { answered, client_mistake, failed, cancelled };
 inline constexpr std::size_t kAttemptEnds = 4;
 
-AttemptEnd attempt_end(Outcome outcome);
+inline AttemptEnd attempt_end(Outcome outcome) {
+  if (is_answered(outcome)) return AttemptEnd::answered;
+  if (outcome == Outcome::client_mistake) return AttemptEnd::client_mistake;
+  return outcome == Outcome::cancelled ? AttemptEnd::cancelled : AttemptEnd::failed;
+}
 
-/// Ended attempts by reason and result.
-struct AttemptResultTotals {
-  std::array<std::array<std::uint64_t, kAttemptEnds>, kAttemptReasons> counts{};
-};
-void write(StatsWriter& out, const AttemptResultTotals& totals);
-
-/// The same counts of one worker: only that worker writes, any thread reads.
+/// Ended attempts of one worker by reason and result: only that worker writes, any thread reads.
 class AttemptResults {
  public:
   void add(AttemptReason reason, Outcome outcome) noexcept {
     counts_[static_cast<std::size_t>(reason)][static_cast<std::size_t>(attempt_end(outcome))].add(
         1);
   }
-  void add_to(AttemptResultTotals& totals) const;
+  std::uint64_t count(std::size_t reason, std::size_t end) const {
+    return counts_[reason][end].get();
+  }
 
  private:
   std::array<std::array<SingleWriter<std::uint64_t>, kAttemptEnds>, kAttemptReasons> counts_;

@@ -39,9 +39,22 @@ Task<ThreadPool::End> run_on_helper(Query& query, std::size_t bytes, Work& work)
 }
 
 /// 429 for a query that needs long work while the queue of the helper threads is full.
-Refusal too_much_long_work();
+inline Refusal too_much_long_work() {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = "too many long requests and answers wait for a helper thread (long_work_queue)",
+          .overloaded = true,
+          .retry_after = 1};
+}
+
 /// The answer to a query whose long work was not done: too_much_long_work(), or 504 after the
 /// deadline. `count`: the counter of the failure.
-Answer long_work_failure(Query& query, ThreadPool::End end, Count count);
+inline Answer long_work_failure(Query& query, ThreadPool::End end, Count count) {
+  query.worker.counters.add(count);
+  if (end == ThreadPool::End::refused) return answer_with(too_much_long_work());
+  return answer_with({.status = 504,
+                      .type = "timeout",
+                      .reason = "the query's deadline had passed before its long work was done"});
+}
 
 }  // namespace karmad

@@ -3,13 +3,16 @@
 #include <boost/container/small_vector.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <forward_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
@@ -18,21 +21,78 @@
 #include "agent/mirrors/agent_slots.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/body_rest.hpp"
-#include "balancer/core/body_source.hpp"
 #include "balancer/core/compression.hpp"
 #include "balancer/core/forwarded.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "balancer/core/ticket.hpp"
 #include "balancer/core/worker.hpp"
 #include "balancer/rules/breaker.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/trace/request_identity.hpp"
 #include "balancer/trace/trace.hpp"
+#include "strategies/time.hpp"
 
 namespace karmad {
 
 /// Most memory that a passed-on reply uses at a time.
 inline constexpr std::size_t kPassedPiece = 64 << 10;
+
+/// Produces the body of an answer while the client reads it. Its length is unknown at the start, so
+/// the end of the connection ends the body. One thread.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  /// Puts the next bytes into `piece`; waits until there are some. False: they are the last ones.
+  virtual Task<bool> next(std::string& piece, Stop& stop) = 0;
+  /// The last bytes for a client that did not take a piece in time.
+  virtual std::string closing_part(std::string_view why) = 0;
+};
+
+/// The priority of work in a pool (AC-005, AC-007). normal and low wait for a ticket; low has a
+/// small pool of its own if configured; exempt needs no ticket.
+enum class Priority : std::uint8_t { normal, low, exempt };
+inline constexpr std::size_t kPriorities = 3;
+std::string_view name(Priority priority);
+
+class TicketPool;
+
+/// A ticket, held for the life of this object; the destructor returns it to its pool under its
+/// priority (AC-003). Created and destroyed on one worker.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept { *this = std::move(other); }
+  Ticket& operator=(Ticket&& other) noexcept {
+    if (this == &other) return *this;
+    give_back();
+    *this = std::as_const(other);
+    other.pool_ = nullptr;
+    return *this;
+  }
+  ~Ticket() { give_back(); }
+
+  explicit operator bool() const { return pool_ != nullptr; }
+  /// Returns the ticket now; reads the clock only if the pool counts.
+  void give_back() {
+    if (pool_ != nullptr) give_back_now();
+  }
+  void give_back(TimePoint now);
+
+ private:
+  void give_back_now();
+
+  friend class TicketPool;
+
+  Ticket(const Ticket&) = default;
+  Ticket& operator=(const Ticket&) = default;
+  Ticket(TicketPool& pool, TimePoint taken, unsigned worker, Priority priority, bool counted)
+      : pool_(&pool), taken_(taken), worker_(worker), priority_(priority), counted_(counted) {}
+
+  TicketPool* pool_ = nullptr;
+  TimePoint taken_{};
+  unsigned worker_ = 0;
+  Priority priority_ = Priority::normal;
+  bool counted_ = false;
+};
 
 /// The rest of a reply whose beginning is already passed on. While it lives it holds its connection
 /// and its slot. The destructor records the attempt: as a failure if the reply broke off; otherwise
@@ -382,5 +442,41 @@ Answer bad_request(Query& query, int status, std::string_view reason);
 /// Counts a refusal with this status: of a client's mistake, or because of an internal error (500),
 /// which the log tells, ten a second. Only on the worker's thread.
 void count_refused(Worker& worker, int status, std::string_view reason);
+
+/// Continues `hash` with a text, eight bytes at a time: each request is hashed. Equal texts and
+/// starts give equal values.
+inline std::uint64_t hashed(std::uint64_t hash, std::string_view text) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;  // 2^64 / the golden ratio
+  std::uint64_t word = text.size();
+  const auto take = [&] { hash = (std::rotl(hash, 23) ^ word) * kOdd; };
+  take();
+  const auto* at = text.data();
+  const auto* const end = at + text.size();
+  for (; end - at > 8; at += 8) {
+    std::memcpy(&word, at, 8);
+    take();
+  }
+  if (text.size() >= 8) {
+    std::memcpy(&word, end - 8, 8);  // may overlap the word before
+  } else {
+    for (word = 0; at != end; ++at) word = word << 8 | static_cast<unsigned char>(*at);
+  }
+  take();
+  return hash ^ hash >> 32;
+}
+
+/// Identifies the request of a client: equal for repetitions of the same request. A hash of its
+/// path and its body (without a body: of its parameters). Of a body beyond 16 KB only the length,
+/// the beginning and the end count.
+inline std::uint64_t fingerprint(const ClientRequest& request) {
+  constexpr std::size_t kPart = 8 << 10;
+  const auto text = request.body.empty() ? request.query : request.body;
+  auto hash = hashed(hashed(0, request.path), text.substr(0, kPart));
+  if (text.size() > kPart) {
+    hash = hashed(hash, text.substr(std::max(kPart, text.size() - kPart)));
+    hash = hash * 31 + text.size();
+  }
+  return hash;
+}
 
 }  // namespace karmad

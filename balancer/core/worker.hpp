@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,12 +13,12 @@
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 #include "agent/transport/http/http_head.hpp"
+#include "agent/transport/loop/loop.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/loop/task.hpp"
 #include "agent/transport/pool.hpp"
 #include "balancer/core/compression.hpp"
 #include "balancer/core/counters.hpp"
-#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/process_list.hpp"
 #include "balancer/explain/explain_record.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
@@ -145,6 +146,30 @@ struct SharedState {
   ClientConnections connections;
   RequestLimits limits;
   Monitoring monitoring;
+};
+
+/// Detects that peers have closed while their connection is not read. A read would have to take the
+/// bytes before the end of stream, so a separate epoll instance waits for EPOLLRDHUP only, and the
+/// loop waits for that instance. One thread.
+class DisconnectWatcher {
+ public:
+  explicit DisconnectWatcher(Loop& loop);
+
+  /// Which end of a connection is waited for: of what the peer sends, or of both directions.
+  enum class End : bool { of_sending, of_both };
+
+  /// Requests `stop` once at that end, until forget(). If the socket cannot be watched, the wait
+  /// ends without this signal, by its deadline.
+  void watch(int socket, Stop& stop, End end = End::of_sending);
+  void forget(int socket);
+
+ private:
+  void wait();
+  void poll();
+
+  asio::posix::basic_stream_descriptor<Executor> epoll_;
+  std::size_t watched_ = 0;
+  bool waiting_ = false;
 };
 
 /// A client's connection, for the worker that drains it.

@@ -13,7 +13,6 @@
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/handlers.hpp"
-#include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "config/text/source_text.hpp"
 

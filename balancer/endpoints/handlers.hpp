@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
@@ -95,5 +96,15 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 /// and SHOW PROFILE ask a mirror of the first shard to run the SELECT again.
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
                             sql::SessionStatement statement, StatusForm form);
+
+/// 401 for a client of an admin listener that may not read the status: with a token configured, it
+/// is needed by all but clients on this host.
+std::optional<Answer> refuse_reader(Query& query);
+
+/// The answer to a client that may not make calls of an operator; nothing: it may.
+std::optional<Answer> refuse_operator(Query& query);
+
+/// 404: queries are not answered on the admin listeners.
+Answer no_queries_here(Query& query);
 
 }  // namespace karmad

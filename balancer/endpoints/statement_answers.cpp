@@ -9,16 +9,12 @@
 #include "agent/json/json_cursor.hpp"
 #include "balancer/core/ask_workers.hpp"
 #include "balancer/core/long_work.hpp"
-#include "balancer/endpoints/operator_access.hpp"
-#include "balancer/schema/select.hpp"
-#include "balancer/schema/show.hpp"
-#include "balancer/schema/tables.hpp"
+#include "balancer/schema/schema.hpp"
 #include "balancer/status/rows/agent_status.hpp"
 #include "balancer/status/snapshot.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad {
-
 namespace {
 
 StatusForm form_at(const ServedPath& served) {

@@ -13,7 +13,7 @@
 
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/stats/outcome.hpp"
-#include "balancer/rules/attempt_reason.hpp"
+#include "balancer/rules/retry_plan.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/request_identity.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
-#include "balancer/schema/select.hpp"
+#include "balancer/schema/schema.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad::mysql {

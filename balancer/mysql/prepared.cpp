@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "balancer/schema/tokens.hpp"
+#include "balancer/schema/translate.hpp"
 #include "config/text/source_text.hpp"
 
 namespace karmad::mysql {

@@ -7,7 +7,7 @@
 
 #include "agent/dialect/request/sql_tokens.hpp"
 #include "agent/json/json_text.hpp"
-#include "balancer/schema/select.hpp"
+#include "balancer/schema/schema.hpp"
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"
 

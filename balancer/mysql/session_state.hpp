@@ -13,7 +13,7 @@
 
 #include "agent/dialect/request/sql_statement.hpp"
 #include "balancer/mysql/messages.hpp"
-#include "balancer/schema/tables.hpp"
+#include "balancer/schema/schema.hpp"
 
 namespace karmad::mysql {
 

@@ -1,4 +1,4 @@
-#include "balancer/schema/select.hpp"
+#include "balancer/schema/schema.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-#include "balancer/schema/show.hpp"
+#include "balancer/schema/schema.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/json/json_text.hpp"
+#include "balancer/schema/translate.hpp"
 #include "config/text/paragraphs.hpp"
 #include "config/text/source_text.hpp"
 

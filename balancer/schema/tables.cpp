@@ -1,4 +1,4 @@
-#include "balancer/schema/tables.hpp"
+#include "balancer/schema/schema.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <span>
 
-#include "balancer/schema/tokens.hpp"
+#include "balancer/schema/translate.hpp"
 #include "config/text/paragraphs.hpp"
 #include "config/text/source_text.hpp"
 

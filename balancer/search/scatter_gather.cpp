@@ -11,12 +11,12 @@
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/request_gate.hpp"
-#include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/shard/error_attributions.hpp"
 #include "balancer/shard/shard_driver.hpp"
-#include "balancer/topology/table_list.hpp"
+#include "balancer/topology/topology.hpp"
 
 namespace karmad {
 namespace {

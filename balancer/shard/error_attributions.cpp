@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "balancer/core/fingerprint.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "config/text/source_text.hpp"
 

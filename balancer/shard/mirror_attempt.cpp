@@ -13,8 +13,8 @@
 #include "agent/transport/http/field_values.hpp"
 #include "agent/transport/pool.hpp"
 #include "balancer/admission/client_auth.hpp"
-#include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/shard/attempt_effects.hpp"
 #include "balancer/shard/error_attributions.hpp"
 

@@ -242,19 +242,33 @@ void write_rates(StatsWriter& out, const RateGates& rates, TimePoint now) {
   write(out, rates.client_counts());
 }
 
+void write_attempt_results(StatsWriter& out, std::span<const std::unique_ptr<Worker>> workers) {
+  static constexpr auto kEndNames = enumerators<AttemptEnd>();
+  static constexpr Stat kResults{.name = "attempt_results",
+                                 .help = "ended attempts, by their reason and result",
+                                 .row = kHidden,
+                                 .member = kHidden};
+  for (std::size_t reason = 0; reason < kAttemptReasons; ++reason)
+    for (std::size_t end = 0; end < kAttemptEnds; ++end) {
+      std::uint64_t count = 0;
+      for (const auto& worker : workers) count += worker->attempt_results.count(reason, end);
+      out.add(kResults, count,
+              {{"reason", name(static_cast<AttemptReason>(reason))},
+               {"result", kEndNames[static_cast<AttemptEnd>(end)]}});
+    }
+}
+
 /// Writes numbers that belong neither to an agent nor to a table.
 void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, TimePoint now) {
   const auto& process = worker.process;
   const auto& limits = worker.limits;
   const auto& monitoring = worker.monitoring;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
-  AttemptResultTotals results;
   std::uint64_t unasked = 0;
   std::uint64_t shortages = 0;
   std::uint64_t late = 0;
   Micros longest{};
   for (const auto& each : worker.all) {
-    each->attempt_results.add_to(results);
     unasked += each->loop.unasked.get();
     shortages += each->loop.shortages.get();
     late += each->loop.delay().late();
@@ -262,7 +276,7 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
   }
   for (const auto& [count, stat] : kCountStats)
     if (count != Count::connections) out.add(stat, worker.total(count));  // ProcessStatus has these
-  write(out, results);
+  write_attempt_results(out, worker.all);
   write(out, monitoring.reloads);
   write_shards(out, snapshot);
   out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},

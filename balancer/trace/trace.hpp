@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "agent/stats/outcome.hpp"
-#include "balancer/rules/attempt_reason.hpp"
 #include "balancer/rules/hedge_plan.hpp"
+#include "balancer/rules/retry_plan.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

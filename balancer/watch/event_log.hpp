@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/transport/destination.hpp"
-#include "balancer/core/body_source.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/core/worker.hpp"
 #include "balancer/trace/plain_text.hpp"
 #include "config/text/enum_names.hpp"

@@ -284,7 +284,8 @@ TEST_F(AdmitHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   rapidjson::Document json;
   json.Parse(text.c_str());
   ASSERT_TRUE(json.IsObject()) << text;
-  EXPECT_EQ(json["limiters"]["network"]["ingressRequestRateLimiter"]["rejectedAdmissions"], 0);
+  EXPECT_EQ(json["limiters"]["network"]["ingressRequestRateLimiter"]["rejectedAdmissions"].GetInt(),
+            0);
   const auto& search = json["tickets"][1];
   EXPECT_STREQ(search["name"].GetString(), "search_tickets");
   EXPECT_EQ(search["out"].GetInt(), 1);

@@ -6,8 +6,7 @@
 
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
-#include "balancer/schema/select.hpp"
-#include "balancer/schema/show.hpp"
+#include "balancer/schema/schema.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "balancer/topology/table_list.hpp"
+#include "balancer/topology/topology.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/core/process_list.hpp"
 
 namespace karmad {
@@ -83,5 +85,34 @@ struct SchemaContents {
 /// SELECT, and DUAL. One schema has all tables of the configuration.
 std::vector<SchemaTable> tables_named(std::string_view select, const SchemaContents& contents,
                                       const SchemaFacts& facts);
+
+/// Carries out a SELECT of MySQL over these tables, in memory, with SQLite. `unknown` of the
+/// result: the tables whose rows it looked for and did not find. 400: a syntax error, an unknown
+/// column, function or variable, or a result of too many rows or steps; 404: an unknown table. Any
+/// thread. Cost: at most kMostSchemaSteps, some seconds, and 16 MiB of results.
+OrError<SchemaTable> rows_of(std::string_view select, std::vector<SchemaTable> tables,
+                             const SchemaFacts& facts);
+
+/// The table as the rows of an answer.
+ResultSet result_set_of(const SchemaTable& table);
+
+/// A statement about the schema of the tables, as tools send it, ready to be carried out.
+struct SchemaStatement {
+  enum class Is : std::uint8_t {
+    rows,    ///< the SELECT `text` gives them
+    passed,  ///< a mirror answers `text`, about `table`
+  };
+  Is is = Is::rows;
+  std::string table;  ///< the one that it names; empty: none, or one of a system schema
+  std::string text;   ///< the SELECT; or for the mirror, with the table's name at `table_begin`
+  std::size_t table_begin = 0;
+  std::size_t table_end = 0;
+};
+
+/// Reads a statement of the kind StatementKind::schema: a SELECT from the tables of system schemas
+/// or from DUAL, a SHOW (which becomes a SELECT), DESCRIBE, EXPLAIN of a table. 400: it is none. A
+/// SELECT is not read yet.
+OrError<SchemaStatement> read_schema_statement(std::string_view statement,
+                                               const SchemaFacts& facts);
 
 }  // namespace karmad
