@@ -17,6 +17,8 @@
 #include "agent/json/simd_skip.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "config/text/enum_names.hpp"
+#include "config/text/number_in.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -173,125 +175,6 @@ enum class Option : std::uint8_t {
 };
 constexpr auto kOptionNames = enumerators<Option>();
 
-/// Handles every token of the body. Only top-level members and those of `options` are used; the
-/// others only count for the depth.
-class SearchListener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, SearchListener> {
- public:
-  SearchListener(std::string_view body, rapidjson::MemoryStream& stream, unsigned max_depth,
-                 SearchRequest& request)
-      : body_(body), stream_(stream), max_depth_(max_depth), request_(request) {}
-
-  bool Default() { return end_value(stream_.Tell()); }
-  bool Int(int value) { return value < 0 ? Default() : Uint64(static_cast<unsigned>(value)); }
-  bool Uint(unsigned value) { return Uint64(value); }
-  bool Uint64(std::uint64_t value) { return end_value(stream_.Tell(), false, value); }
-
-  bool String(const char* text, rapidjson::SizeType size, bool) {
-    const bool counts = property_ == Property::table || !request_[Property::table].found();
-    if (depth_ == 1 && names_table() && counts) request_.table.assign(text, size);
-    return end_value(stream_.Tell(), true);
-  }
-
-  bool StartObject() {
-    if (depth_ == 0) root_is_object_ = true;
-    return StartArray();
-  }
-  bool StartArray() {
-    if (depth_ == 1) in_options_ = property_ == Property::options;
-    if (++depth_ > max_depth_)
-      return fail(fmt::format("the request nests deeper than max_json_depth = {} at offset {}",
-                              max_depth_, behind_bracket() - 1));
-    return true;
-  }
-  bool EndObject(rapidjson::SizeType size) {
-    if (depth_ == 1) request_.closing_brace = behind_bracket() - 1;
-    return EndArray(size);
-  }
-  bool EndArray(rapidjson::SizeType) {
-    if (--depth_ == 1) in_options_ = false;
-    return end_value(behind_bracket());
-  }
-
-  bool Key(const char* text, rapidjson::SizeType size, bool) {
-    const std::string_view key(text, size);
-    if (depth_ == 1) {
-      property_ = property_named(key);
-      if (!property_ && may_name_table(key)) return fail("the request " + why_key_is_refused(key));
-      if (!property_ && may_name_property(key)) request_.odd_key = true;
-      value_begin_ = after_colon();
-    } else if (depth_ == 2 && in_options_) {
-      option_ = kOptionNames.find(key);
-      option_begin_ = after_colon();
-    }
-    return true;
-  }
-
-  bool root_is_object() const { return root_is_object_; }
-  std::string& reason() { return reason_; }
-
- private:
-  bool names_table() const { return property_ == Property::table || property_ == Property::index; }
-
-  /// Start of the value of a key, after the colon, which the parser will check.
-  std::size_t after_colon() const {
-    return std::min(body_.find_first_not_of(" \t\r\n:", stream_.Tell()), body_.size());
-  }
-
-  bool fail(std::string reason) {
-    reason_ = std::move(reason);
-    return false;
-  }
-
-  /// The iterative parser reports a bracket before it consumes it.
-  std::size_t behind_bracket() const { return stream_.Tell() + 1; }
-
-  /// The end of a value inside `depth_` brackets.
-  bool end_value(std::size_t end, bool is_text = false, std::optional<std::uint64_t> number = {}) {
-    if (depth_ == 1 && property_) return end_property(*std::exchange(property_, {}), is_text, end);
-    if (depth_ == 2 && option_) return end_option(*std::exchange(option_, {}), number, end);
-    return true;
-  }
-
-  bool end_property(Property property, bool is_text, std::size_t end) {
-    const bool of_table = property == Property::table || property == Property::index;
-    if (of_table && !is_text)
-      return fail(
-          fmt::format("\"{}\" must be a string with the name of one table", name(property)));
-    auto& span = request_.properties[static_cast<std::size_t>(property)];
-    if (span.found()) return fail(fmt::format("\"{}\" is given twice", name(property)));
-    span = {value_begin_, end};
-    return true;
-  }
-
-  bool end_option(Option option, std::optional<std::uint64_t> value, std::size_t end) {
-    const ByteRange place{option_begin_, end};
-    if (option == Option::max_matches) {
-      request_.max_matches_option = place;
-    } else if (option == Option::cutoff) {
-      request_.cutoff_option = true;
-    } else if (option == Option::scroll) {
-      if (request_.scroll_option.found()) return fail("options.scroll is given twice");
-      request_.scroll_option = place;
-    } else if (const auto why = set_query_option(request_.options, kOptionNames[option], value)) {
-      return fail(fmt::format("options.{} {}", kOptionNames[option], *why));
-    }
-    return true;
-  }
-
-  std::string_view body_;
-  rapidjson::MemoryStream& stream_;
-  unsigned max_depth_;
-  SearchRequest& request_;
-  std::optional<Property> property_;
-  std::optional<Option> option_;
-  std::size_t value_begin_ = 0;
-  std::size_t option_begin_ = 0;
-  unsigned depth_ = 0;
-  bool in_options_ = false;
-  bool root_is_object_ = false;
-  std::string reason_;
-};
-
 /// Keys of a request whose values name tables.
 constexpr std::array<std::string_view, 3> kTableKeys{"table", "index", "join"};
 
@@ -303,40 +186,97 @@ std::string_view table_key_meant(std::string_view key) {
   return {};
 }
 
-/// Reads any body; returns why it is refused, or an empty text.
-std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
+/// Bounds the nesting of a text.
+class NestingLimit : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NestingLimit> {
+ public:
+  explicit NestingLimit(unsigned deepest) : left_(deepest) {}
+
+  bool StartObject() { return StartArray(); }
+  bool StartArray() { return left_-- != 0; }
+  bool EndObject(rapidjson::SizeType size) { return EndArray(size); }
+  bool EndArray(rapidjson::SizeType) { return ++left_ != 0; }
+
+ private:
+  unsigned left_;
+};
+
+/// Why a body is no JSON, or nests too deep; empty: it is neither.
+std::string mistake_in_json(std::string_view body, unsigned max_depth) {
   // Large enough for strings and nesting of ordinary requests, so that reading allocates nothing.
   alignas(16) char workspace[8192];
   rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
       reader(&pool, 1024);
   rapidjson::MemoryStream stream(body.data(), body.size());
-  SearchListener listener(body, stream, std::min(max_depth, kDeepestRequest), request);
+  const auto deepest = std::min(max_depth, kDeepestRequest);
+  NestingLimit limit(deepest);
   const auto parsed =
       reader.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag |
-                   rapidjson::kParseFullPrecisionFlag>(stream, listener);
-  if (!listener.reason().empty()) return std::move(listener.reason());
-  if (parsed.IsError()) return "the request " + why_not_json(body, parsed.Code(), parsed.Offset());
+                   rapidjson::kParseFullPrecisionFlag>(stream, limit);
+  if (parsed.Code() == rapidjson::kParseErrorTermination)
+    return fmt::format("nests deeper than max_json_depth = {} at offset {}", deepest,
+                       parsed.Offset());
+  if (parsed.IsError()) return why_not_json(body, parsed.Code(), parsed.Offset());
   if (stream.Tell() != body.size())  // the parser takes a zero byte as the end
-    return fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell());
-  if (!listener.root_is_object()) return "the request must be a JSON object";
+    return fmt::format("is not JSON: a zero byte at offset {}", stream.Tell());
   return {};
 }
 
-/// The deepest nesting of a valid JSON text.
-unsigned nesting_of(std::string_view text) {
-  unsigned depth = 0;
-  unsigned deepest = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string && c == '\\') ++at;
-    if (c == '"') in_string = !in_string;
-    if (in_string) continue;
-    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
-    if (c == '}' || c == ']') --depth;
+/// Where a part of the body is in it.
+ByteRange place_of(std::string_view part, std::string_view body) {
+  const auto begin = static_cast<std::size_t>(part.data() - body.data());
+  return {begin, begin + part.size()};
+}
+
+/// Notes karmad's members of `options`, if it is an object; returns why they are refused, or an
+/// empty text.
+std::string note_options(std::string_view options, std::string_view body, SearchRequest& request) {
+  PassedMembers members(options);
+  while (const auto member = members.next()) {
+    const auto option = kOptionNames.find(json_unescaped(member->name));
+    if (!option) continue;
+    if (*option == Option::max_matches) {
+      request.max_matches_option = place_of(member->value, body);
+    } else if (*option == Option::cutoff) {
+      request.cutoff_option = true;
+    } else if (*option == Option::scroll) {
+      if (request.scroll_option.found()) return "options.scroll is given twice";
+      request.scroll_option = place_of(member->value, body);
+    } else if (const auto why = set_query_option(request.options, kOptionNames[*option],
+                                                 number_in<std::uint64_t>(member->value))) {
+      return fmt::format("options.{} {}", kOptionNames[*option], *why);
+    }
   }
-  return deepest;
+  return {};
+}
+
+/// Reads any body; returns why it is refused, or an empty text.
+std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
+  if (const auto mistake = mistake_in_json(body, max_depth); !mistake.empty())
+    return "the request " + mistake;
+  const auto object = whole_object(body);
+  if (!object) return "the request must be a JSON object";
+  request.closing_brace = place_of(*object, body).end - 1;
+  PassedMembers members(*object);
+  while (const auto member = members.next()) {
+    const auto key = json_unescaped(member->name);
+    const auto property = property_named(key);
+    if (!property && may_name_table(key)) return "the request " + why_key_is_refused(key);
+    if (!property && may_name_property(key)) request.odd_key = true;
+    if (!property) continue;
+    const auto value = member->value;
+    auto& place = request.properties[static_cast<std::size_t>(*property)];
+    if (place.found()) return fmt::format("\"{}\" is given twice", name(*property));
+    place = place_of(value, body);
+    if (*property == Property::options)
+      if (auto wrong = note_options(value, body, request); !wrong.empty()) return wrong;
+    if (*property != Property::table && *property != Property::index) continue;
+    if (!is_string(value))
+      return fmt::format("\"{}\" must be a string with the name of one table", name(*property));
+    if (*property == Property::table || !request[Property::table].found())
+      request.table = json_unescaped(without_quotes(value));
+  }
+  return {};
 }
 
 /// Whether servers, which show such a name as it is, make a malformed answer of it.
@@ -485,27 +425,18 @@ OrError<Parsed> read_completion(std::string_view body, unsigned max_depth) {
 
 OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
                                  unsigned max_depth) {
-  JsonCursor json(body);
-  skip_space(json);
-  if (json.done() || *json.at != '{') return refused("the request must be a JSON object");
-  std::string named;
+  if (!is_object(trimmed(body, kJsonSpace))) return refused("the request must be a JSON object");
+  if (const auto mistake = mistake_in_json(body, max_depth); !mistake.empty())
+    return refused("the request {}", mistake);
   int queries = 0;
-  const bool whole = visit_members(json, [&](std::string_view key, std::string_view) {
-    const auto key_name = json_unescaped(key);
-    if (key_name == "query") ++queries;
-    if (named.empty() && !table_key_meant(key_name).empty()) named = key_name;
-  });
-  const auto end = static_cast<std::size_t>(json.at - body.data());
-  skip_space(json);
-  if (!whole || !json.done())
-    return refused("the request is not JSON: it is malformed at about offset {}", end);
-  if (nesting_of(body) > max_depth)
-    return refused("the request nests deeper than max_json_depth = {}", max_depth);
-  if (queries > 1) return refused("the request gives \"query\" twice");
-  if (!named.empty())
-    return refused("the table is named in the path; leave \"{}\" out of the request", named);
-  Parsed parsed{.table = std::string(table), .planned = true, .what = Percolation()};
-  return parsed;
+  PassedMembers members(trimmed(body, kJsonSpace));
+  while (const auto member = members.next()) {
+    const auto key = json_unescaped(member->name);
+    if (key == "query" && ++queries > 1) return refused("the request gives \"query\" twice");
+    if (!table_key_meant(key).empty())
+      return refused("the table is named in the path; leave \"{}\" out of the request", key);
+  }
+  return Parsed{.table = std::string(table), .planned = true, .what = Percolation()};
 }
 
 }  // namespace karmad
