@@ -56,17 +56,17 @@ Answer refused_query(Query& query, const ServedPath& served, const ClientError& 
 /// A task that is complete: it has this answer.
 Task<Answer> completed_task(Answer answer);
 
-enum class StatusForm : std::uint8_t { raw, text, rows };
-
-/// The rows as an answer of karmad; without columns: that the statement is done.
-Answer rows_answer(ResultSet set, StatusForm form);
+/// The rows as an answer of karmad, in the form that the client takes and the endpoint has; without
+/// columns: that the statement is done.
+Answer rows_answer(const Query& query, const ServedPath& served, ResultSet set);
 
 /// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
 /// writes the answer.
 Task<Answer> answer_agents(Query& query);
 Task<Answer> answer_status(Query& query);
 Task<Answer> answer_metrics(Query& query);
-Task<Answer> statement_answer(Query& query, sql::StatusStatement statement, StatusForm form);
+Task<Answer> statement_answer(Query& query, const ServedPath& served,
+                              sql::StatusStatement statement);
 
 /// The statements of the request, found once. Reads a long one on this thread: before it is
 /// admitted its class must be known.
@@ -79,8 +79,7 @@ Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter s
 
 /// Answers a statement about the schema (StatementKind::schema), the one of `query.request`: from
 /// the configuration, and from what mirrors say of the tables that it can be about.
-Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
-                           StatusForm form);
+Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter);
 
 /// Makes `statement`, whose text outlives the query's answer, the request of the query: one of
 /// several that are answered one after the other, with rows as the endpoint writes them.
@@ -95,7 +94,7 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 /// that SELECT was passed to its only shard, it is asked again together with SHOW META. SHOW PLAN
 /// and SHOW PROFILE ask a mirror of the first shard to run the SELECT again.
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
-                            sql::SessionStatement statement, StatusForm form);
+                            sql::SessionStatement statement);
 
 /// 401 for a client of an admin listener that may not read the status: with a token configured, it
 /// is needed by all but clients on this host.

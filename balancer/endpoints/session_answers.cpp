@@ -42,7 +42,7 @@ Task<Answer> ask_again(Query& query, const ServedPath& served, Scatter scatter, 
 }
 
 Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter,
-                         sql::SessionStatement statement, StatusForm form) {
+                         sql::SessionStatement statement) {
   SqlSession* const session =
       query.client.sql_session != nullptr ? query.client.sql_session->get() : nullptr;
   if (session != nullptr && !session->meta.known() && !session->select.empty()) {
@@ -52,7 +52,7 @@ Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter
   }
   auto rows = rows_of_session(statement.is, session != nullptr ? &session->meta : nullptr);
   keep_like(rows, statement.like);
-  co_return rows_answer(std::move(rows), form);
+  co_return rows_answer(query, served, std::move(rows));
 }
 
 /// SHOW META after a SELECT that failed, as the search server answers it.
@@ -103,8 +103,7 @@ Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatt
 }
 
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
-                            sql::SessionStatement statement, StatusForm form) {
-  if (query.client.takes_rows) form = StatusForm::rows;
+                            sql::SessionStatement statement) {
   switch (statement.is) {
     case Is::kill:
       return completed_task(
@@ -112,11 +111,11 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
     case Is::meta:
     case Is::scroll:
     case Is::warnings:
-      return answer_meta(query, served, scatter, std::move(statement), form);
+      return answer_meta(query, served, scatter, std::move(statement));
     case Is::inspected:
       break;
     default:
-      return completed_task(rows_answer({}, form));
+      return completed_task(rows_answer(query, served, ResultSet()));
   }
   if (query.client.sql_session == nullptr || *query.client.sql_session == nullptr ||
       (*query.client.sql_session)->select.empty())

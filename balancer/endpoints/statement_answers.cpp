@@ -17,10 +17,6 @@
 namespace karmad {
 namespace {
 
-StatusForm form_at(const ServedPath& served) {
-  return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
-}
-
 bool hides_status(const Query& query) {
   return query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes;
 }
@@ -31,18 +27,18 @@ Answer hidden_status(Query& query) {
 }
 
 /// The answer to a statement about karmad itself.
-Task<Answer> status_statement(Query& query, const sql::StatusStatement& statement,
-                              StatusForm form) {
+Task<Answer> status_statement(Query& query, const ServedPath& served,
+                              const sql::StatusStatement& statement) {
   if (query.client.on_admin_port) {
     if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
   } else if (hides_status(query)) {
     return completed_task(hidden_status(query));
   }
-  return statement_answer(query, statement, form);
+  return statement_answer(query, served, statement);
 }
 
 /// KILL of an operator; clients of MySQL have theirs.
-Task<Answer> answer_kill(Query& query, sql::SessionStatement statement, StatusForm form) {
+Task<Answer> answer_kill(Query& query, const ServedPath& served, sql::SessionStatement statement) {
   if (auto refused = refuse_operator(query)) co_return *std::move(refused);
   query.waited = true;
   const auto outcome = co_await kill_connection(
@@ -52,7 +48,7 @@ Task<Answer> answer_kill(Query& query, sql::SessionStatement statement, StatusFo
   if (!outcome) co_return refusal(504, "the search for the connection took too long");
   if (*outcome == KillOutcome::unknown)
     co_return bad_request(query, 404, fmt::format("unknown connection {}", statement.connection));
-  co_return rows_answer({}, form);
+  co_return rows_answer(query, served, ResultSet());
 }
 
 /// Answers the one statement of `query.request`.
@@ -61,7 +57,7 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   const bool of_mirrors = statement.is_of_mirrors();
   const bool of_schema = statement.kind == sql::StatementKind::schema;
   if (query.client.on_admin_port && of_mirrors) return completed_task(no_queries_here(query));
-  if (of_schema) return answer_schema(query, served, scatter, form_at(served));
+  if (of_schema) return answer_schema(query, served, scatter);
   if (of_mirrors) {
     query.client.meta = nullptr;
     // Only a SELECT: SHOW META may ask it again.
@@ -72,17 +68,17 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter)
   auto read = sql::read_statement(statement.text, statement.kind);
   if (!read) return completed_task(bad_request(query, read.error().status, read.error().reason));
   if (const auto* ours = std::get_if<sql::StatusStatement>(&*read))
-    return status_statement(query, *ours, form_at(served));
+    return status_statement(query, served, *ours);
   auto session = std::get<sql::SessionStatement>(*std::move(read));
   if (session.is == sql::SessionStatement::Is::kill)
-    return answer_kill(query, std::move(session), form_at(served));
+    return answer_kill(query, served, std::move(session));
   if (query.client.on_admin_port) return completed_task(no_queries_here(query));
-  return answer_session(query, served, scatter, std::move(session), form_at(served));
+  return answer_session(query, served, scatter, std::move(session));
 }
 
 /// Adds an answer to those before it: an array to an array, or a table to tables.
-bool append_answer(std::string& out, std::string_view body, StatusForm form) {
-  if (form == StatusForm::text) {
+bool append_answer(std::string& out, std::string_view body, Statements form) {
+  if (form == Statements::as_text) {
     out.append(out.empty() ? "" : "\n").append(body);
     return true;
   }
@@ -100,7 +96,6 @@ bool append_answer(std::string& out, std::string_view body, StatusForm form) {
 /// Answers several statements.
 Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatter,
                            std::shared_ptr<const sql::StatementList> list) {
-  const auto form = form_at(served);
   Answer whole;
   for (const auto& statement : list->statements) {
     set_statement(query, statement);
@@ -110,7 +105,7 @@ Task<Answer> answer_script(Query& query, const ServedPath& served, Scatter scatt
     if (query.client.left || query.resources.memory_denied() || answer.status != 200)
       co_return answer;
     query.count_answer(answer.status, Loop::now());
-    if (!append_answer(whole.body, answer.content(), form)) co_return answer;
+    if (!append_answer(whole.body, answer.content(), served.endpoint.statements)) co_return answer;
     whole.content_type = answer.content_type;
     whole.memory.charge(query.resources.memory, whole.body.capacity());
     query.worker.loop.buffers.give(std::move(answer.body));
@@ -320,9 +315,7 @@ Task<Answer> answer_statements(Query& query, const ServedPath& served, Scatter s
   return answer_list(query, served, scatter);
 }
 
-Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter,
-                           StatusForm form) {
-  if (query.client.takes_rows) form = StatusForm::rows;
+Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatter) {
   const ClientRequest given = query.request;
   const auto text = given.statement->text;
   const SchemaFacts facts =
@@ -371,7 +364,7 @@ Task<Answer> answer_schema(Query& query, const ServedPath& served, Scatter scatt
   if (!rows) co_return bad_request(query, rows.error().status, rows.error().reason);
   auto set = result_set_of(*rows);
   set.warning = std::move(warning);
-  co_return rows_answer(std::move(set), form);
+  co_return rows_answer(query, served, std::move(set));
 }
 
 }  // namespace karmad

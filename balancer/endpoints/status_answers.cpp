@@ -65,27 +65,29 @@ Task<Answer> answer_metrics(Query& query) {
   });
 }
 
-Answer rows_answer(ResultSet set, StatusForm form) {
+Answer rows_answer(const Query& query, const ServedPath& served, ResultSet set) {
   Answer answer;
-  if (form == StatusForm::rows) {
+  if (query.client.takes_rows) {
     answer.rows = std::make_unique<AnswerRows>();
     answer.rows->sets.push_back(std::move(set));
     return answer;
   }
-  if (form == StatusForm::text) answer.content_type = "text/plain; charset=UTF-8";
-  if (form == StatusForm::text && set.columns.empty()) {
+  const auto form =
+      served.endpoint.statements == Statements::as_text ? RowForm::text : RowForm::raw;
+  if (form == RowForm::text) answer.content_type = content_type_of(form);
+  if (form == RowForm::text && set.columns.empty()) {
     answer.body = "Query OK, 0 rows affected\n";
   } else {
-    append_sets(form == StatusForm::text ? RowForm::text : RowForm::raw, {&set, 1}, answer.body);
+    append_sets(form, {&set, 1}, answer.body);
   }
   return answer;
 }
 
-Task<Answer> statement_answer(Query& query, sql::StatusStatement statement, StatusForm form) {
-  if (query.client.takes_rows) form = StatusForm::rows;
-  return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
+Task<Answer> statement_answer(Query& query, const ServedPath& served,
+                              sql::StatusStatement statement) {
+  return write_answer(query, [&, statement = std::move(statement)](const Snapshot& snapshot) {
     auto result = answer(statement, snapshot);
-    return result ? rows_answer(*std::move(result), form) : refusal(404, result.error());
+    return result ? rows_answer(query, served, *std::move(result)) : refusal(404, result.error());
   });
 }
 

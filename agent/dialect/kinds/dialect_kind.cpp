@@ -212,21 +212,12 @@ std::string_view pattern_segment(std::string_view pattern, std::string_view path
 }
 
 std::optional<std::string> decoded_tables(std::string_view segment) {
-  if (segment.empty() || segment.size() > kMaxTableSegment) return std::nullopt;
-  std::string text;
-  text.reserve(segment.size());
-  for (std::size_t at = 0; at < segment.size(); ++at) {
-    char c = segment[at];
-    if (c == '%') {
-      const auto byte = escaped_byte(segment.substr(at));
-      if (byte < 0) return std::nullopt;
-      c = static_cast<char>(byte);
-      at += 2;
-    }
-    if (!is_in_name(c)) return std::nullopt;
-    text.push_back(c);
-  }
-  return text;
+  // What cannot be decoded stays, and is in no name.
+  auto names = url_decoded(segment.substr(0, kMaxTableSegment + 1));
+  if (segment.empty() || segment.size() > kMaxTableSegment ||
+      !std::ranges::all_of(names, is_in_name))
+    return std::nullopt;
+  return names;
 }
 
 std::string_view update_path_in(std::string_view pattern) {
