@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/merge/merge_steps.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "tests/support/counted_allocations.hpp"

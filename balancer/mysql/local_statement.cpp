@@ -1,4 +1,4 @@
-#include "balancer/mysql/local_statement.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 #include <fmt/format.h>
 

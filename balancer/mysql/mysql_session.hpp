@@ -12,10 +12,7 @@
 #include "balancer/core/client_connection.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/mysql/local_statement.hpp"
 #include "balancer/mysql/messages.hpp"
-#include "balancer/mysql/packets.hpp"
-#include "balancer/mysql/prepared.hpp"
 #include "balancer/mysql/results.hpp"
 #include "balancer/mysql/session_state.hpp"
 

@@ -1,4 +1,4 @@
-#include "balancer/mysql/packets.hpp"
+#include "balancer/mysql/messages.hpp"
 
 #include <algorithm>
 #include <array>

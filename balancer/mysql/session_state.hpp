@@ -9,13 +9,42 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/rows/result_set.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/schema/schema.hpp"
 
 namespace karmad::mysql {
+
+/// A prepared statement. Its parameters are put into the text when it is executed.
+struct PreparedStatement {
+  std::string text;                  ///< without a semicolon at its end
+  std::vector<std::size_t> places;   ///< of the question marks that are parameters
+  std::vector<std::uint16_t> types;  ///< as the client sent them last: type, flag of unsigned
+  bool got_long_data = false;        ///< COM_STMT_SEND_LONG_DATA, which is not supported
+
+  /// Its memory in bytes, that of the types included before they are known.
+  std::size_t size() const {
+    return sizeof(*this) + text.capacity() + places.capacity() * sizeof(std::size_t) +
+           places.size() * sizeof(std::uint16_t);
+  }
+};
+
+inline constexpr std::size_t kMostParameters = 4096;
+
+/// Finds the question marks outside of quotes and comments. The error says why the text cannot be
+/// prepared.
+std::expected<PreparedStatement, Error> prepare_statement(std::string_view statement);
+
+/// The statement with the values of a COM_STMT_EXECUTE (`payload`: what follows the number of the
+/// statement) as literals: numbers, or texts in quotes with quotes and backslashes escaped. At most
+/// `most` bytes. Keeps the types in `prepared`.
+std::expected<std::string, Error> bind_values(PreparedStatement& prepared, std::string_view payload,
+                                              std::size_t most);
 
 struct ConnectionFacts;
 
@@ -101,5 +130,15 @@ std::optional<std::string> value_of_variable(std::string_view name, const Connec
 /// What the connection tells about itself, for statements about the schema. Refers to what the
 /// facts refer to.
 SchemaFacts schema_facts(const ConnectionFacts& facts);
+
+/// The answer to a statement about the connection itself: OK once it was carried out, an error, or
+/// rows.
+using LocalAnswer = std::variant<sql::SessionStatement, Error, ResultSet>;
+
+/// Answers what clients ask a connection: `SET`, `SELECT @@variables`, `SELECT VERSION()`, `BEGIN`,
+/// `USE`, `SHOW DATABASES` … Nothing: the statement is not about the connection; then a SELECT has
+/// been read (StatementText::read) if it can be.
+std::optional<LocalAnswer> answer_locally(sql::StatementText& statement,
+                                          const ConnectionFacts& facts);
 
 }  // namespace karmad::mysql

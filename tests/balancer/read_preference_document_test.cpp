@@ -12,8 +12,7 @@
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
 #include "agent/dialect/kinds/dialect_kind.hpp"
-#include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/kinds/opaque_http.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/topology/topology.hpp"

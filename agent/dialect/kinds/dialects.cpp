@@ -1,5 +1,4 @@
-#include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/kinds/opaque_http.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 
 namespace karmad {
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
 #include "agent/dialect/fronts/json/read_request.hpp"
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/replies/judge.hpp"
 #include "agent/dialect/replies/search_reply.hpp"

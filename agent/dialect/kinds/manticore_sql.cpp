@@ -3,7 +3,7 @@
 
 #include "agent/dialect/fronts/sql/foreign_forms.hpp"
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/statements.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "agent/dialect/replies/error_text.hpp"

@@ -12,8 +12,8 @@
 
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/replies/shard_reply.hpp"
-#include "agent/dialect/request/bulk_lines.hpp"
 #include "agent/dialect/request/client_request.hpp"
+#include "agent/dialect/request/parsed.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 #include "agent/dialect/rows/sort_value.hpp"
 

@@ -6,7 +6,7 @@
 #include "agent/dialect/replies/raw_replies.hpp"
 #include "agent/dialect/replies/search_reply.hpp"
 #include "agent/dialect/request/document_ids.hpp"
-#include "agent/dialect/request/word_queries.hpp"
+#include "agent/dialect/request/parsed.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

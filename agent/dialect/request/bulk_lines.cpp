@@ -1,4 +1,4 @@
-#include "agent/dialect/request/bulk_lines.hpp"
+#include "agent/dialect/request/parsed.hpp"
 
 #include <fmt/format.h>
 #include <array>

@@ -1,4 +1,4 @@
-#include "agent/dialect/request/sql_span.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 
 #include <fmt/format.h>
 #include <array>

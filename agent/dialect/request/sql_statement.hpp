@@ -14,7 +14,7 @@
 
 #include "agent/dialect/request/client_request.hpp"
 #include "agent/dialect/request/document_ids.hpp"
-#include "agent/dialect/request/sql_span.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 
 namespace karmad::sql {
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/request/word_queries.hpp"
+#include "agent/dialect/request/parsed.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"
 #include "tests/agent/transport/exact_bytes.hpp"

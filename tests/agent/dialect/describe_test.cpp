@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/dialect/kinds/dialect_kind.hpp"
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/dialect/kinds/opaque_http.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 
 #include <gtest/gtest.h>
 

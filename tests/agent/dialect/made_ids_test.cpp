@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/sql_reading.hpp"

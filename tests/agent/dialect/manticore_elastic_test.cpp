@@ -1,4 +1,4 @@
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
-#include "agent/dialect/request/word_queries.hpp"
+#include "agent/dialect/request/parsed.hpp"
 
 namespace karmad {
 namespace {

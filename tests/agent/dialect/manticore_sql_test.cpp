@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/dialect/fronts/sql/sql_request.hpp"
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/request/document_ids.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 

@@ -1,5 +1,5 @@
 // Values that JSON does not have, in the rows of shards.
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 #include "agent/dialect/replies/infinities.hpp"
 #include "tests/agent/dialect/row_replies.hpp"

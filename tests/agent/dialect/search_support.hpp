@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/plan.hpp"
 
 namespace karmad {

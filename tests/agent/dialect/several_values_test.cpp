@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "agent/dialect/plan/two_rounds.hpp"
 
 namespace karmad {

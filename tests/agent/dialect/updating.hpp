@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 
 namespace karmad {
 

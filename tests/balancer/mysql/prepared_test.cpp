@@ -1,4 +1,4 @@
-#include "balancer/mysql/prepared.hpp"
+#include "balancer/mysql/session_state.hpp"
 
 #include <gtest/gtest.h>
 

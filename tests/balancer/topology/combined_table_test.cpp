@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "agent/dialect/kinds/manticore.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "tests/balancer/topology/built.hpp"
 
 namespace karmad {

@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "agent/dialect/kinds/manticore.hpp"
-#include "agent/dialect/kinds/opaque_http.hpp"
+#include "agent/dialect/kinds/dialects.hpp"
 #include "balancer/endpoints/endpoints.hpp"
 #include "tests/balancer/topology/built.hpp"
 

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "agent/dialect/request/document_ids.hpp"
-#include "agent/dialect/request/search_request.hpp"
-#include "agent/dialect/request/word_queries.hpp"
+#include "agent/dialect/request/parsed.hpp"
 #include "agent/dialect/write/write_hits.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/request/sql_span.hpp"
 #include "agent/dialect/request/sql_statement.hpp"
+#include "agent/dialect/request/sql_tokens.hpp"
 #include "agent/dialect/rows/row_plan.hpp"
 
 namespace karmad {
