@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "agent/json/json_grammar.hpp"
 #include "agent/json/work_over.hpp"
 
 namespace karmad {
@@ -16,10 +15,10 @@ std::optional<std::string_view> take_string(JsonCursor& json) {
   return text;
 }
 
-std::optional<std::string_view> take_value(JsonCursor& json) {
+std::optional<std::string_view> take_value(JsonCursor& json, ValueLimits limits) {
   skip_space(json);
   const auto* const begin = json.at;
-  const auto* const after = after_value(begin, json.end);
+  const auto* const after = after_value(begin, json.end, limits);
   if (after == nullptr) return std::nullopt;
   json.at = after;
   return std::string_view(begin, static_cast<std::size_t>(after - begin));

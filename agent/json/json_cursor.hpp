@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "agent/json/equals_literal.hpp"
+#include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -46,8 +47,9 @@ inline bool take(JsonCursor& json, char wanted) {
 /// The string at the cursor without quotes, still escaped; nothing if there is none.
 std::optional<std::string_view> take_string(JsonCursor& json);
 
-/// The bytes of the value at the cursor, of any type; nothing if it is malformed.
-std::optional<std::string_view> take_value(JsonCursor& json);
+/// The bytes of the value at the cursor, of any type; nothing if it is malformed, or not within the
+/// limits.
+std::optional<std::string_view> take_value(JsonCursor& json, ValueLimits limits = {});
 
 /// The value that the whole text is, without the white space around it; nothing if the text is
 /// malformed or has anything else.

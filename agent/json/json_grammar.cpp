@@ -221,10 +221,10 @@ class Utf8 {
 };
 
 /// Skips the character after a backslash; for `u` also four hexadecimal digits.
-const char* after_escape(const char* at, const char* end) {
+const char* after_escape(const char* at, const char* end, bool plain) {
   if (at == end) return nullptr;
   if (*at != 'u') return std::string_view("\"\\/bfnrt").contains(*at) ? at + 1 : nullptr;
-  if (end - at < 5) return nullptr;
+  if (plain || end - at < 5) return nullptr;
   for (int i = 1; i <= 4; ++i)
     if (!is_digit(at[i]) && !((at[i] | 0x20) >= 'a' && (at[i] | 0x20) <= 'f')) return nullptr;
   return at + 5;
@@ -236,7 +236,7 @@ const char* after_digits(const char* at, const char* end) {
   return at == first ? nullptr : at;
 }
 
-const char* after_number(const char* at, const char* end) {
+const char* after_number(const char* at, const char* end, bool plain) {
   if (*at == '-') ++at;
   const bool zero = at != end && *at == '0';
   const auto* const integer = at;
@@ -244,6 +244,7 @@ const char* after_number(const char* at, const char* end) {
   if (at == nullptr || (zero && at != integer + 1)) return nullptr;
   if (at != end && *at == '.' && (at = after_digits(at + 1, end)) == nullptr) return nullptr;
   if (at == end || (*at != 'e' && *at != 'E')) return at;
+  if (plain) return nullptr;
   ++at;
   if (at != end && (*at == '+' || *at == '-')) ++at;
   return after_digits(at, end);
@@ -299,6 +300,8 @@ class Strings {
 /// The open brackets.
 class Nesting {
  public:
+  explicit Nesting(std::size_t deepest) : deepest_(deepest) {}
+
   bool empty() const { return depth_ == 0; }
   /// Whether a brace is the innermost one. Not if there is none.
   bool in_object() const { return open_[depth_ - 1] == '{'; }
@@ -306,12 +309,13 @@ class Nesting {
   /// False: it opens too deep, or closes another bracket.
   bool take(char bracket) {
     if (bracket != '{' && bracket != '[') return open_[--depth_] == bracket - 2;  // in ASCII
-    if (depth_ == kMaxSkippedDepth) return false;
+    if (depth_ == deepest_) return false;
     open_[depth_++] = bracket;
     return true;
   }
 
  private:
+  const std::size_t deepest_;
   std::array<char, kMaxSkippedDepth> open_;
   std::size_t depth_ = 0;
 };
@@ -345,7 +349,8 @@ class Following {
 template <class Block>
 class Grammar {
  public:
-  explicit Grammar(const char* end) : end_(end) {}
+  Grammar(const char* end, ValueLimits limits)
+      : end_(end), plain_(limits.plain), nesting_(limits.deepest) {}
 
   bool closed() const { return nesting_.empty(); }
   /// Number of bytes of the last block that belong to the value.
@@ -452,7 +457,7 @@ class Grammar {
     for (std::ptrdiff_t passed = 0; passed < kBlock && (others & kAll << passed) != 0;) {
       const auto* begin = at + std::countr_zero(others & kAll << passed);
       while (!ends_a_scalar(begin[-1])) --begin;
-      const auto* const after = after_scalar(begin, end_);
+      const auto* const after = after_scalar(begin, end_, plain_);
       if (after == nullptr) return false;
       passed = after - at;
     }
@@ -461,11 +466,12 @@ class Grammar {
 
   [[gnu::noinline]] bool are_escapes(Bits escaped, const char* at) const {
     for (; escaped != 0; escaped &= escaped - 1)
-      if (after_escape(at + std::countr_zero(escaped), end_) == nullptr) return false;
+      if (after_escape(at + std::countr_zero(escaped), end_, plain_) == nullptr) return false;
     return true;
   }
 
   const char* const end_;
+  const bool plain_;
   Strings<Block> strings_;
   Utf8 utf8_;
   Nesting nesting_;
@@ -477,8 +483,8 @@ class Grammar {
 };
 
 template <class Block>
-const char* after_nested_on(const char* at, const char* end) {
-  Grammar<Block> grammar(end);
+const char* after_nested_on(const char* at, const char* end, ValueLimits limits) {
+  Grammar<Block> grammar(end, limits);
   for (;; at += kBlock) {
     const auto* bytes = at;
     const auto left = end - at;
@@ -495,32 +501,33 @@ const char* after_nested_on(const char* at, const char* end) {
 }
 
 #if defined(__SSE2__)
-KARMAD_AVX2 [[gnu::flatten]] const char* after_nested_with_avx2(const char* at, const char* end) {
-  return after_nested_on<Avx2Block>(at, end);
+KARMAD_AVX2 [[gnu::flatten]] const char* after_nested_with_avx2(const char* at, const char* end,
+                                                                ValueLimits limits) {
+  return after_nested_on<Avx2Block>(at, end, limits);
 }
 #endif
 
 }  // namespace
 
-const char* after_nested(const char* at, const char* end) {
+const char* after_nested(const char* at, const char* end, ValueLimits limits) {
 #if defined(__SSE2__)
   static const bool with_avx2 = Avx2Block::is_here();
-  if (with_avx2) return after_nested_with_avx2(at, end);
+  if (with_avx2) return after_nested_with_avx2(at, end, limits);
 #endif
-  return after_nested_on_any_machine(at, end);
+  return after_nested_on_any_machine(at, end, limits);
 }
 
-const char* after_nested_on_any_machine(const char* at, const char* end) {
-  return after_nested_on<AnyBlock>(at, end);
+const char* after_nested_on_any_machine(const char* at, const char* end, ValueLimits limits) {
+  return after_nested_on<AnyBlock>(at, end, limits);
 }
 
-const char* after_string(const char* at, const char* end) {
+const char* after_string(const char* at, const char* end, bool plain) {
   for (;;) {
     at = find_special(at, end);
     if (at == end) return nullptr;
     if (*at == '"') return at + 1;
     if (*at == '\\') {
-      at = after_escape(at + 1, end);
+      at = after_escape(at + 1, end, plain);
       if (at == nullptr) return nullptr;
       continue;
     }
@@ -544,10 +551,10 @@ const char* after_passed_string(const char* at, const char* end) {
   }
 }
 
-const char* after_scalar(const char* at, const char* end) {
+const char* after_scalar(const char* at, const char* end, bool plain) {
   const char* after = nullptr;
   if (*at == '-' || is_digit(*at)) {
-    after = after_number(at, end);
+    after = after_number(at, end, plain);
   } else {
     const std::string_view text(at, static_cast<std::size_t>(end - at));
     if (starts_with_literal(text, "true") || starts_with_literal(text, "null"))

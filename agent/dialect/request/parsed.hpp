@@ -56,8 +56,6 @@ std::string why_key_is_refused(std::string_view key);
 bool may_name_property(std::string_view key);
 /// Whether the value of a property has the same effect as if the property were missing.
 bool is_off(std::string_view value);
-/// Whether karmad reads the member of `options` with that name.
-bool names_option(std::string_view key);
 
 /// Result of reading a search request once.
 struct SearchRequest {

@@ -10,11 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "agent/json/equals_literal.hpp"
 #include "agent/json/json_cursor.hpp"
-#include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
-#include "agent/json/simd_skip.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "config/text/enum_names.hpp"
 #include "config/text/number_in.hpp"
@@ -23,140 +20,6 @@
 namespace karmad {
 
 namespace {
-
-constexpr unsigned kDeepest = 32;
-constexpr std::ptrdiff_t kFastDigits = 18;  // fit into 64 bits
-
-/// Every step takes a position and returns the position after what it skipped, or null.
-class Reader {
- public:
-  Reader(std::string_view body, unsigned max_depth, SearchRequest& request)
-      : begin_(body.data()),
-        end_(body.data() + body.size()),
-        deepest_(std::min(max_depth, kDeepest)),
-        request_(request) {}
-
-  bool read() {
-    const auto* at = behind(begin_, '{');
-    if (at != nullptr) at = object(at, 1);
-    if (at == nullptr) return false;
-    request_.closing_brace = offset(at) - 1;
-    return spaces(at) == end_;
-  }
-
- private:
-  std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - begin_); }
-
-  const char* spaces(const char* at) const {
-    while (at != end_ && is_space(*at)) ++at;
-    return at;
-  }
-
-  /// Skips white space and `wanted`.
-  [[gnu::always_inline]] const char* behind(const char* at, char wanted) const {
-    if (at != end_ && *at == wanted) return at + 1;  // clients send little white space
-    at = spaces(at);
-    return at != end_ && *at == wanted ? at + 1 : nullptr;
-  }
-
-  /// Starts after the opening quote.
-  const char* string(const char* at) const {
-    at = find_special(at, end_);
-    return at != end_ && *at == '"' ? at + 1 : nullptr;
-  }
-
-  /// Starts after the opening brace.
-  const char* object(const char* at, unsigned depth) {
-    if (depth > deepest_) return nullptr;
-    if (const auto* const closed = behind(at, '}')) return closed;
-    for (;;) {
-      const auto* const key = behind(at, '"');
-      if (key == nullptr || (at = string(key)) == nullptr) return nullptr;
-      const std::string_view name(key, static_cast<std::size_t>(at - 1 - key));
-      if ((at = behind(at, ':')) == nullptr) return nullptr;
-      if (depth == 2 && in_options_ && names_option(name)) return nullptr;
-      at = depth == 1 ? member(spaces(at), name) : value(spaces(at), depth);
-      if (at == nullptr) return nullptr;
-      const auto* const next = behind(at, ',');
-      if (next == nullptr) return behind(at, '}');
-      at = next;
-    }
-  }
-
-  /// Starts after the opening bracket.
-  const char* array(const char* at, unsigned depth) {
-    if (depth > deepest_) return nullptr;
-    if (const auto* const closed = behind(at, ']')) return closed;
-    for (;;) {
-      if ((at = value(spaces(at), depth)) == nullptr) return nullptr;
-      const auto* const next = behind(at, ',');
-      if (next == nullptr) return behind(at, ']');
-      at = next;
-    }
-  }
-
-  /// The value of a top-level member of the request.
-  const char* member(const char* at, std::string_view key) {
-    const auto property = property_named(key);
-    if (!property) return may_name_property(key) ? nullptr : value(at, 1);
-    auto& range = request_.properties[static_cast<std::size_t>(*property)];
-    if (range.found()) return nullptr;
-    const auto* const from = at;
-    in_options_ = *property == Property::options;
-    if (*property == Property::table || *property == Property::index) {
-      if (at == end_ || *at != '"' || (at = string(at + 1)) == nullptr) return nullptr;
-      if (*property == Property::table || !request_[Property::table].found())
-        request_.table.assign(from + 1, at - 1);
-    } else if ((at = value(at, 1)) == nullptr) {
-      return nullptr;
-    }
-    in_options_ = false;
-    range = {offset(from), offset(at)};
-    return at;
-  }
-
-  /// A value inside `depth` brackets.
-  const char* value(const char* at, unsigned depth) {
-    if (at == end_) return nullptr;
-    switch (*at) {
-      case '"':
-        return string(at + 1);
-      case '{':
-        return object(at + 1, depth + 1);
-      case '[':
-        return array(at + 1, depth + 1);
-      case 't':
-      case 'f':
-      case 'n':
-        return after_scalar(at, end_);
-      default:
-        return number(at);
-    }
-  }
-
-  const char* digits(const char* at) const {
-    while (at != end_ && *at >= '0' && *at <= '9') ++at;
-    return at;
-  }
-
-  const char* number(const char* at) const {
-    if (*at == '-') ++at;
-    const auto* const whole = at;
-    at = digits(at);
-    if (at == whole || at - whole > kFastDigits || (*whole == '0' && at - whole > 1))
-      return nullptr;
-    if (at == end_ || *at != '.') return at;
-    const auto* const fraction = at + 1;
-    at = digits(fraction);
-    return at == fraction ? nullptr : at;
-  }
-
-  const char* begin_;
-  const char* end_;
-  unsigned deepest_;
-  bool in_options_ = false;
-  SearchRequest& request_;
-};
 
 constexpr auto kNames = []() consteval {
   auto names = enumerators<Property>().all();
@@ -201,14 +64,13 @@ class NestingLimit : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Nest
 };
 
 /// Why a body is no JSON, or nests too deep; empty: it is neither.
-std::string mistake_in_json(std::string_view body, unsigned max_depth) {
+std::string mistake_in_json(std::string_view body, unsigned deepest) {
   // Large enough for strings and nesting of ordinary requests, so that reading allocates nothing.
   alignas(16) char workspace[8192];
   rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
       reader(&pool, 1024);
   rapidjson::MemoryStream stream(body.data(), body.size());
-  const auto deepest = std::min(max_depth, kDeepestRequest);
   NestingLimit limit(deepest);
   const auto parsed =
       reader.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag |
@@ -250,33 +112,72 @@ std::string note_options(std::string_view options, std::string_view body, Search
   return {};
 }
 
-/// Reads any body; returns why it is refused, or an empty text.
-std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
-  if (const auto mistake = mistake_in_json(body, max_depth); !mistake.empty())
-    return "the request " + mistake;
-  const auto object = whole_object(body);
-  if (!object) return "the request must be a JSON object";
-  request.closing_brace = place_of(*object, body).end - 1;
-  PassedMembers members(*object);
-  while (const auto member = members.next()) {
-    const auto key = json_unescaped(member->name);
-    const auto property = property_named(key);
-    if (!property && may_name_table(key)) return "the request " + why_key_is_refused(key);
-    if (!property && may_name_property(key)) request.odd_key = true;
-    if (!property) continue;
-    const auto value = member->value;
-    auto& place = request.properties[static_cast<std::size_t>(*property)];
-    if (place.found()) return fmt::format("\"{}\" is given twice", name(*property));
-    place = place_of(value, body);
-    if (*property == Property::options)
-      if (auto wrong = note_options(value, body, request); !wrong.empty()) return wrong;
-    if (*property != Property::table && *property != Property::index) continue;
-    if (!is_string(value))
-      return fmt::format("\"{}\" must be a string with the name of one table", name(*property));
-    if (*property == Property::table || !request[Property::table].found())
-      request.table = json_unescaped(without_quotes(value));
+/// Notes a member of the request, with its raw key; returns why it is refused, or an empty text.
+std::string note_member(std::string_view key, std::string_view value, std::string_view body,
+                        SearchRequest& request) {
+  auto property = property_named(key);
+  std::string unescaped;
+  if (!property && key.contains('\\')) {
+    key = unescaped = json_unescaped(key);
+    property = property_named(key);
+  }
+  if (!property) {
+    if (!may_name_property(key)) return {};
+    if (may_name_table(key)) return "the request " + why_key_is_refused(key);
+    request.odd_key = true;
+    return {};
+  }
+  auto& place = request.properties[static_cast<std::size_t>(*property)];
+  if (place.found()) return fmt::format("\"{}\" is given twice", name(*property));
+  place = place_of(value, body);
+  if (*property == Property::options) return note_options(value, body, request);
+  if (*property != Property::table && *property != Property::index) return {};
+  if (!is_string(value))
+    return fmt::format("\"{}\" must be a string with the name of one table", name(*property));
+  if (*property == Property::table || !request[Property::table].found()) {
+    request.table = without_quotes(value);
+    if (request.table.contains('\\')) request.table = json_unescaped(without_quotes(value));
   }
   return {};
+}
+
+/// Whether a body may have a number that is too large, though it has no exponent: of more than 300
+/// digits a whole block are digits.
+bool may_have_huge_number(std::string_view body) {
+  constexpr std::size_t kBlock = 128;
+  for (std::size_t at = 0; at + kBlock <= body.size(); at += kBlock)
+    if (std::ranges::all_of(body.substr(at, kBlock), is_digit)) return true;
+  return false;
+}
+
+/// Reads any body; returns why it is refused, or an empty text. Of nearly all bodies the cursor
+/// reads the whole; those that it does not, or where JSON has further limits, RapidJSON judges.
+std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
+  const auto deepest = std::min(max_depth, kDeepestRequest);
+  JsonCursor json(body);
+  JsonMembers members(json);
+  bool plain = true;
+  std::string wrong;
+  while (const auto key = members.next(R"("table":)", R"("query":)", R"("limit":)")) {
+    const auto* const begin = json.at;
+    auto value = take_value(json, {.deepest = deepest - 1, .plain = true});
+    if (!value) {
+      plain = false;
+      json.at = begin;
+      value = take_value(json);
+    }
+    if (!value) break;
+    if (key->contains('\\')) plain = false;
+    wrong = note_member(*key, *value, body, request);
+    if (!wrong.empty()) break;
+  }
+  request.closing_brace = static_cast<std::size_t>(json.at - body.data()) - 1;
+  skip_space(json);
+  const bool whole = members.complete() && json.done();
+  if (whole && plain && !may_have_huge_number(body)) return {};
+  if (const auto mistake = mistake_in_json(body, deepest); !mistake.empty())
+    return "the request " + mistake;
+  return whole || !wrong.empty() ? wrong : "the request must be a JSON object";
 }
 
 /// Whether servers, which show such a name as it is, make a malformed answer of it.
@@ -317,10 +218,7 @@ std::string mistake_in_aggregations(std::string_view aggregations) {
 /// Reads a search into `parsed`; returns why it is refused, or an empty text.
 std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed& parsed) {
   auto& request = parsed.what.emplace<SearchRequest>();
-  if (!read_plain_request(body, max_depth, request)) {
-    request = {};
-    if (auto wrong = read(body, max_depth, request); !wrong.empty()) return wrong;
-  }
+  if (auto wrong = read(body, max_depth, request); !wrong.empty()) return wrong;
   std::tie(parsed.table_place, parsed.other_place) = request.table_places();
   if (!parsed.table_place.found()) return "\"table\" is missing";
   if (request.table.empty()) return "\"table\" is empty";
@@ -335,10 +233,6 @@ std::string mistake_in_search(std::string_view body, unsigned max_depth, Parsed&
 
 }  // namespace
 
-bool read_plain_request(std::string_view body, unsigned max_depth, SearchRequest& request) {
-  return Reader(body, max_depth, request).read();
-}
-
 std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at) {
   std::string_view what = rapidjson::GetParseError_En(found);
   const auto begin = text.substr(0, 2);
@@ -352,10 +246,6 @@ std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found,
 
 std::string_view name(Property property) {
   return kNames[property];
-}
-
-bool names_option(std::string_view key) {
-  return kOptionNames.find(key).has_value();
 }
 
 std::optional<Property> property_named(std::string_view key) {
@@ -426,7 +316,8 @@ OrError<Parsed> read_completion(std::string_view body, unsigned max_depth) {
 OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
                                  unsigned max_depth) {
   if (!is_object(trimmed(body, kJsonSpace))) return refused("the request must be a JSON object");
-  if (const auto mistake = mistake_in_json(body, max_depth); !mistake.empty())
+  if (const auto mistake = mistake_in_json(body, std::min(max_depth, kDeepestRequest));
+      !mistake.empty())
     return refused("the request {}", mistake);
   int queries = 0;
   PassedMembers members(trimmed(body, kJsonSpace));
@@ -436,7 +327,7 @@ OrError<Parsed> read_percolation(std::string_view table, std::string_view body,
     if (!table_key_meant(key).empty())
       return refused("the table is named in the path; leave \"{}\" out of the request", key);
   }
-  return Parsed{.table = std::string(table), .planned = true, .what = Percolation()};
+  return Parsed{.table = std::string(table), .planned = true, .options = {}, .what = Percolation()};
 }
 
 }  // namespace karmad

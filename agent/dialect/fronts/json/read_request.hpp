@@ -12,12 +12,6 @@ namespace karmad {
 /// What the parser found at this offset of a text, for the client: "is not JSON: …".
 std::string why_not_json(std::string_view text, rapidjson::ParseErrorCode found, std::size_t at);
 
-/// A fast reader for common search requests: ASCII JSON without escapes, numbers of up to 18 digits
-/// without exponent, none of karmad's `options`, depth at most 32. False for all other texts,
-/// malformed ones included: `request` is then undefined, and the whole parser must read the
-/// text. On true both give the same result; this one costs a third.
-bool read_plain_request(std::string_view body, unsigned max_depth, SearchRequest& request);
-
 /// Validates the whole body of a search (RFC 8259, UTF-8, nesting up to `max_depth`) in one pass
 /// without building a tree, and finds the properties of SearchRequest. Errors are the client's
 /// (400).
