@@ -67,13 +67,9 @@ void add_named_time(JsonLine& out, std::string_view name, std::optional<Micros> 
 
 /// Writes ` [1 10.0.0.2:9308 retry 0.420..1.180 ms answered]`.
 void add_attempt_text(JsonLine& out, const TracedAttempt& attempt) {
-  out.add(" [");
-  out.add_number(attempt.start.shard);
-  out.add(' ');
+  out.add(" [", attempt.start.shard, ' ');
   add_plain(out, attempt.start.mirror);
-  out.add(' ');
-  out.add(trace_name(attempt.start.reason));
-  out.add(' ');
+  out.add(' ', trace_name(attempt.start.reason), ' ');
   add_millis(out, attempt.started);
   add_named_time(out, " connected=", attempt.connected);
   add_named_time(out, " first_byte=", attempt.first_byte);
@@ -92,10 +88,7 @@ void add_attempt_texts(JsonLine& out, const Trace& trace) {
     add_attempt_text(out, attempt);
     ++shown;
   }
-  if (const auto left_out = trace.started() - shown; left_out > 0) {
-    out.add(" left_out=");
-    out.add_number(left_out);
-  }
+  if (const auto left_out = trace.started() - shown; left_out > 0) out.add(" left_out=", left_out);
 }
 
 }  // namespace
@@ -115,8 +108,7 @@ void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
 
 void add_millis(JsonLine& out, Micros value) {
   const auto us = static_cast<std::uint64_t>(std::max<Micros::rep>(value.count(), 0));
-  out.add_number(us / 1000);
-  out.add('.');
+  out.add(us / 1000, '.');
   out.add_digits<3>(static_cast<unsigned>(us % 1000));
 }
 
@@ -131,14 +123,10 @@ void append_access_text(std::string& line, const Trace& trace, TimePoint now,
   add_word(trace.client);
   add_word(access.method);
   add_word(access.path, kTextPath);
-  out.add(' ');
-  out.add_number(access.status);
+  out.add(' ', access.status);
   add_word(end_of(trace, access));
   add_named_time(out, " ", std::chrono::duration_cast<Micros>(now - trace.began));
-  out.add(" ms in=");
-  out.add_number(access.bytes_in);
-  out.add(" out=");
-  out.add_number(access.bytes_out);
+  out.add(" ms in=", access.bytes_in, " out=", access.bytes_out);
   add_named(out, " request_id=", trace.request_id);
   add_named(out, " trace_id=", trace.trace_id);
   add_named(out, " operation=", trace.operation);

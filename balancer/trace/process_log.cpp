@@ -29,13 +29,10 @@ class JsonFormatter final : public spdlog::formatter {
     std::string text;
     {
       JsonLine line(text);
-      line.add("{\"time\":");
-      line.add_quoted(utc_text(message.time));
-      line.add(",\"level\":");
       const auto level = spdlog::level::to_string_view(message.level);
-      line.add_quoted({level.data(), level.size()});
-      line.add(",\"message\":");
-      line.add_quoted({message.payload.data(), message.payload.size()});
+      line.add(R"({"time":)", Quoted{utc_text(message.time)}, R"(,"level":)",
+               Quoted{{level.data(), level.size()}}, R"(,"message":)",
+               Quoted{{message.payload.data(), message.payload.size()}});
       if (message.source.funcname != nullptr) line.add(std::string_view(message.source.funcname));
       line.add('}');
     }

@@ -26,52 +26,35 @@ void add_text(JsonLine& out, const auto& name, std::string_view value, std::size
   out.add_ascii(value, most);
 }
 
-/// A fixed word that needs no escapes; `name` ends with its opening quote.
-void add_word(JsonLine& out, const auto& name, std::string_view word) {
-  out.add(name);
-  out.add(word);
-  out.add('"');
-}
-
-void add_count(JsonLine& out, const auto& name, std::uint64_t value) {
-  out.add(name);
-  out.add_number(value);
-}
-
 void add_time(JsonLine& out, const auto& name, std::optional<Micros> value) {
   if (!value) return;
-  out.add(name);
-  out.add_number(value->count());
+  out.add(name, value->count());
 }
 
-void add_flag(JsonLine& out, const auto& name, bool value) {
-  out.add(name);
-  out.add(value ? std::string_view("true") : std::string_view("false"));
+std::string_view bool_text(bool value) {
+  return value ? "true" : "false";
 }
 
 void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   const auto& start = attempt.start;
-  add_count(out, R"({"shard":)", start.shard);
+  out.add(R"({"shard":)", start.shard);
   add_text(out, R"(,"mirror":)", start.mirror, kName);
-  add_word(out, R"(,"reason":")", trace_name(start.reason));
-  if (!start.choice.strategy.empty()) {
-    add_word(out, R"(,"strategy":")", start.choice.strategy);
-    add_count(out, R"(,"suitable":)", start.choice.suitable);
-    add_count(out, R"(,"acceptable":)", start.choice.acceptable);
-  }
+  out.add(R"(,"reason":")", trace_name(start.reason), '"');
+  if (const auto& choice = start.choice; !choice.strategy.empty())
+    out.add(R"(,"strategy":")", choice.strategy, R"(","suitable":)", choice.suitable,
+            R"(,"acceptable":)", choice.acceptable);
   if (start.hedging) add_text(out, R"(,"hedging":)", text(*start.hedging), kWord);
   if (start.span != 0) {
     const auto digits = hex_digits(start.span);
-    add_word(out, R"(,"span_id":")", {digits.data(), digits.size()});
+    out.add(R"(,"span_id":")", std::string_view(digits.data(), digits.size()), '"');
   }
   if (start.pause > Micros{0}) add_time(out, R"(,"pause_us":)", start.pause);
   add_time(out, R"(,"start_us":)", attempt.started);
   add_time(out, R"(,"connected_us":)", attempt.connected);
   add_time(out, R"(,"first_byte_us":)", attempt.first_byte);
   add_time(out, R"(,"end_us":)", attempt.ended);
-  add_word(out, R"(,"outcome":")", name(attempt.outcome));
-  if (attempt.status >= kFirstErrorStatus)
-    add_count(out, R"(,"status":)", static_cast<std::uint64_t>(attempt.status));
+  out.add(R"(,"outcome":")", name(attempt.outcome), '"');
+  if (attempt.status >= kFirstErrorStatus) out.add(R"(,"status":)", attempt.status);
   add_text(out, R"(,"error":)", attempt.error, kError);
   out.add('}');
 }
@@ -85,7 +68,7 @@ void add_refused(JsonLine& out, const Trace& trace, std::size_t end) {
   for (const auto& retry : trace.refused()) {
     const auto before = out.size();
     if (any) out.add(',');
-    add_count(out, R"({"shard":)", retry.shard);
+    out.add(R"({"shard":)", retry.shard);
     add_text(out, R"(,"why":)", retry.why, kRefused);
     out.add('}');
     if (out.size() + kLongestAttempt > end) {
@@ -114,14 +97,14 @@ void add_attempts(JsonLine& out, const Trace& trace, std::size_t end) {
   }
   out.add(']');
   if (const auto left_out = trace.started() - shown; left_out > 0)
-    add_count(out, R"(,"left_out":)", left_out);
+    out.add(R"(,"left_out":)", left_out);
   out.add('}');
 }
 
 /// Both are valid, so they need no escapes.
 void add_identity(JsonLine& out, const Trace& trace) {
-  if (!trace.request_id.empty()) add_word(out, R"(,"request_id":")", trace.request_id);
-  if (!trace.trace_id.empty()) add_word(out, R"(,"trace_id":")", trace.trace_id);
+  if (!trace.request_id.empty()) out.add(R"(,"request_id":")", trace.request_id, '"');
+  if (!trace.trace_id.empty()) out.add(R"(,"trace_id":")", trace.trace_id, '"');
 }
 
 Micros took(const Trace& trace, TimePoint now) {
@@ -133,7 +116,7 @@ Micros took(const Trace& trace, TimePoint now) {
 void append_json(std::string& text, const Trace& trace, TimePoint now, std::size_t most) {
   JsonLine out(text);
   const auto end = out.size() + most;
-  add_count(out, R"({"id":)", trace.id);
+  out.add(R"({"id":)", trace.id);
   add_identity(out, trace);
   add_text(out, R"(,"operation":)", trace.operation, kWord);
   add_text(out, R"(,"table":)", trace.table, kName);
@@ -152,24 +135,22 @@ void append_access_json(std::string& text, const Trace& trace, TimePoint now,
   JsonLine out(text);
   out.add(R"({"time":")");
   add_date(out, access.time);
-  add_count(out, R"(","id":)", trace.id);
+  out.add(R"(","id":)", trace.id);
   add_identity(out, trace);
   add_text(out, R"(,"client":)", trace.client, kClient);
   add_text(out, R"(,"method":)", access.method, kWord);
   add_text(out, R"(,"path":)", access.path, kPath);
   add_text(out, R"(,"operation":)", trace.operation, kWord);
   add_text(out, R"(,"table":)", trace.table, kName);
-  add_count(out, R"(,"status":)", static_cast<std::uint64_t>(access.status));
-  add_count(out, R"(,"bytes_in":)", access.bytes_in);
-  add_count(out, R"(,"bytes_out":)", access.bytes_out);
+  out.add(R"(,"status":)", access.status, R"(,"bytes_in":)", access.bytes_in, R"(,"bytes_out":)",
+          access.bytes_out);
   add_text(out, R"(,"broken_off":)", access.broken_off, kError);
-  add_word(out, R"(,"end":")", end_of(trace, access));
+  out.add(R"(,"end":")", end_of(trace, access), '"');
   add_text(out, R"(,"reason":)", access.reason, kError);
   out.add(R"(,"total_ms":)");
   add_millis(out, took(trace, now));
-  add_flag(out, R"(,"hedged":)", trace.hedged());
-  add_flag(out, R"(,"retried":)", trace.retried());
-  add_flag(out, R"(,"partial":)", trace.partial);
+  out.add(R"(,"hedged":)", bool_text(trace.hedged()), R"(,"retried":)", bool_text(trace.retried()),
+          R"(,"partial":)", bool_text(trace.partial));
   if (access.sample < 1) {
     out.add(R"(,"sample":)");
     out.add_number(access.sample);
