@@ -36,6 +36,12 @@ enum class AttemptReason : std::uint8_t {
 
 inline constexpr std::size_t kAttemptReasons = static_cast<std::size_t>(AttemptReason::quorum) + 1;
 
+/// Whether an attempt repeats one that has failed.
+constexpr bool is_retry(AttemptReason reason) {
+  using enum AttemptReason;
+  return reason != initial && reason != hedge && reason != quorum;
+}
+
 /// The reason as the log says it.
 std::string_view name(AttemptReason reason);
 /// As traces say it: several reasons have one word there.

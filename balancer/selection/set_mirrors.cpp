@@ -1,5 +1,8 @@
 #include "balancer/selection/set_mirrors.hpp"
 
+#include <algorithm>
+#include <cassert>
+
 #include "balancer/rules/hedge_plan.hpp"
 
 namespace karmad {
@@ -26,6 +29,27 @@ bool SetMirrors::limited() const {
   for (std::size_t i = 0; i < set_.size(); ++i)
     if (set_[i].agent->slots.limited()) return true;
   return false;
+}
+
+bool SetMirrors::try_take_slot(std::size_t mirror) {
+  auto slot = set_[mirror].agent->slots.try_take();
+  if (slot) add_slot(mirror, *std::move(slot));
+  return slot.has_value();
+}
+
+AgentSlot SetMirrors::use_slot(std::size_t mirror) {
+  const auto taken =
+      std::ranges::find(taken_slots_, mirror, &std::pair<std::size_t, AgentSlot>::first);
+  assert(taken != taken_slots_.end());
+  auto slot = std::move(taken->second);
+  taken_slots_.erase(taken);
+  return slot;
+}
+
+bool SetMirrors::return_slots() {
+  const bool any = !taken_slots_.empty();
+  taken_slots_.clear();
+  return any;
 }
 
 bool SetMirrors::loaded_for_hedging() const {

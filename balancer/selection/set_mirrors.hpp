@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <boost/container/small_vector.hpp>
+#include <utility>
+
 #include "balancer/selection/shard_mirrors.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
 
-/// The mirrors of a set as one worker sees them; takes no slots. Holds references only.
+/// The mirrors of a set as one worker sees them, and the slots taken for its
+/// next attempts.
 class SetMirrors : public ShardMirrors {
  public:
   SetMirrors(MirrorSet& set, const InstanceSettings& settings, unsigned worker)
@@ -39,13 +43,22 @@ class SetMirrors : public ShardMirrors {
   Candidates unasked(TimePoint now) const override { return set_.unasked(now); }
   Candidates at_starting_limit() const override { return set_.at_starting_limit(); }
   bool limited() const override;
-  bool try_take_slot(std::size_t /*mirror*/) override { return false; }
+  bool try_take_slot(std::size_t mirror) override;
   WaitQueue& wait_queue() override { return set_.wait_queue(); }
   std::uint64_t longest_queue() const override {
     return set_.longest_queue(settings_.max_in_flight_queue.value);
   }
   RecentLatency recent_latency() const override { return set_.recent_latency(); }
   bool loaded_for_hedging() const override;
+
+  /// A slot that was granted, for the next attempt there.
+  void add_slot(std::size_t mirror, AgentSlot slot) {
+    taken_slots_.emplace_back(mirror, std::move(slot));
+  }
+  /// The slot that was taken for the next attempt there.
+  AgentSlot use_slot(std::size_t mirror);
+  /// Gives back those that are not used; false: there are none.
+  bool return_slots();
 
  protected:
   MirrorSet& set_;
@@ -57,6 +70,7 @@ class SetMirrors : public ShardMirrors {
 
   const InstanceSettings& settings_;
   const unsigned seen_by_;
+  boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1> taken_slots_;
 };
 
 }  // namespace karmad

@@ -40,4 +40,21 @@ void record_slot_outcome(AgentSlot& slot, const AttemptResult& result) {
     slot.dropped();
 }
 
+void report_end(AttemptReport& report, AttemptResult& result, const Mirror& mirror) {
+  const auto began = result.ended - result.took;
+  const auto connected = result.sent_at != TimePoint{} ? result.sent_at : result.ended;
+  const bool timed_out = result.outcome == Outcome::query_timeout;
+  report.outcome = result.outcome;
+  report.status = static_cast<unsigned>(result.reply.status);
+  report.connecting = std::chrono::duration_cast<Micros>(connected - began);
+  report.sent = result.sent;
+  report.out_of_time = result.out_of_time;
+  if (is_answered(result.outcome)) return;
+  report.nothing_done = result.nothing_done;
+  report.silent = timed_out && result.reply.bytes.empty() &&
+                  mirror.signals.answered_at() < result.sent_at.time_since_epoch().count();
+  report.unreachable = timed_out && mirror.agent->counters.unreachable_since(began);
+  report.why = std::move(result.why);
+}
+
 }  // namespace karmad

@@ -5,6 +5,7 @@
 #include "agent/health/error_hint.hpp"
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/mirror_set.hpp"
+#include "balancer/shard/shard_event.hpp"
 
 namespace karmad {
 
@@ -16,5 +17,9 @@ bool report_to_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, co
 
 /// Records the agent's load as shown by the attempt (`max_in_flight = auto`).
 void record_slot_outcome(AgentSlot& slot, const AttemptResult& result);
+
+/// Adds to the report for the shard request what the end of a recorded attempt shows. The text is
+/// moved from the result.
+void report_end(AttemptReport& report, AttemptResult& result, const Mirror& mirror);
 
 }  // namespace karmad

@@ -291,13 +291,13 @@ Task<void> MirrorAttempt::offload_check() {
 /// Whether it is unknown if the query or the mirror caused an error that does not report the state
 /// of the mirror. With a hint in the answer the mirror caused it. If another mirror gave the same
 /// error, the client did; then the outcome in `result_` is changed.
-bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hint) {
+bool MirrorAttempt::is_undecided(std::string_view complaint, AttemptReport& report) {
   if (result_.outcome != Outcome::agent_error) return false;
-  if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
+  if (report.hint.kind != ErrorHint::Kind::none || report.hint.overload) return false;
   const auto cause = cause_of_error(query_, shard_query_, place_.shard, mirror,
                                     place_.owner.untried(slot_), complaint, result_, Loop::now());
-  agreed_ = cause == Cause::query;
-  if (agreed_) result_.outcome = Outcome::client_mistake;
+  report.agreed = cause == Cause::query;
+  if (report.agreed) result_.outcome = Outcome::client_mistake;
   return cause == Cause::undecided;
 }
 
@@ -416,22 +416,21 @@ void MirrorAttempt::end_trace() {
 
 /// Finds out who caused the failure of the attempt: the mirror, whose state is told to its set, or
 /// the client; then the outcome in `result_` is changed.
-MirrorAttempt::Blame MirrorAttempt::blamed(std::string_view complaint) {
+void MirrorAttempt::blame(std::string_view complaint, AttemptReport& report) {
   const ErrorBody body(result_.reply.body());
   const bool looped = ended_loop(result_, body);
   if (looped) result_.outcome = Outcome::client_mistake;
-  Blame blame{.hint = hint_in(query_.worker.loop, shard_query_, result_, body)};
-  if (looped) return blame;
-  if (result_.outcome == Outcome::client_mistake && is_at_fault(blame.hint.kind))
+  report.hint = hint_in(query_.worker.loop, shard_query_, result_, body);
+  if (looped) return;
+  if (result_.outcome == Outcome::client_mistake && is_at_fault(report.hint.kind))
     result_.outcome = Outcome::agent_error;
-  blame.marked_unreachable =
-      tracks_state_ && report_to_set(set_, mirror, result_, body, blame.hint, Loop::now());
-  blame.undecided =
-      !complaint.empty() && !blame.marked_unreachable && is_undecided(complaint, blame.hint);
+  report.marked_unreachable =
+      tracks_state_ && report_to_set(set_, mirror, result_, body, report.hint, Loop::now());
+  report.undecided =
+      !complaint.empty() && !report.marked_unreachable && is_undecided(complaint, report);
   if (result_.outcome == Outcome::client_mistake &&
       shard_query_.table.dialect.capabilities.understands_errors)
     confirm_errors(query_, shard_query_, &place_.shard, result_.outcome, Loop::now());
-  return blame;
 }
 
 AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
@@ -450,50 +449,34 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     count_refused(query_.worker, 500, result_.why);
   }
   const bool answered = is_answered(result_.outcome);
-  const auto blame = answered ? Blame() : blamed(judgement.complaint);
+  AttemptReport report;
+  if (!answered) blame(judgement.complaint, report);
   result_.update = !shard_query_.parsed.read;
   record_slot_outcome(agent_slot_, result_);
   if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
   if (result_.rest.on) keep_rest(judgement.ends_in, rest);
   count_result();
   end_trace();
-  if (!rest && !blame.undecided && (shard_query_.plan == nullptr || !answered))
+  if (!rest && !report.undecided && (shard_query_.plan == nullptr || !answered))
     record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);
   if (answered)
     place_.shard.protection->answered.add(query_.worker.loop.index, fingerprint(query_.request),
                                           result_.ended);
   if (answered && !query_.record.attributions.empty())
     discard_errors(query_, shard_query_, place_.shard, Loop::now());
-  auto report = this->report(blame.hint);
-  report.marked_unreachable = blame.marked_unreachable;
-  report.undecided = blame.undecided;
-  report.agreed = agreed_;
+  complete(report);
   report.crashed = crashed;
   report.passed_on = rest != nullptr;
   return report;
 }
 
-/// The report of the attempt for the shard request.
-AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
-  const auto connected = result_.sent_at != TimePoint{} ? result_.sent_at : result_.ended;
-  AttemptReport report;
-  report.outcome = result_.outcome;
-  report.status = static_cast<unsigned>(result_.reply.status);
-  report.connecting = std::chrono::duration_cast<Micros>(connected - attempt_.began);
-  report.sent = result_.sent;
+/// Adds what the end of the attempt shows.
+void MirrorAttempt::complete(AttemptReport& report) {
+  report_end(report, result_, mirror_);
   report.body_gone = is_body_gone();
-  report.out_of_time = result_.out_of_time;
-  const bool answered = is_answered(result_.outcome);
-  if (!answered) {
-    report.hint = hint;
-    report.nothing_done = result_.nothing_done;
-    report.silent = result_.outcome == Outcome::query_timeout && result_.reply.bytes.empty() &&
-                    mirror_.signals.answered_at() < result_.sent_at.time_since_epoch().count();
-    report.unreachable = result_.outcome == Outcome::query_timeout &&
-                         mirror_.agent->counters.unreachable_since(result_.ended - result_.took);
+  if (!is_answered(result_.outcome)) {
     report.replaced = query_.former == nullptr && query_.worker.topology_now() != query_.topology;
     report.unchecked = unchecked_;
-    report.why = std::move(result_.why);
     if (report.body_gone && report.outcome != Outcome::cancelled)
       report.why +=
           "; no other mirror is asked, because its body was passed on while it arrived "
@@ -501,7 +484,6 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   }
   if (by_quorum(query_, shard_query_) || report.hint.kind == ErrorHint::Kind::generation_low)
     report.generation = result_.reply.generation;
-  return report;
 }
 
 }  // namespace karmad

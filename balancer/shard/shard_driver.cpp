@@ -11,14 +11,6 @@
 #include "config/text/source_text.hpp"
 
 namespace karmad {
-namespace {
-
-bool is_retry(AttemptReason reason) {
-  using enum AttemptReason;
-  return reason != initial && reason != hedge && reason != quorum;
-}
-
-}  // namespace
 
 ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
                          unsigned number, std::optional<std::size_t> only)
@@ -59,7 +51,7 @@ std::optional<Task<void>> ShardDriver::next() {
 void ShardDriver::handle_waited_for() {
   const auto happened = *std::exchange(happened_, std::nullopt);
   if (const auto* freed = std::get_if<event::SlotFreed>(&happened)) {
-    agent_slots_.emplace_back(freed->mirror, *std::move(freed_slot_));
+    add_slot(freed->mirror, *std::move(freed_slot_));
     freed_slot_.reset();
   }
   const bool starts = std::holds_alternative<event::Started>(happened);
@@ -70,7 +62,7 @@ void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
   now_ = now;
   wait_.reset();
   carry_out(event, now);
-  agent_slots_.clear();
+  return_slots();
   if (!wait_ || wait_->slots.empty()) {
     queued_wait_.reset();
   } else {
@@ -96,12 +88,8 @@ void ShardDriver::carry_out(const action::Send& send) {
         {place_.query, place_.shard_query.selection, place_.shard}, *slot.mirror->agent);
   if (is_retry(send.reason)) log_retry(send);
   explain_attempt(slot, send);
-  const auto taken =
-      std::ranges::find(agent_slots_, mirror, &std::pair<std::size_t, AgentSlot>::first);
-  assert(taken != agent_slots_.end());
-  slot.attempt.emplace(place_, send, std::move(taken->second), now_, request_.hedging(),
+  slot.attempt.emplace(place_, send, use_slot(mirror), now_, request_.hedging(),
                        slot.result.emplace());
-  agent_slots_.erase(taken);
   sent_.push_back(&slot);
 }
 
@@ -399,12 +387,6 @@ void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) con
   attempt.outcome = report.outcome;
   attempt.status = static_cast<int>(report.status);
   attempt.error = report.why;
-}
-
-bool ShardDriver::try_take_slot(std::size_t mirror) {
-  auto slot = set_[mirror].agent->slots.try_take();
-  if (slot) agent_slots_.emplace_back(mirror, *std::move(slot));
-  return slot.has_value();
 }
 
 void ShardDriver::carry_out(const action::Log& log) {

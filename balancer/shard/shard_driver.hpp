@@ -88,17 +88,10 @@ class MirrorAttempt final : private AttemptInFlight {
   AttemptReport judge(std::unique_ptr<ResponseStream>& rest);
 
  private:
-  /// What a failure says about the mirror.
-  struct Blame {
-    ErrorHint hint;
-    bool marked_unreachable = false;
-    bool undecided = false;
-  };
-
   Judgement check() const;
-  Blame blamed(std::string_view complaint);
-  AttemptReport report(const ErrorHint& hint);
-  bool is_undecided(std::string_view complaint, const ErrorHint& hint);
+  void blame(std::string_view complaint, AttemptReport& report);
+  bool is_undecided(std::string_view complaint, AttemptReport& report);
+  void complete(AttemptReport& report);
   bool may_have_crashed() const;
   bool is_body_gone() const;
   auto crashes_here() const;
@@ -132,7 +125,6 @@ class MirrorAttempt final : private AttemptInFlight {
   bool aside_ = false;                ///< a helper thread was asked to check
   Unchecked unchecked_ = Unchecked::no;
   bool lost_race_ = false;
-  bool agreed_ = false;       ///< a mistake of the client, because mirrors gave the same error
   bool crash_noted_ = false;  ///< needs_crash_check() was called
   bool suspected_ = false;    ///< the agent may have crashed on the request
 };
@@ -241,7 +233,6 @@ class ShardDriver final : private SetMirrors {
 
   // SetMirrors
   std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override;
-  bool try_take_slot(std::size_t mirror) override;
 
   const AttemptPlace place_;
   Worker& worker_;
@@ -249,8 +240,6 @@ class ShardDriver final : private SetMirrors {
   ShardRequest request_;
   Slot first_;  ///< inline, so that the common case allocates nothing
   std::vector<std::unique_ptr<Slot>> others_;
-  boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1>
-      agent_slots_;  ///< for the next sends
   std::optional<AgentSlot> freed_slot_;
   TimePoint now_{};  ///< time of the current event
   std::optional<ShardEvent> happened_ = event::Started{};

@@ -83,8 +83,7 @@ class Oracle final : public Balancer {
     if (mirror == kNone || is_too_late(mirror) ||
         request.attempts > world_.layout.size(request.set))
       return end(index, false);
-    const auto reason =
-        request.attempts++ == 0 ? Recorder::Reason::initial : Recorder::Reason::retry;
+    const auto reason = request.attempts++ == 0 ? AttemptReason::initial : AttemptReason::retry;
     request.mirror = mirror;
     world_.recorder.attempt_sent(mirror, reason, world_.now);
     world_.fleet.send({index, ++request.attempt}, mirror, world_.now);
@@ -267,7 +266,7 @@ void record_attempts(const Replay& replay, Recorder& recorder) {
     starts.pop();
     end_until(at);
     recorder.advance(at);
-    recorder.attempt_sent(mirror, Recorder::Reason::initial, at);
+    recorder.attempt_sent(mirror, AttemptReason::initial, at);
     const auto& attempt = replay.mirrors[mirror].recorded->attempts()[next[mirror]++];
     ends.push({at + Micros(attempt.took_us), mirror});
     plan(mirror);

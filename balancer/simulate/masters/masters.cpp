@@ -243,10 +243,7 @@ void Masters::process(std::uint32_t index, const ShardEvent& event) {
       finished = true;
     }
   }
-  if (!set.slots.empty()) {
-    set.slots.clear();
-    give_slots(set);
-  }
+  if (set.return_slots()) give_slots(set);
   if (finished) return end_request(index, request.machine->result().answered());
   begin_wait(index, wait);
   for (const auto& [attempt, why] : cancelled)
@@ -374,7 +371,7 @@ void Masters::slot_granted(std::uint32_t index) {
   if (!request.queued_wait) return;
   auto got = request.queued_wait->take();
   if (!got) return;
-  request.set->slots.emplace_back(got->mirror, std::move(got->slot));
+  request.set->add_slot(got->mirror, std::move(got->slot));
   process(index, event::SlotFreed{got->mirror});
 }
 

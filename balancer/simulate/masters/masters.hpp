@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -28,7 +29,7 @@ namespace karmad::simulate {
 /// The connections of one master to one mirror (`agent_max_connections`).
 struct Connections {
   unsigned in_use = 0;
-  RingQueue<ObjectName> waiting;  ///< attempts without a connection, oldest first
+  std::deque<ObjectName> waiting;  ///< attempts without a connection, oldest first
 };
 
 /// A mirror set of a simulated master: the server's objects, and what its driver needs of them.
@@ -41,9 +42,6 @@ class Set final : public SetMirrors {
   Mirror& mirror(std::size_t i) { return set_[i]; }
   /// Changes with every change of the set's state.
   const SetView* current_view() const { return set_.view(0).get(); }
-  bool try_take_slot(std::size_t mirror) override;
-  /// A slot that was taken for the next attempt.
-  AgentSlot use_slot(std::size_t mirror);
   unsigned number_in_fleet(std::size_t mirror) const {
     return first_mirror + static_cast<unsigned>(mirror);
   }
@@ -55,7 +53,6 @@ class Set final : public SetMirrors {
   const bool tracks_state;  ///< requests tell the state machine of the set about errors
   ShardRules rules;         ///< of every request, without its deadline
 
-  boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1> slots;
   std::vector<ObjectName> waiting_for_news;  ///< versions are those of their waits
   std::vector<ObjectName> waiting_for_slot;
   std::vector<Connections> connections;  ///< of each mirror

@@ -1,4 +1,7 @@
 // Attempts of simulated requests.
+#include <array>
+#include <utility>
+
 #include "agent/health/error_hint.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/attempt_effects.hpp"
@@ -7,36 +10,24 @@
 namespace karmad::simulate {
 namespace {
 
-Recorder::Reason recorded_reason(AttemptReason reason) {
-  using enum AttemptReason;
-  if (reason == hedge) return Recorder::Reason::hedge;
-  return reason == initial || reason == quorum ? Recorder::Reason::initial
-                                               : Recorder::Reason::retry;
-}
-
 /// The outcome of an error answer whose body says nothing.
 Outcome outcome_of(const MirrorError& error) {
   return error.status >= 500 || error.status == 429 ? Outcome::agent_error
                                                     : Outcome::client_mistake;
 }
 
+constexpr std::array<std::pair<Outcome, std::string_view>, 6> kOutcomeTexts{
+    {{Outcome::connect_timeout, "connecting timed out"},
+     {Outcome::closed_early, "the connection was closed before the reply was complete"},
+     {Outcome::connect_failed, "Connection refused"},
+     {Outcome::broken, "Connection reset by peer"},
+     {Outcome::local_error, "no connection became free in time (agent_max_connections)"},
+     {Outcome::unreachable, "unreachable: its ping timed out"}}};
+
 std::string_view text_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::connect_timeout:
-      return "connecting timed out";
-    case Outcome::closed_early:
-      return "the connection was closed before the reply was complete";
-    case Outcome::connect_failed:
-      return "Connection refused";
-    case Outcome::broken:
-      return "Connection reset by peer";
-    case Outcome::local_error:
-      return "no connection became free in time (agent_max_connections)";
-    case Outcome::unreachable:
-      return "unreachable: its ping timed out";
-    default:
-      return name(outcome);
-  }
+  for (const auto& [known, text] : kOutcomeTexts)
+    if (known == outcome) return text;
+  return name(outcome);
 }
 
 }  // namespace
@@ -57,8 +48,7 @@ void Masters::send(std::uint32_t index, const action::Send& send) {
   request.master->counters.add(Count::attempts);
   set.mirror(mirror).tally.attempted(0);
   set.mirrors().watch(attempt, 0);
-  world_.recorder.attempt_sent(set.number_in_fleet(mirror), recorded_reason(send.reason),
-                               world_.now);
+  world_.recorder.attempt_sent(set.number_in_fleet(mirror), send.reason, world_.now);
   auto& connections = set.connections[mirror];
   const auto most = request.master->settings().agent_max_connections.value;
   if (most == 0 || connections.in_use < most) {
@@ -128,6 +118,7 @@ void Masters::write_result(const Attempt& attempt, const Ending& ending) {
     result.why = text_of(ending.outcome);
   result.reply.status = ending.error != nullptr ? static_cast<int>(ending.error->status) : 200;
   result.took = std::chrono::duration_cast<Micros>(world_.now - attempt.began);
+  result.sent_at = ending.sent ? attempt.began : TimePoint{};
   result.ended = world_.now;
   result.out_of_time = ending.out_of_time;
   result.lost_race = ending.lost_race;
@@ -158,20 +149,9 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
   record(mirror, set.mirrors().failure_floor(), 0, world_.now, result_);
 
   AttemptReport report;
-  report.outcome = result_.outcome;
-  report.status = static_cast<unsigned>(result_.reply.status);
-  report.sent = result_.sent;
-  report.out_of_time = result_.out_of_time;
+  report_end(report, result_, mirror);
   report.marked_unreachable = marked;
-  if (!result_.sent) report.connecting = result_.took;
-  if (result_.outcome != Outcome::answered) {
-    if (ending.error != nullptr) report.hint = ending.error->hint;
-    report.unreachable = result_.outcome == Outcome::query_timeout &&
-                         mirror.agent->counters.unreachable_since(attempt.began);
-    report.silent = result_.outcome == Outcome::query_timeout &&
-                    mirror.signals.answered_at() < attempt.began.time_since_epoch().count();
-    report.why = result_.why;
-  }
+  if (ending.error != nullptr) report.hint = ending.error->hint;
   pooled.attempt.reset();
   attempts_.give_back(number);
   request.attempts[slot] = kNoAttempt;

@@ -35,20 +35,6 @@ Set::Set(const Topology& topology, const Table& of, unsigned first,
   rules.waiting_selections = &waiting_selections;
 }
 
-bool Set::try_take_slot(std::size_t mirror) {
-  auto slot = set_[mirror].agent->slots.try_take();
-  if (slot) slots.emplace_back(mirror, *std::move(slot));
-  return slot.has_value();
-}
-
-AgentSlot Set::use_slot(std::size_t mirror) {
-  const auto taken = std::ranges::find(slots, mirror, &std::pair<std::size_t, AgentSlot>::first);
-  assert(taken != slots.end());
-  auto slot = std::move(taken->second);
-  slots.erase(taken);
-  return slot;
-}
-
 Master::Master(const Settings& settings, const SetLayout& layout, SeededRandom random,
                TimePoint now)
     : admission(1, loops_, kMostTickets, settings.searchd, now),

@@ -107,7 +107,7 @@ Recorder::Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint 
   for (unsigned i = 0; i < scenario.mirrors; ++i) mirrors_[i].set = layout.set_of(i);
 }
 
-void Recorder::attempt_sent(unsigned mirror, Reason reason, TimePoint now) {
+void Recorder::attempt_sent(unsigned mirror, AttemptReason reason, TimePoint now) {
   auto& counts = mirrors_[mirror];
   ++counts.in_flight;
   reaction_.attempt_sent(mirror, now);
@@ -116,8 +116,8 @@ void Recorder::attempt_sent(unsigned mirror, Reason reason, TimePoint now) {
   ++counts.in_interval;
   ++of_sets_[counts.set];
   ++result_.attempts;
-  if (reason == Reason::hedge) ++result_.hedges;
-  if (reason == Reason::retry) ++result_.retries;
+  if (reason == AttemptReason::hedge) ++result_.hedges;
+  if (is_retry(reason)) ++result_.retries;
 }
 
 void Recorder::request_ended(TimePoint arrived, bool answered, TimePoint now) {

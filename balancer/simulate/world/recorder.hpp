@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/stats/histogram.hpp"
+#include "balancer/rules/attempt_reason.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "strategies/time.hpp"
 
@@ -135,12 +136,9 @@ inline constexpr std::size_t kMostNews = 10'000;
 /// and attempts that are sent during it.
 class Recorder {
  public:
-  /// The kinds of attempts that the result counts.
-  enum class Reason : std::uint8_t { initial, retry, hedge };
-
   Recorder(const Scenario& scenario, const SetLayout& layout, TimePoint begin);
 
-  void attempt_sent(unsigned mirror, Reason reason, TimePoint now);
+  void attempt_sent(unsigned mirror, AttemptReason reason, TimePoint now);
   void attempt_ended(unsigned mirror) { --mirrors_[mirror].in_flight; }
   void request_ended(TimePoint arrived, bool answered, TimePoint now);
   /// The first master has told this of a mirror; its time is set here.
