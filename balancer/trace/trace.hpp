@@ -55,15 +55,10 @@ struct RefusedRetry {
 
 class Trace;
 
-/// The trace of a running attempt. Its owner ends it once; destroyed before that, the attempt
-/// counts as cancelled (BP-030). Must not outlive its trace.
+/// The trace of a running attempt. Its owner ends it once; until then it is a cancelled one without
+/// an end (BP-030). Must not outlive its trace.
 class OpenAttempt {
  public:
-  OpenAttempt(OpenAttempt&& other) noexcept
-      : trace_(std::exchange(other.trace_, nullptr)), place_(other.place_) {}
-  OpenAttempt& operator=(OpenAttempt&&) = delete;
-  ~OpenAttempt();
-
   void connected(TimePoint at);
   void first_byte(TimePoint at);
   void end(TimePoint at, Outcome outcome, std::string error = {}, int status = 0);
@@ -72,7 +67,7 @@ class OpenAttempt {
   friend class Trace;
   OpenAttempt(Trace& trace, std::size_t place) : trace_(&trace), place_(place) {}
 
-  Trace* trace_;  ///< null once it has ended
+  Trace* trace_;
   std::size_t place_;
 };
 
@@ -108,9 +103,7 @@ class Trace {
   std::span<const TracedAttempt> attempts() const { return {attempts_.data(), attempts_.size()}; }
   std::span<const RefusedRetry> refused() const { return refused_; }
   std::uint64_t started() const { return started_; }
-  std::uint64_t succeeded() const { return succeeded_; }  ///< answered, also with a warning
-  std::uint64_t failed() const { return failed_; }        ///< all other ends
-  bool retried() const { return retried_; }               ///< not counting hedges
+  bool retried() const { return retried_; }  ///< not counting hedges
   bool hedged() const { return hedged_; }
 
  private:
@@ -118,14 +111,11 @@ class Trace {
   TracedAttempt* kept(std::size_t place) {
     return place < attempts_.size() ? &attempts_[place] : nullptr;
   }
-  void count(Outcome outcome);
   Micros since_began(TimePoint at) const { return std::chrono::duration_cast<Micros>(at - began); }
 
   boost::container::small_vector<TracedAttempt, 4> attempts_;
   std::vector<RefusedRetry> refused_;
   std::uint64_t started_ = 0;
-  std::uint64_t succeeded_ = 0;
-  std::uint64_t failed_ = 0;
   bool retried_ = false;
   bool hedged_ = false;
 };
