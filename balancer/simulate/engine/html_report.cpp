@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/json/json_text.hpp"
@@ -31,24 +32,18 @@ double seconds_of(Micros time) {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";
 
-std::string_view html_of(char c, std::string_view as_it_is) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    case '\t':
-    case '\n':
-      return " ";
-    default:
-      return static_cast<unsigned char>(c) < ' ' || c == 0x7f ? kReplacement : as_it_is;
-  }
+constexpr std::array<std::pair<char, std::string_view>, 7> kHtmlTexts{{{'&', "&amp;"},
+                                                                       {'<', "&lt;"},
+                                                                       {'>', "&gt;"},
+                                                                       {'"', "&quot;"},
+                                                                       {'\'', "&#39;"},
+                                                                       {'\t', " "},
+                                                                       {'\n', " "}}};
+
+std::string_view html_of(const char& c) {
+  for (const auto& [known, text] : kHtmlTexts)
+    if (known == c) return text;
+  return static_cast<unsigned char>(c) < ' ' || c == 0x7f ? kReplacement : std::string_view(&c, 1);
 }
 
 /// Any text as content or quoted attribute of HTML and XML. Control characters, which XML does not
@@ -57,7 +52,7 @@ std::string html_escaped(std::string_view text) {
   const auto clean = clean_utf8(text);
   std::string out;
   out.reserve(clean.size());
-  for (const char& c : clean) out += html_of(c, {&c, 1});
+  for (const char& c : clean) out += html_of(c);
   return out;
 }
 

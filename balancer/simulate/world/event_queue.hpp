@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/circular_buffer.hpp>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <queue>
 #include <vector>
@@ -12,17 +12,6 @@
 #include "strategies/time.hpp"
 
 namespace karmad::simulate {
-
-/// A queue in a ring that grows and never shrinks: in steady state it allocates nothing.
-template <class T>
-class RingQueue : public boost::circular_buffer<T> {
- public:
-  RingQueue() = default;
-  void push_back(const T& item) {
-    if (this->full()) this->set_capacity(std::max<std::size_t>(16, 2 * this->capacity()));
-    boost::circular_buffer<T>::push_back(item);
-  }
-};
 
 /// What happens at a simulated time.
 enum class EventKind : std::uint8_t {
@@ -85,7 +74,7 @@ class EventQueue {
 
   struct Lane {
     Micros delay{};
-    RingQueue<Event> queue;
+    std::deque<Event> queue;
   };
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "agent/health/error_hint.hpp"
@@ -88,7 +89,7 @@ class Fleet {
     const RecordedMirror* recorded = nullptr;  ///< behaves as recorded, not as the profile says
     SeededRandom service;
     SeededRandom faults;
-    RingQueue<ObjectName> waiting;
+    std::deque<ObjectName> waiting;
     std::vector<ObjectName> frozen;
     unsigned coming = 0;
     unsigned busy = 0;
