@@ -139,7 +139,7 @@ void MirrorSet::refresh(TimePoint now) {
     const auto rates = error_rates(sums.successes, sums.warnings, sums.critical);
     mirror.critical_.store(rates.critical, std::memory_order_relaxed);
     mirror.errors_.store(rates.errors, std::memory_order_relaxed);
-    running[i] = mirror.latency.running_mean(now);
+    running[i] = mirror.latency.running(now).mean();
   }
   const std::span means(running.data(), mirrors_.size());
   floor_.store(karmad::failure_floor(means).count(), std::memory_order_relaxed);
@@ -160,8 +160,9 @@ void MirrorSet::refresh_karma(TimePoint now) {
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
     weights[i] = mirror.karma_.load(std::memory_order_relaxed);
-    means[i] = mirror.latency.mean_of_closed_block(block - 1);
-    searches += mirror.latency.count_of_closed_block(block - 1);
+    const auto closed = mirror.latency.sum(block - 1, block - 1);
+    means[i] = closed.mean();
+    searches += closed.count;
   }
   next_weights({weights.data(), mirrors_.size()}, {means.data(), mirrors_.size()},
                with_samples(options_.karma, searches, mirrors_.size()));

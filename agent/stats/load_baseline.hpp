@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -17,11 +18,29 @@ struct SetLoad {
 /// its life. A value without a clock, for one thread.
 class LoadBaseline {
  public:
-  void add(TimePoint now, double load);
+  void add(TimePoint now, double load) {
+    if (!begun_) {
+      begun_ = last_ = now;
+      average_ = load;
+    }
+    if (now <= last_) return;
+    const auto memory = std::min<Micros>(now - *begun_, kMemory);
+    const auto part =
+        static_cast<double>((now - last_).count()) / static_cast<double>(memory.count());
+    average_ += (load - average_) * std::min(part, 1.0);
+    last_ = now;
+  }
   /// Empty in the first ten seconds after the first sample.
-  std::optional<double> average() const;
+  std::optional<double> average() const {
+    if (!begun_ || last_ - *begun_ < kSettled) return std::nullopt;
+    return average_;
+  }
 
  private:
+  /// A burst of seconds exceeds it, slow daily growth does not.
+  static constexpr Micros kMemory = std::chrono::seconds(60);
+  static constexpr Micros kSettled = std::chrono::seconds(10);
+
   std::optional<TimePoint> begun_;
   TimePoint last_{};
   double average_ = 0;

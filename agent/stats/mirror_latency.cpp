@@ -92,24 +92,6 @@ PeriodLatency::Sum PeriodLatency::sum(BlockNumber first, BlockNumber last) const
   return sum;
 }
 
-std::optional<Micros> PeriodLatency::mean(BlockNumber first, BlockNumber last) const {
-  const auto [count, time] = sum(first, last);
-  return mean_time(time, count);
-}
-
-std::uint64_t PeriodLatency::count_of_closed_block(BlockNumber number) const {
-  return sum(number, number).count;
-}
-
-std::optional<Micros> PeriodLatency::mean_of_closed_block(BlockNumber number) const {
-  return mean(number, number);
-}
-
-std::optional<Micros> PeriodLatency::running_mean(TimePoint now) const {
-  const auto current = block_of(now);
-  return mean(current - 1, current);
-}
-
 namespace {
 
 constexpr std::int64_t kLongestAnswer = 4'000'000'000;  // µs, in 32 bits

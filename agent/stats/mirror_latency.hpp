@@ -84,15 +84,15 @@ class PeriodLatency {
 
   BlockNumber block_of(TimePoint now) const noexcept { return karmad::block_of(now, period_); }
 
-  /// Any thread. Exact for the two blocks before the current one; empty for other blocks and for
-  /// blocks without samples.
-  std::optional<Micros> mean_of_closed_block(BlockNumber number) const;
-
-  /// Any thread. Number of samples in such a block.
-  std::uint64_t count_of_closed_block(BlockNumber number) const;
-
-  /// Any thread. Mean over the current block and the one before it.
-  std::optional<Micros> running_mean(TimePoint now) const;
+  struct Sum {
+    std::uint64_t count = 0;
+    Micros time{};
+    std::optional<Micros> mean() const { return mean_time(time, count); }
+  };
+  /// Any thread. Over these blocks; exact for the two blocks before the current one.
+  Sum sum(BlockNumber first, BlockNumber last) const;
+  /// Any thread. Over the current block and the one before it.
+  Sum running(TimePoint now) const { return sum(block_of(now) - 1, block_of(now)); }
 
  private:
   struct Sums {
@@ -104,13 +104,6 @@ class PeriodLatency {
     BlockOfNow block_of_now;     // written by its worker only
     PeriodRing<Sums, 3> blocks;  // current, closed, and one more for late readers
   };
-
-  struct Sum {
-    std::uint64_t count = 0;
-    Micros time{};
-  };
-  Sum sum(BlockNumber first, BlockNumber last) const;
-  std::optional<Micros> mean(BlockNumber first, BlockNumber last) const;
 
   Micros period_;
   std::vector<Cell> cells_;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "strategies/estimates/smoothing.hpp"
+#include "agent/health/state.hpp"
 #include "tests/conformance/selection_picture.hpp"
 
 namespace karmad::conformance {

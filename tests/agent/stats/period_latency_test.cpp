@@ -19,14 +19,14 @@ TEST(PeriodLatency, MeansAClosedBlockOverAllWorkers) {  // HA-027
   blocks.add(1, period_at(90s), 20ms);
   blocks.add(2, period_at(119s), 60ms);
   blocks.add(2, period_at(120s), 1s);  // the next block
-  EXPECT_EQ(blocks.mean_of_closed_block(1), 30ms);
+  EXPECT_EQ(blocks.sum(1, 1).mean(), 30ms);
 }
 
 TEST(PeriodLatency, HasNoMeanOfABlockWithoutSamples) {  // HA-021
   PeriodLatency blocks{1, 60s};
   blocks.add(0, period_at(0s), 10ms);
-  EXPECT_EQ(blocks.mean_of_closed_block(1), std::nullopt);
-  EXPECT_EQ(blocks.running_mean(period_at(180s)), std::nullopt);
+  EXPECT_EQ(blocks.sum(1, 1).mean(), std::nullopt);
+  EXPECT_EQ(blocks.running(period_at(180s)).mean(), std::nullopt);
 }
 
 TEST(PeriodLatency, RunsOverTheCurrentBlockAndTheOneBefore) {
@@ -34,16 +34,16 @@ TEST(PeriodLatency, RunsOverTheCurrentBlockAndTheOneBefore) {
   blocks.add(0, period_at(0s), 1s);
   blocks.add(0, period_at(60s), 10ms);
   blocks.add(1, period_at(120s), 20ms);
-  EXPECT_EQ(blocks.running_mean(period_at(179s)), 15ms);
-  EXPECT_EQ(blocks.running_mean(period_at(180s)), 20ms);
+  EXPECT_EQ(blocks.running(period_at(179s)).mean(), 15ms);
+  EXPECT_EQ(blocks.running(period_at(180s)).mean(), 20ms);
 }
 
 TEST(PeriodLatency, StillHasTheBlockBeforeTheClosedOneForALateReader) {
   PeriodLatency blocks{1, 60s};
   for (int block = 0; block < 4; ++block) blocks.add(0, period_at(block * 60s), (block + 1) * 1ms);
-  EXPECT_EQ(blocks.mean_of_closed_block(0), std::nullopt);
-  EXPECT_EQ(blocks.mean_of_closed_block(1), 2ms);
-  EXPECT_EQ(blocks.mean_of_closed_block(2), 3ms);
+  EXPECT_EQ(blocks.sum(0, 0).mean(), std::nullopt);
+  EXPECT_EQ(blocks.sum(1, 1).mean(), 2ms);
+  EXPECT_EQ(blocks.sum(2, 2).mean(), 3ms);
 }
 
 TEST(PeriodLatency, NumbersBlocksFromTheEpochOfTheClock) {

@@ -330,8 +330,8 @@ TEST(Reload, AMirrorKeepsItsDataWhenOthersAreAddedOrRemoved) {
     EXPECT_NEAR(grown.karma(2), 0.2 * 2 / 3, 0.001);
     EXPECT_EQ(grown.mirror(0).tally.attempts(), 0u);
     EXPECT_EQ(grown.mirror(1).tally.attempts(), 1u);
-    EXPECT_EQ(grown.mirror(1).latency.mean_of_closed_block(1000), std::chrono::milliseconds(1));
-    EXPECT_EQ(grown.mirror(0).latency.mean_of_closed_block(1000), std::nullopt);
+    EXPECT_EQ(grown.mirror(1).latency.sum(1000, 1000).mean(), std::chrono::milliseconds(1));
+    EXPECT_EQ(grown.mirror(0).latency.sum(1000, 1000).mean(), std::nullopt);
     grown.shard->mirrors->refresh(now + std::chrono::seconds(1));
     EXPECT_EQ(grown.shard->mirrors->recent_latency().samples, 1u) << "what hedges go by";
   }

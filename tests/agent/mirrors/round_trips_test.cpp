@@ -1,4 +1,4 @@
-#include "strategies/estimates/smoothing.hpp"
+#include "agent/health/state.hpp"
 
 #include <gtest/gtest.h>
 
