@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,61 +30,25 @@ inline std::size_t uniform(Candidates from, RandomSource& random) {
   return from.nth(random.below(from.size()));
 }
 
-/// The first position whose running sum is above `drawn`; if rounding drew the very end, the last
-/// position with a weight. `sums.back()` is above 0. Counts instead of searching, because the
-/// branches of a search would be unpredictable.
-template <std::size_t kCount>
-std::size_t position_in(const std::array<double, kCount>& sums, double drawn) {
-  const auto below_end = std::bit_cast<double>(std::bit_cast<std::uint64_t>(sums.back()) - 1);
-  drawn = std::min(drawn, below_end);
-  std::size_t position = 0;
-  for (auto sum : sums) position += static_cast<std::size_t>(sum <= drawn);
-  return position;
-}
-
-/// The running sums of eight weights, in pairs: a chain of four additions instead of seven. A
-/// weight of 0 adds nothing in any rounding.
-constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
-  const auto two = w[0] + w[1];
-  const auto four = two + (w[2] + w[3]);
-  const auto six = four + (w[4] + w[5]);
-  return {w[0], two, two + w[2], four, four + w[4], six, six + w[6], six + (w[6] + w[7])};
-}
-
 /// One of `from` (not empty), with a probability proportional to `weight_of(mirror)`. A mirror
 /// without weight is never chosen; if no mirror has weight, or the sum is infinite, all have equal
 /// chances. Allocates nothing.
 template <class WeightOf>
 std::size_t weighted(MirrorViews mirrors, Candidates from, RandomSource& random,
                      WeightOf weight_of) {
-  // Draws a block of eight, then a position in it, without branches on weights and with short
-  // chains of additions.
-  constexpr std::size_t kAtOnce = 8;
-  std::array<std::array<double, kAtOnce>, Candidates::kMost / kAtOnce> sums;
-  std::array<double, Candidates::kMost / kAtOnce> ends;
-  std::size_t blocks = 0;
   double total = 0;
-  for (std::size_t start = 0; start < mirrors.size(); start += kAtOnce) {
-    std::array<double, kAtOnce> weights{};
-    const auto weigh = [&](std::size_t i) {
-      weights[i] = from.contains(start + i) ? usable(weight_of(mirrors[start + i])) : 0.0;
-    };
-    if (start + kAtOnce <= mirrors.size()) {
-      for (std::size_t i = 0; i < kAtOnce; ++i) weigh(i);
-    } else {
-      for (std::size_t i = 0; start + i < mirrors.size(); ++i) weigh(i);
-    }
-    sums[blocks] = running_sums(weights);
-    total += sums[blocks].back();
-    ends[blocks++] = total;
-  }
+  for (auto mirror : from) total += usable(weight_of(mirrors[mirror]));
   if (!drawable(total)) return uniform(from, random);
-
-  for (auto block = blocks; block < ends.size(); ++block) ends[block] = total;
-  auto drawn = random.uniform() * total;
-  const auto block = position_in(ends, drawn);
-  if (block > 0) drawn -= ends[block - 1];
-  return block * kAtOnce + position_in(sums[block], drawn);
+  auto left = random.uniform() * total;
+  std::size_t chosen = 0;
+  for (auto mirror : from) {
+    const auto weight = usable(weight_of(mirrors[mirror]));
+    if (weight == 0) continue;
+    chosen = mirror;  // the last one also if rounding leaves a rest
+    if (left < weight) break;
+    left -= weight;
+  }
+  return chosen;
 }
 
 /// The probabilities of `weighted`.

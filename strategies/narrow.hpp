@@ -20,21 +20,11 @@ Candidates prefer(Candidates from, Wanted wanted) {
 }
 
 /// Keeps the mirrors with the lowest `key`, an integer. Calls it for every position below
-/// `from.bound()`, member or not, as Candidates::where() does.
+/// `from.bound()`, as Candidates::where() does.
 template <class Key>
 Candidates lowest(Candidates from, Key key) {
-  using Value = decltype(key(std::size_t{}));
-  constexpr auto kWorst = std::numeric_limits<Value>::max();
-  const auto end = from.bound();
-  const auto value = [&](std::size_t mirror) {
-    return from.contains(mirror) ? key(mirror) : kWorst;
-  };
-  auto least = kWorst;
-  std::size_t at = 0;
-  for (; at + 4 <= end; at += 4)  // in independent pairs
-    least = std::min(least, std::min(std::min(value(at), value(at + 1)),
-                                     std::min(value(at + 2), value(at + 3))));
-  for (; at < end; ++at) least = std::min(least, value(at));
+  auto least = std::numeric_limits<decltype(key(std::size_t{}))>::max();
+  for (auto mirror : from) least = std::min(least, key(mirror));
   return from.where([&](auto mirror) { return key(mirror) == least; });
 }
 

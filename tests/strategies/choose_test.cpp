@@ -90,13 +90,6 @@ TEST(WeightedByKarma, WithAnInfiniteSumEverybodyHasTheSame) {
   }
 }
 
-TEST(PositionIn, IsTheFirstSumAboveTheDrawAndAtTheVeryEndTheLastThatGrew) {
-  const std::array<double, 5> sums{0, 1, 1, 3, 3};
-  for (const auto& [drawn, expected] :
-       {std::pair{0.0, 1U}, {0.5, 1U}, {1.0, 3U}, {2.9, 3U}, {3.0, 3U}, {3.1, 3U}})
-    EXPECT_EQ(position_in(sums, drawn), expected) << drawn;
-}
-
 TEST(WeightedByKarma, RoundingNeverLeadsPastTheLastWeight) {
   SeededRandom random(5);
   for (int round = 0; round < 2000; ++round) {
