@@ -61,9 +61,7 @@ void Probing::parameters(const ProbeParameters& parameters) {
   const std::scoped_lock lock(mutex_);
   status_.reads = parameters.reads;
   status_.writes = parameters.writes;
-  status_.sizes = probe_.sizes();
-  status_.stable_concurrency = probe_.stable_concurrency();
-  status_.state = probe_.state();
+  static_cast<ProbeStatus&>(status_) = probe_.status();
 }
 
 void Probing::restore(double stable_concurrency, double stable_throughput) {
@@ -108,17 +106,13 @@ void Probing::publish(const ProbeDecision& decision) {
   auto description = text(decision);
   if (decision.from != decision.to || decision.kept)
     spdlog::debug("tickets of searches/updates: {}", description);
-  const auto stable = probe_.stable_concurrency();
+  const auto stable = probe_.status().stable_concurrency;
   if (std::abs(stable - logged_concurrency_) > kLoggedChange * logged_concurrency_) {
     spdlog::info("tickets of searches/updates: {}", description);
     logged_concurrency_ = stable;
   }
   const std::scoped_lock lock(mutex_);
-  status_.state = probe_.state();
-  status_.stable_concurrency = stable;
-  status_.stable_throughput = probe_.stable_throughput();
-  status_.sizes = probe_.sizes();
-  status_.counters = probe_.counters();
+  static_cast<ProbeStatus&>(status_) = probe_.status();
   status_.last_decision = std::move(description);
 }
 

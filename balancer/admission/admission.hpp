@@ -13,14 +13,9 @@
 namespace karmad {
 
 /// The state of probing, for the status.
-struct ProbingStatus {
+struct ProbingStatus : ProbeStatus {
   bool reads = false;  ///< the pool of searches is probed
   bool writes = false;
-  ProbeState state = ProbeState::stable;
-  double stable_concurrency = 0;
-  double stable_throughput = 0;
-  PoolSizes sizes;
-  ProbeCounters counters;
   std::uint64_t resize_duration_us = 0;
   std::string last_decision;  ///< empty: none so far
 };
@@ -36,7 +31,7 @@ class Probing {
   /// Selects the pools to probe and the rules. The probe also sets their first sizes.
   void parameters(const ProbeParameters& parameters);
   /// The sizes that the probed pools should have.
-  PoolSizes sizes() const { return probe_.sizes(); }
+  PoolSizes sizes() const { return probe_.status().sizes; }
 
   /// Continues with what a former process found (ThroughputProbe::restore()).
   void restore(double stable_concurrency, double stable_throughput);

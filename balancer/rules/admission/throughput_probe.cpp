@@ -63,13 +63,13 @@ void ThroughputProbe::search_anew() {
 
 void ThroughputProbe::restore(double stable_concurrency, double stable_throughput) {
   const auto pools = static_cast<unsigned>(parameters_.reads) + (parameters_.writes ? 1u : 0u);
-  stable_concurrency_ =
+  status_.stable_concurrency =
       std::clamp<double>(stable_concurrency, pools * parameters_.least, pools * parameters_.most);
-  stable_throughput_ = stable_throughput;
-  state_ = ProbeState::stable;
+  status_.stable_throughput = stable_throughput;
+  status_.state = ProbeState::stable;
   search_anew();
   last_run_.reset();
-  sizes_ = sized(stable_concurrency_);
+  status_.sizes = sized(status_.stable_concurrency);
 }
 
 void ThroughputProbe::parameters(const ProbeParameters& parameters) {
@@ -137,17 +137,17 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
   if (weighs() && sample.overloaded &&
       static_cast<double>(sample.finished) < kReturns * sample.size)
     return std::nullopt;
-  ProbeDecision decision{.from = state_,
+  ProbeDecision decision{.from = status_.state,
                          .throughput = sample.throughput(),
-                         .compared_to = stable_throughput_,
+                         .compared_to = status_.stable_throughput,
                          .before = {readings.reads.size, readings.writes.size}};
-  if (state_ == ProbeState::stable) {
+  if (status_.state == ProbeState::stable) {
     choose_probe(readings, sample);
   } else {
     decision.kept = judge(sample);
   }
-  decision.to = state_;
-  decision.after = sizes_;
+  decision.to = status_.state;
+  decision.after = status_.sizes;
   compare_with(readings, now);
   return decision;
 }
@@ -169,18 +169,21 @@ int ThroughputProbe::direction(const Sample& sample) {
 
 /// AC-022, AC-024.
 void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Sample& sample) {
-  ++counters_.times_probed_stable;
-  stable_throughput_ = sample.throughput();
+  ++status_.counters.times_probed_stable;
+  status_.stable_throughput = sample.throughput();
   const int by = direction(sample);
   stable_sample_ = sample;
   if (by == 0) return;
-  state_ = by > 0 ? ProbeState::up : ProbeState::down;
+  status_.state = by > 0 ? ProbeState::up : ProbeState::down;
   if (weighs())
-    sizes_ = sized(by > 0 ? stable_concurrency_ * (1 + step_) : stable_concurrency_ / (1 + step_));
+    status_.sizes = sized(by > 0 ? status_.stable_concurrency * (1 + step_)
+                                 : status_.stable_concurrency / (1 + step_));
   else
-    sizes_ = sized(stable_concurrency_ * (1 + by * parameters_.step));
-  if (parameters_.reads) sizes_.reads = changed(sizes_.reads, readings.reads.size, by);
-  if (parameters_.writes) sizes_.writes = changed(sizes_.writes, readings.writes.size, by);
+    status_.sizes = sized(status_.stable_concurrency * (1 + by * parameters_.step));
+  if (parameters_.reads)
+    status_.sizes.reads = changed(status_.sizes.reads, readings.reads.size, by);
+  if (parameters_.writes)
+    status_.sizes.writes = changed(status_.sizes.writes, readings.writes.size, by);
 }
 
 /// docs/decisions/011: without overload the load decides the number of tickets. Otherwise the tried
@@ -190,10 +193,11 @@ void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Sample& 
 bool ThroughputProbe::weigh(const Sample& sample) {
   if (!sample.overloaded || !stable_sample_.overloaded) {
     excess_ = 0;
-    return state_ == ProbeState::up ? !sample.overloaded : !sample.exhausted;
+    return status_.state == ProbeState::up ? !sample.overloaded : !sample.exhausted;
   }
   const auto change = sample.size / stable_sample_.size - 1;
-  const auto due = stable_throughput_ * sample.seconds * (1 + parameters_.evidence_gain * change);
+  const auto due =
+      status_.stable_throughput * sample.seconds * (1 + parameters_.evidence_gain * change);
   excess_ += static_cast<double>(sample.finished) - due;
   if (std::abs(excess_) <= parameters_.evidence) return false;
   const bool better = std::exchange(excess_, 0) > 0;
@@ -204,23 +208,24 @@ bool ThroughputProbe::weigh(const Sample& sample) {
 
 /// AC-023. True if the tried size is better.
 bool ThroughputProbe::judge(const Sample& sample) {
-  const bool up = state_ == ProbeState::up;
-  ++(up ? counters_.times_probed_up : counters_.times_probed_down);
-  const bool better = weighs() ? weigh(sample) : sample.throughput() > stable_throughput_;
-  const auto before = stable_concurrency_;
+  const bool up = status_.state == ProbeState::up;
+  ++(up ? status_.counters.times_probed_up : status_.counters.times_probed_down);
+  const bool better = weighs() ? weigh(sample) : sample.throughput() > status_.stable_throughput;
+  const auto before = status_.stable_concurrency;
   if (better) {
     const auto weight = weighs() ? 1 : parameters_.average_weight;
-    stable_concurrency_ = weight * sample.size + (1 - weight) * stable_concurrency_;
-    stable_throughput_ = sample.throughput();
+    status_.stable_concurrency = weight * sample.size + (1 - weight) * status_.stable_concurrency;
+    status_.stable_throughput = sample.throughput();
   }
-  sizes_ = sized(stable_concurrency_);
-  state_ = ProbeState::stable;
+  status_.sizes = sized(status_.stable_concurrency);
+  status_.state = ProbeState::stable;
   if (!better) return false;
-  const double after = sizes_.reads + sizes_.writes;
+  const double after = status_.sizes.reads + status_.sizes.writes;
   const auto amount =
       static_cast<std::uint64_t>(std::max(0.0, up ? after - before : before - after));
-  ++(up ? counters_.times_increased : counters_.times_decreased);
-  (up ? counters_.total_amount_increased : counters_.total_amount_decreased) += amount;
+  ++(up ? status_.counters.times_increased : status_.counters.times_decreased);
+  (up ? status_.counters.total_amount_increased : status_.counters.total_amount_decreased) +=
+      amount;
   return true;
 }
 

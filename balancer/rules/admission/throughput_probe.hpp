@@ -69,6 +69,15 @@ struct ProbeCounters {
   std::uint64_t times_probed_down = 0;
 };
 
+/// What a probe has found.
+struct ProbeStatus {
+  ProbeState state = ProbeState::stable;
+  double stable_concurrency = 0;
+  double stable_throughput = 0;
+  PoolSizes sizes;  ///< that the pools should have; 0 for a pool that is not probed
+  ProbeCounters counters;
+};
+
 /// The result of a run.
 struct ProbeDecision {
   ProbeState from = ProbeState::stable;
@@ -93,9 +102,6 @@ class ThroughputProbe {
   void parameters(const ProbeParameters& parameters);
   const ProbeParameters& parameters() const { return parameters_; }
 
-  /// The sizes that the pools should have; 0 for a pool that is not probed.
-  PoolSizes sizes() const { return sizes_; }
-
   /// One step, at each adjustment interval. The first call, and calls without time passed, only
   /// store the readings to compare with. With `evidence`, calls before enough tickets have come
   /// back decide nothing; the measurement then lasts longer.
@@ -106,10 +112,7 @@ class ThroughputProbe {
   /// Continues with what a former process found, within the bounds.
   void restore(double stable_concurrency, double stable_throughput);
 
-  ProbeState state() const { return state_; }
-  double stable_concurrency() const { return stable_concurrency_; }
-  double stable_throughput() const { return stable_throughput_; }
-  const ProbeCounters& counters() const { return counters_; }
+  const ProbeStatus& status() const { return status_; }
 
  private:
   void start() { restore(parameters_.initial == 0 ? 2 * cores_ : parameters_.initial, 0); }
@@ -140,11 +143,7 @@ class ThroughputProbe {
 
   ProbeParameters parameters_;
   unsigned cores_;
-  ProbeState state_ = ProbeState::stable;
-  double stable_concurrency_ = 0;
-  double stable_throughput_ = 0;
-  PoolSizes sizes_;
-  ProbeCounters counters_;
+  ProbeStatus status_;
   std::optional<TimePoint> last_run_;
   std::uint64_t last_finished_ = 0;
   std::uint64_t last_waited_ = 0;

@@ -26,9 +26,9 @@ struct Weighing {
     now += 1s;
     finished += more_finished;
     waited += more_waited;
-    return probe.run({{probe.sizes().reads, peak, finished, waited}, {}}, now);
+    return probe.run({{probe.status().sizes.reads, peak, finished, waited}, {}}, now);
   }
-  std::uint32_t size() const { return probe.sizes().reads; }
+  std::uint32_t size() const { return probe.status().sizes.reads; }
 
   ThroughputProbe probe;
   TimePoint now{1s};
@@ -46,7 +46,7 @@ TEST(ProbeEvidence, WeighsLooksInTurnUntilTheyDecide) {
   EXPECT_EQ(pool.size(), 32U);
   pool.sample(32, 1201, 1000);
   EXPECT_EQ(pool.size(), 32U);
-  EXPECT_EQ(pool.probe.counters().times_increased, 1U);
+  EXPECT_EQ(pool.probe.status().counters.times_increased, 1U);
 }
 
 TEST(ProbeEvidence, TriesFewerInTurnWhileThereIsTooMuchLoad) {
@@ -58,7 +58,7 @@ TEST(ProbeEvidence, TriesFewerInTurnWhileThereIsTooMuchLoad) {
   EXPECT_EQ(pool.size(), 11U);
   pool.sample(11, 1100, 1000);
   EXPECT_EQ(pool.size(), 11U);
-  EXPECT_EQ(pool.probe.counters().times_decreased, 1U);
+  EXPECT_EQ(pool.probe.status().counters.times_decreased, 1U);
 }
 
 TEST(ProbeEvidence, WaitsForEnoughAnswersToWeigh) {
@@ -97,7 +97,7 @@ class ProbedCluster {
  public:
   ProbedCluster(const ClusterOf& of, std::uint64_t seed, unsigned initial)
       : probe_({.initial = initial, .evidence = 100, .writes = false}, 1),
-        cluster_(of, seed, probe_.sizes().reads) {}
+        cluster_(of, seed, probe_.status().sizes.reads) {}
 
   void servers(unsigned servers) { cluster_.servers(servers); }
 
@@ -108,7 +108,8 @@ class ProbedCluster {
   Seen run_for(double seconds) {
     std::vector<std::uint32_t> sizes;
     const auto before = cluster_.finished();
-    for (const auto end = now_ + seconds; now_ < end; sizes.push_back(probe_.sizes().reads)) {
+    for (const auto end = now_ + seconds; now_ < end;
+         sizes.push_back(probe_.status().sizes.reads)) {
       now_ += kInterval;
       cluster_.run_until(now_);
       sample();
@@ -120,7 +121,7 @@ class ProbedCluster {
  private:
   /// As `Probing` does it, with a gradual resize.
   void sample() {
-    const auto size = probe_.sizes().reads;
+    const auto size = probe_.status().sizes.reads;
     const auto finished = cluster_.finished();
     const ProbeReadings readings{.reads = {size, size, finished, 2 * finished}, .writes = {}};
     const TimePoint now{Micros(std::llround(now_ * 1e6))};
@@ -128,8 +129,8 @@ class ProbedCluster {
     if (std::exchange(resizing_, false)) {
       probe_.compare_with(readings, now);
     } else if (probe_.run(readings, now)) {
-      cluster_.tickets(probe_.sizes().reads);
-      resizing_ = probe_.sizes().reads < size;
+      cluster_.tickets(probe_.status().sizes.reads);
+      resizing_ = probe_.status().sizes.reads < size;
     }
   }
 

@@ -18,8 +18,8 @@ struct Probing {
 
   std::optional<ProbeDecision> run(PoolSizes peaks) {
     now += 100ms;
-    const ProbeReadings readings{{probe.sizes().reads, peaks.reads, finished},
-                                 {probe.sizes().writes, peaks.writes, 0}};
+    const ProbeReadings readings{{probe.status().sizes.reads, peaks.reads, finished},
+                                 {probe.status().sizes.writes, peaks.writes, 0}};
     return probe.run(readings, now);
   }
   /// A run in which the tried size brings more throughput, or does not.
@@ -99,16 +99,16 @@ TEST(ThroughputProbe, DecidesAsTheTableSays) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.what);
     Probing probing(c.parameters);
-    EXPECT_EQ(probing.probe.sizes(), c.initially);
+    EXPECT_EQ(probing.probe.status().sizes, c.initially);
     probing.run(c.peaks);
-    EXPECT_EQ(probing.probe.state(), c.state);
-    EXPECT_EQ(probing.probe.sizes(), c.tried);
+    EXPECT_EQ(probing.probe.status().state, c.state);
+    EXPECT_EQ(probing.probe.status().sizes, c.tried);
     if (c.faster) {
       probing.judged(*c.faster);
-      EXPECT_EQ(probing.probe.state(), stable);
-      EXPECT_EQ(probing.probe.sizes(), c.after);
+      EXPECT_EQ(probing.probe.status().state, stable);
+      EXPECT_EQ(probing.probe.status().sizes, c.after);
     }
-    EXPECT_DOUBLE_EQ(probing.probe.stable_concurrency(), c.stable);
+    EXPECT_DOUBLE_EQ(probing.probe.status().stable_concurrency, c.stable);
   }
 }
 
@@ -121,22 +121,22 @@ TEST(ThroughputProbe, GrowsOneByOneWhereTheStepIsLessThanATicket) {
   } rounds[] = {{{5, 5}, {4, 4}, 8.6}, {{5, 5}, {5, 5}, 9.02}};
   for (const auto& round : rounds) {
     probing.run({4, 4});
-    EXPECT_EQ(probing.probe.sizes(), round.tried);
+    EXPECT_EQ(probing.probe.status().sizes, round.tried);
     probing.judged(true);
-    EXPECT_EQ(probing.probe.sizes(), round.after);
-    EXPECT_NEAR(probing.probe.stable_concurrency(), round.stable, 1e-9);
+    EXPECT_EQ(probing.probe.status().sizes, round.after);
+    EXPECT_NEAR(probing.probe.status().stable_concurrency, round.stable, 1e-9);
   }
 }
 
 TEST(ThroughputProbe, TakesAnotherShareFromTheNextStepOn) {
   Probing probing({.initial = 64});
   probing.probe.parameters({.initial = 64, .read_share = 0.67});
-  EXPECT_EQ(probing.probe.sizes(), (PoolSizes{32, 32}));
+  EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{32, 32}));
   probing.run({0, 32});
-  EXPECT_EQ(probing.probe.sizes(), (PoolSizes{47, 23}));
+  EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{47, 23}));
   probing.judged(true);
-  EXPECT_EQ(probing.probe.sizes(), (PoolSizes{44, 22}));
-  EXPECT_DOUBLE_EQ(probing.probe.stable_concurrency(), 65.2);
+  EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{44, 22}));
+  EXPECT_DOUBLE_EQ(probing.probe.status().stable_concurrency, 65.2);
 }
 
 TEST(ThroughputProbe, ClimbsWhileThatBringsMore) {
@@ -147,9 +147,9 @@ TEST(ThroughputProbe, ClimbsWhileThatBringsMore) {
   std::uint64_t faster = 0;
   for (std::size_t i = 0; i < std::size(sizes); ++i) {
     probing.finished += faster += 10;
-    probing.run(probing.probe.sizes());
-    EXPECT_EQ(probing.probe.sizes(), (PoolSizes{sizes[i], sizes[i]})) << i;
-    EXPECT_NEAR(probing.probe.stable_concurrency(), stable[i], 1e-9) << i;
+    probing.run(probing.probe.status().sizes);
+    EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{sizes[i], sizes[i]})) << i;
+    EXPECT_NEAR(probing.probe.status().stable_concurrency, stable[i], 1e-9) << i;
   }
 }
 
@@ -160,7 +160,7 @@ TEST(ThroughputProbe, CountsWhatItDid) {  // AC-027
   probing.run({1, 0});  // the last one is better than anything that comes
   probing.run({31, 0});
   probing.judged(true);
-  const auto& counters = probing.probe.counters();
+  const auto& counters = probing.probe.status().counters;
   EXPECT_EQ(counters.times_probed_stable, 3U);
   EXPECT_EQ(counters.times_probed_up, 1U);
   EXPECT_EQ(counters.times_probed_down, 1U);
@@ -175,7 +175,7 @@ TEST(ThroughputProbe, DecidesNothingAtItsFirstLookOrWithoutTimeElapsed) {  // AC
   const ProbeReadings readings{{32, 32, 1000}, {32, 32, 1000}};
   EXPECT_FALSE(probe.run(readings, TimePoint(1s)));
   EXPECT_FALSE(probe.run(readings, TimePoint(1s)));
-  EXPECT_EQ(probe.state(), ProbeState::stable);
+  EXPECT_EQ(probe.status().state, ProbeState::stable);
   EXPECT_TRUE(probe.run(readings, TimePoint(2s)));
 }
 
@@ -203,15 +203,15 @@ TEST(ThroughputProbe, BeginsWithTwiceTheCoresWithinTheLimits) {
       {{.initial = 128, .writes = false}, 1, {128, 0}},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(ThroughputProbe(c.parameters, c.cores).sizes(), c.sizes) << c.cores;
+    EXPECT_EQ(ThroughputProbe(c.parameters, c.cores).status().sizes, c.sizes) << c.cores;
 }
 
 TEST(ThroughputProbe, LeavesAPoolAloneThatItDoesNotProbe) {
   Probing probing({.initial = 64, .read_share = 0.1, .writes = false});
   probing.run({64, 1000});
-  EXPECT_EQ(probing.probe.sizes(), (PoolSizes{70, 0}));
+  EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{70, 0}));
   probing.judged(true);
-  EXPECT_EQ(probing.probe.sizes(), (PoolSizes{65, 0}));
+  EXPECT_EQ(probing.probe.status().sizes, (PoolSizes{65, 0}));
 }
 
 TEST(ThroughputProbe, NeverTakesTheLastTicket) {  // AC-024, OURS
@@ -219,8 +219,8 @@ TEST(ThroughputProbe, NeverTakesTheLastTicket) {  // AC-024, OURS
   ProbeReadings readings{{1, 0, 0}, {1, 2, 0}};
   readings.writes.size = 8;  // elsewhere; the read pool has one
   probing.probe.run(readings, probing.now + 1s);
-  EXPECT_EQ(probing.probe.state(), ProbeState::down);
-  EXPECT_EQ(probing.probe.sizes().reads, 1U);
+  EXPECT_EQ(probing.probe.status().state, ProbeState::down);
+  EXPECT_EQ(probing.probe.status().sizes.reads, 1U);
 }
 
 TEST(ThroughputProbe, DescribesItsDecisions) {
