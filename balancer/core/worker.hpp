@@ -43,18 +43,14 @@ using UserHandle = std::function<Task<Answer>(Query&, Next next)>;
 /// The next step after a user handle: the next handle, or the rest of the pipeline.
 class Next {
  public:
-  template <class Last>
-  Next(std::span<const UserHandle> handles, const Last& last)
-      : handles_(handles), last_(&last), ask_last_([](const void* handle, Query& query) {
-          return (*static_cast<const Last*>(handle))(query);
-        }) {}
+  Next(std::span<const UserHandle> handles, Task<Answer> (*last)(Query&))
+      : handles_(handles), last_(last) {}
 
   Task<Answer> operator()(Query& query) const;
 
  private:
   std::span<const UserHandle> handles_;
-  const void* last_;
-  Task<Answer> (*ask_last_)(const void*, Query&);
+  Task<Answer> (*last_)(Query&);
 };
 
 /// Reloads of the configuration. Written by the main thread, read by any.

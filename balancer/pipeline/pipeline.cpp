@@ -133,14 +133,32 @@ bool streams_body(const ArrivedHead& request) {
   return table != nullptr && table->takes_streams() && head.find(kConsistency).empty();
 }
 
+namespace {
+
+Task<Answer> route(Query& query) {
+  return answer(query, scatter_gather);
+}
+
+Task<Answer> pass_handles(Query& query) {
+  return Next(query.worker.process.user_handles, route)(query);
+}
+
+Task<Answer> wait_and_pass(Query& query) {
+  auto refused = co_await wait_for_tickets(query);
+  if (refused) co_return *std::move(refused);
+  co_return co_await pass_handles(query);
+}
+
+}  // namespace
+
+// A query that gets its tickets at once costs no coroutine of its own.
 Task<Answer> pass_pipeline(Query& query) {
-  static constexpr auto kRoute = [](Query& asked) { return answer(asked, scatter_gather); };
-  static constexpr Admit kPipeline{UserHandles{kRoute}};
-  return kPipeline(query);
+  if (try_admit(query)) return pass_handles(query);
+  return wait_and_pass(query);
 }
 
 Task<Answer> Next::operator()(Query& query) const {
-  if (handles_.empty()) return ask_last_(last_, query);
+  if (handles_.empty()) return last_(query);
   query.waited = true;  // the handles may wait
   auto rest = *this;
   rest.handles_ = handles_.subspan(1);

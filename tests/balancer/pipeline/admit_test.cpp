@@ -2,8 +2,11 @@
 
 #include <rapidjson/document.h>
 
+#include <vector>
+
 #include "balancer/admission/admission.hpp"
 #include "balancer/endpoints/endpoints.hpp"
+#include "balancer/pipeline/pipeline.hpp"
 #include "balancer/status/status_json.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
@@ -16,6 +19,8 @@ constexpr std::string_view kSearch = "POST /search HTTP/1.1\r\nHost: h\r\n";
 constexpr std::string_view kInsert = "POST /insert HTTP/1.1\r\nHost: h\r\n";
 
 struct AdmitHandle : testing::Asking {
+  AdmitHandle() { shared.process.user_handles = handles; }
+
   /// A request that is being answered, or has its answer.
   struct Request {
     Request(AdmitHandle& test, std::string_view with_head, std::string_view with_body = {})
@@ -23,9 +28,9 @@ struct AdmitHandle : testing::Asking {
       EXPECT_TRUE(parse_request_head(bytes, {}, head));
       query.emplace(test.worker, *test.worker.topology_now(), head, body, "::1");
       query->client.admissions = &test.admissions;
-      spawn([](Request& self, AdmitHandle& of) -> Task<void> {
-        self.answer = co_await of.handle(*self.query);
-      }(*this, test));
+      spawn([](Request& self) -> Task<void> {
+        self.answer = co_await pass_pipeline(*self.query);
+      }(*this));
     }
     std::string bytes;
     std::string body;
@@ -62,7 +67,7 @@ struct AdmitHandle : testing::Asking {
     ++asked;
     co_return Answer{};
   };
-  Admit<std::function<Task<Answer>(Query&)>> handle{[this](Query& query) { return next(query); }};
+  const std::vector<UserHandle> handles{[this](Query& query, Next) { return next(query); }};
 };
 
 TEST_F(AdmitHandle, AdmitsEveryRequestWithoutAdmission) {

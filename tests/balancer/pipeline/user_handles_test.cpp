@@ -17,8 +17,7 @@ struct AUserHandle : testing::Asking {
     co_return answer;
   }
   Answer through(const std::vector<UserHandle>& handles) {
-    shared.process.user_handles = handles;
-    UserHandles handle(&echo);
+    auto handle = [&](Query& query) { return Next(handles, &echo)(query); };
     return ask(handle, kRequest, "asked");
   }
   /// Puts its mark around the request and around the answer.
@@ -68,8 +67,7 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
     co_await signal;
     co_return co_await next(query);
   }};
-  shared.process.user_handles = handles;
-  UserHandles handle(&echo);
+  auto handle = [&](Query& query) { return Next(handles, &echo)(query); };
   RequestHead head;
   const auto bytes = std::string(kRequest).append("\r\n");
   ASSERT_TRUE(parse_request_head(bytes, {}, head));
