@@ -202,7 +202,7 @@ void Server::store_sockets() {
   }
   for (const auto& [name, sockets] : by_name)
     for (std::span<const int> rest(sockets); !rest.empty();) {
-      const auto part = rest.first(std::min(rest.size(), ServiceNotifier::kMostSent));
+      const auto part = rest.first(std::min(rest.size(), kMostSentAtOnce));
       rest = rest.subspan(part.size());
       if (service_.send(stored_text(name), part)) continue;
       spdlog::warn("systemd does not hold the sockets {}: {}", name, std::strerror(errno));

@@ -95,36 +95,14 @@ ServiceNotifier::ServiceNotifier(std::string_view address) {
   if (address[0] == '@') to.sun_path[0] = '\0';
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size() +
                                            (address[0] == '/' ? 1 : 0));
-  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), size) == 0) {
-    socket_ = fd;
-  } else {
-    ::close(fd);
-  }
-}
-
-ServiceNotifier::~ServiceNotifier() {
-  if (socket_ >= 0) ::close(socket_);
+  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), size) == 0)
+    socket_ = std::move(socket);
 }
 
 bool ServiceNotifier::send(std::string_view message, std::span<const int> descriptors) const {
-  if (!active() || descriptors.size() > kMostSent) return false;
-  iovec piece{const_cast<char*>(message.data()), message.size()};
-  msghdr head{};
-  head.msg_iov = &piece;
-  head.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostSent)> control{};
-  if (!descriptors.empty()) {
-    head.msg_control = control.data();
-    head.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    auto* part = CMSG_FIRSTHDR(&head);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
-  }
-  return ::sendmsg(socket_, &head, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
+  return active() && descriptors.size() <= kMostSentAtOnce &&
+         send_with(socket_.get(), message, descriptors) == static_cast<ssize_t>(message.size());
 }
 
 std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int own, int former) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/transport/descriptor.hpp"
 #include "balancer/core/worker.hpp"
 #include "strategies/time.hpp"
 
@@ -61,15 +62,13 @@ class ServiceNotifier {
   ServiceNotifier() = default;
   explicit ServiceNotifier(std::string_view address);
   ServiceNotifier& operator=(ServiceNotifier&&) = delete;
-  ~ServiceNotifier();
 
-  bool active() const { return socket_ >= 0; }
-  /// Returns whether it was sent. At most kMostSent descriptors, which stay open here.
+  bool active() const { return bool{socket_}; }
+  /// Returns whether it was sent. At most kMostSentAtOnce descriptors, which stay open here.
   bool send(std::string_view message, std::span<const int> descriptors = {}) const;
-  static constexpr std::size_t kMostSent = 200;
 
  private:
-  int socket_ = -1;
+  Descriptor socket_;
 };
 
 /// The number in FDSTORE: how many descriptors systemd holds for the service; 0: none. systemd sets

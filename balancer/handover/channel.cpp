@@ -28,12 +28,6 @@ std::unexpected<std::string> system_failure(const char* what) {
   return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// Room for the descriptors of one frame.
-union ControlRoom {
-  cmsghdr align;
-  char bytes[CMSG_SPACE(sizeof(int) * kMostFrameDescriptors)];
-};
-
 /// Takes the descriptors out of a message, whatever their number.
 void take_descriptors(msghdr& message, std::vector<Descriptor>& into) {
   for (auto* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
@@ -75,10 +69,6 @@ std::expected<FrameHead, std::string> decode_head(std::string_view bytes) {
     return std::unexpected(fmt::format("a frame with {} descriptors; at most {} are taken",
                                        raw.descriptors, kMostFrameDescriptors));
   return FrameHead{static_cast<FrameKind>(raw.kind), raw.text, raw.descriptors};
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 std::expected<Channel, int> Channel::connect(const std::string& path) {
@@ -123,23 +113,10 @@ std::expected<void, std::string> Channel::send(FrameKind kind, std::string_view 
                             static_cast<std::uint32_t>(descriptors.size())});
   std::string bytes(head.begin(), head.end());
   bytes += text;
-  ControlRoom control{};
   for (std::size_t sent = 0; sent < bytes.size();) {
     if (auto ready = wait(POLLOUT, deadline); !ready) return ready;
-    iovec piece{bytes.data() + sent, bytes.size() - sent};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    if (sent == 0 && !descriptors.empty()) {
-      message.msg_control = control.bytes;
-      message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-      auto* part = CMSG_FIRSTHDR(&message);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-      std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
-    }
-    const auto count = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto count = send_with(socket_.get(), std::string_view(bytes).substr(sent),
+                                 sent == 0 ? descriptors : std::span<const int>());
     if (count < 0 && errno != EAGAIN && errno != EINTR) return system_failure("send");
     if (count > 0) sent += static_cast<std::size_t>(count);
   }
@@ -151,13 +128,13 @@ std::expected<void, std::string> Channel::read(char* into, std::size_t size, Fra
                                                Clock::time_point deadline) {
   for (std::size_t got = 0; got < size;) {
     if (auto ready = wait(POLLIN, deadline); !ready) return ready;
-    ControlRoom control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostFrameDescriptors)> control{};
     iovec piece{into + got, size - got};
     msghdr message{};
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof control.bytes;
+    message.msg_control = control.data();
+    message.msg_controllen = sizeof control.data();
     const auto count = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (count > 0) take_descriptors(message, frame.descriptors);
     if (count > 0 && (message.msg_flags & MSG_CTRUNC) != 0)

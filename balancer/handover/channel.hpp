@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/transport/descriptor.hpp"
+
 namespace karmad {
 
 // The format of a takeover on the unix socket: frames of a head of 16 bytes and a text of JSON. The
@@ -21,7 +23,7 @@ namespace karmad {
 inline constexpr std::uint16_t kTakeoverVersion = 1;
 inline constexpr std::size_t kFrameHead = 16;
 inline constexpr std::size_t kMostFrameText = std::size_t{16} << 20;
-inline constexpr std::size_t kMostFrameDescriptors = 200;  // the kernel passes at most 253 at once
+inline constexpr std::size_t kMostFrameDescriptors = kMostSentAtOnce;
 /// Of all frames of a takeover.
 inline constexpr std::size_t kMostDescriptors = 8192;
 
@@ -44,27 +46,6 @@ struct FrameHead {
 std::array<char, kFrameHead> encode(const FrameHead& head);
 /// The error says what is wrong: another format, another version, or a number beyond its bound.
 std::expected<FrameHead, std::string> decode_head(std::string_view bytes);
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  /// Hands it over to the caller.
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 /// A frame that was received, with the descriptors that came with it.
 struct Frame {

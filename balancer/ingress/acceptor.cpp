@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/transport/descriptor.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/core/listening_socket.hpp"
@@ -49,11 +50,12 @@ bool set_access_or_remove(const Endpoint& endpoint, const SocketAccess& access) 
 
 /// One listening socket. `shared`: other sockets will listen on the same port. `both`: an IPv6
 /// socket also gets connections of IPv4.
-std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared, bool both,
-                                          int backlog, const SocketAccess& access) {
+std::expected<Descriptor, std::string> listen_at(const Endpoint& endpoint, bool shared, bool both,
+                                                 int backlog, const SocketAccess& access) {
   const int family = endpoint.protocol().family();
-  const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return std::unexpected(failure("socket"));
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return std::unexpected(failure("socket"));
+  const int fd = socket.get();
   const int on = 1;
   const int only = both ? 0 : 1;
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -61,23 +63,17 @@ std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared,
   if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   if (family != AF_UNIX) set_connection_options(fd);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      (family == AF_UNIX && !set_access_or_remove(endpoint, access)) ||
-      ::listen(fd, backlog) != 0) {
-    auto why = std::string(std::strerror(errno));
-    ::close(fd);
-    return std::unexpected(std::move(why));
-  }
-  return fd;
+      (family == AF_UNIX && !set_access_or_remove(endpoint, access)) || ::listen(fd, backlog) != 0)
+    return std::unexpected(std::string(std::strerror(errno)));
+  return socket;
 }
 
 /// A socket file without a listening process is removed; one that is in use stays.
 void remove_stale(const Address& address, const Endpoint& endpoint) {
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
-  if (::connect(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 &&
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(socket.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 &&
       errno == ECONNREFUSED)
     ::unlink(address.unix_path.c_str());
-  ::close(fd);
 }
 
 bool is_every_address(const Address& address) {
@@ -87,9 +83,7 @@ bool is_every_address(const Address& address) {
 /// Whether this machine has IPv6. Even where it is switched off for all interfaces, a socket for
 /// both families gets connections of IPv4.
 bool has_ipv6() {
-  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0) ::close(fd);
-  return fd >= 0;
+  return bool{Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0))};
 }
 
 std::expected<Endpoint, std::string> endpoint_of(const Address& address) {
@@ -178,23 +172,20 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
   if (address.is_unix()) {
     if (is_other_file(address.unix_path)) return std::unexpected(std::string(kOtherFile));
     remove_stale(address, *endpoint);
-    const auto fd = listen_at(*endpoint, false, both, backlog, access);
-    if (!fd) return std::unexpected(fd.error());
-    all.push_back({*fd, protocol});
-    while (all.size() < workers) all.push_back({::dup(*fd), protocol});
+    auto socket = listen_at(*endpoint, false, both, backlog, access);
+    if (!socket) return std::unexpected(std::move(socket).error());
+    while (all.size() + 1 < workers) all.push_back({::dup(socket->get()), protocol});
+    all.push_back({socket->release(), protocol});
     return all;
   }
-  if (const auto probe = listen_at(*endpoint, false, both, backlog, access)) {
-    ::close(*probe);
-  } else {
-    return std::unexpected(probe.error());
-  }
+  if (auto probe = listen_at(*endpoint, false, both, backlog, access); !probe)
+    return std::unexpected(std::move(probe).error());
   while (all.size() < workers) {
-    const auto fd = listen_at(*endpoint, true, both, backlog, access);
-    if (!fd) return std::unexpected(fd.error());
-    all.push_back({*fd, protocol});
+    auto socket = listen_at(*endpoint, true, both, backlog, access);
+    if (!socket) return std::unexpected(std::move(socket).error());
+    all.push_back({socket->release(), protocol});
     if (address.port == 0) {
-      address.port = local_address(*fd).value_or(Address()).port;
+      address.port = local_address(all.back().descriptor).value_or(Address()).port;
       endpoint = endpoint_of(address);
     }
   }

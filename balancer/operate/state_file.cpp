@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "agent/transport/descriptor.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/discovery/source_json.hpp"
 #include "balancer/operate/overrides.hpp"
@@ -26,20 +27,9 @@ std::unexpected<std::string> failed_with_errno(std::string_view what) {
   return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// A descriptor that closes itself.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
+Descriptor open_file(const std::string& path, int flags) {
+  return Descriptor(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+}
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -77,9 +67,9 @@ std::expected<void, std::string> write_state_file(const std::string& path,
   const auto beside = path + ".new";
   if (is_special(path)) return std::unexpected("not a regular file");
   {
-    const OpenFile file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
-    if (file.fd() < 0) return failed_with_errno("cannot open " + beside);
-    if (!write_all(file.fd(), content) || ::fsync(file.fd()) != 0)
+    const auto file = open_file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    if (!file) return failed_with_errno("cannot open " + beside);
+    if (!write_all(file.get(), content) || ::fsync(file.get()) != 0)
       return failed_with_errno("cannot write " + beside);
   }
   if (std::rename(beside.c_str(), path.c_str()) != 0)
@@ -88,13 +78,13 @@ std::expected<void, std::string> write_state_file(const std::string& path,
 }
 
 std::expected<std::string, std::string> read_state_file(const std::string& path) {
-  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
-  if (file.fd() < 0 && errno == ENOENT) return std::string();
-  if (file.fd() < 0) return failed_with_errno("open");
+  const auto file = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (!file && errno == ENOENT) return std::string();
+  if (!file) return failed_with_errno("open");
   struct stat facts {};
-  if (::fstat(file.fd(), &facts) != 0 || !S_ISREG(facts.st_mode))
+  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
     return std::unexpected("not a regular file");
-  auto content = read_at_most(file.fd(), kLongestFile);
+  auto content = read_at_most(file.get(), kLongestFile);
   if (!content || content->empty()) return content;
   if (auto read = parse_overrides(*content); !read) return std::unexpected(read.error());
   if (auto found = last_found_in(*content); !found) return std::unexpected(found.error());
@@ -110,11 +100,11 @@ std::expected<std::string, std::string> keep_aside(const std::string& path) {
 }
 
 std::expected<SecretFile, std::string> read_secret_file(const std::string& path, std::size_t most) {
-  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
-  if (file.fd() < 0) return failed_with_errno("open");
+  const auto file = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (!file) return failed_with_errno("open");
   struct stat facts {};
-  if (::fstat(file.fd(), &facts) != 0) return failed_with_errno("stat");
-  auto content = read_at_most(file.fd(), most);
+  if (::fstat(file.get(), &facts) != 0) return failed_with_errno("stat");
+  auto content = read_at_most(file.get(), most);
   if (!content) return std::unexpected(content.error());
   return SecretFile{*std::move(content), (facts.st_mode & S_IROTH) != 0};
 }

@@ -79,14 +79,11 @@ int open_socket(std::string_view path) {
     return -1;
   }
   path.copy(address.sun_path, path.size());
-  const int file = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (file < 0) return -1;
-  if (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return file;
-  const auto error = errno;
-  ::close(file);
-  errno = error;
-  return -1;
+  Descriptor file(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (file &&
+      ::connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return -1;
+  return file.release();
 }
 
 /// The file of a descriptor that stays open, for writes of its own.
@@ -304,20 +301,11 @@ std::string syslog_head(std::time_t now, int process) {
 }
 
 LineOutput::LineOutput(int file, const std::atomic<bool>& ending) : ending_(ending) {
-  adopt(file);
-}
-
-LineOutput::~LineOutput() {
-  ::close(file_);
+  change(file);
 }
 
 void LineOutput::change(int file) {
-  ::close(file_);
-  adopt(file);
-}
-
-void LineOutput::adopt(int file) {
-  file_ = file;
+  file_ = Descriptor(file);
   kind_ = kind_of(file);
   messages_ = kind_ == S_IFSOCK && is_datagram_socket(file);
   torn_ = false;
@@ -363,8 +351,9 @@ bool LineOutput::send_message(std::string_view message) {
 }
 
 ssize_t LineOutput::write_some(std::string_view bytes) const {
-  return kind_ == S_IFSOCK ? ::send(file_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                           : ::write(file_, bytes.data(), bytes.size());
+  return kind_ == S_IFSOCK
+             ? ::send(file_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+             : ::write(file_.get(), bytes.data(), bytes.size());
 }
 
 /// A pipe accepts PIPE_BUF bytes atomically, so that lines of two writers do not mix.
@@ -376,7 +365,7 @@ std::size_t LineOutput::piece(std::string_view bytes) const {
 
 /// False if the log ends and its reader has not read it in time.
 bool LineOutput::wait_for_room() {
-  pollfd waiting{.fd = file_, .events = POLLOUT, .revents = 0};
+  pollfd waiting{.fd = file_.get(), .events = POLLOUT, .revents = 0};
   for (;;) {
     if (ending_) {
       if (!give_up_) give_up_ = Clock::now() + kReaderWait;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "agent/stats/stats_writer.hpp"
+#include "agent/transport/descriptor.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -93,7 +94,6 @@ class LineOutput {
   /// `ending`: once set, a reader is waited for a second at most.
   LineOutput(int file, const std::atomic<bool>& ending);
   LineOutput& operator=(LineOutput&&) = delete;
-  ~LineOutput();
 
   /// Writes to this file from now on.
   void change(int file);
@@ -105,7 +105,6 @@ class LineOutput {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void adopt(int file);
   bool write_all(std::string_view bytes);
   bool send_messages(std::string_view lines);
   bool send_message(std::string_view message);
@@ -113,7 +112,7 @@ class LineOutput {
   std::size_t piece(std::string_view bytes) const;
   bool wait_for_room();
 
-  int file_ = -1;
+  Descriptor file_;
   mode_t kind_ = 0;
   bool messages_ = false;
   const std::atomic<bool>& ending_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/stats/histogram.hpp"
-#include "balancer/rules/attempt_reason.hpp"
+#include "balancer/rules/retry_plan.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 #include "strategies/time.hpp"
 
