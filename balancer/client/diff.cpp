@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <expected>
 #include <iostream>
 #include <map>
 
@@ -37,13 +38,16 @@ Side side_of(const Settings& settings) {
 }
 
 /// The settings after a reload of the file by a process in this state (state_text()): it keeps the
-/// mirrors that it has found and the changes of its operator.
-Settings after_reload(Settings file, const std::string& state) {
+/// mirrors that it has found and the changes of its operator. An error: what is wrong with the
+/// state.
+std::expected<Settings, std::string> after_reload(Settings file, const std::string& state) {
   Configuration configuration(std::move(file));
-  if (auto overrides = parse_overrides(state)) configuration.restore(*std::move(overrides));
-  auto last = last_found_in(state).value_or(LastFound());
-  FoundMirrors found{.pictures = std::move(last.pictures), .names = {}};
-  for (auto& [question, name] : last.names) found.names[question] = std::move(name.mirrors);
+  auto overrides = parse_overrides(state);
+  auto last = last_found_in(state);
+  if (!overrides || !last) return std::unexpected(overrides ? last.error() : overrides.error());
+  configuration.restore(*std::move(overrides));
+  FoundMirrors found{.pictures = std::move(last->pictures), .names = {}};
+  for (auto& [question, name] : last->names) found.names[question] = std::move(name.mirrors);
   return configuration.on_mirrors(found).configuration.settings();
 }
 
@@ -121,7 +125,10 @@ int run_diff_running(const CtlOptions& running, const std::string& after) {
   const auto* state = member_of(&document, "overrides");
   if (!from || state == nullptr)
     return failed("karmad", "the answer is not a configuration of karmad", kNoAnswer);
-  return print_difference(*from, side_of(after_reload(*std::move(to), json_of(*state))));
+  const auto reloaded = after_reload(*std::move(to), json_of(*state));
+  if (!reloaded)
+    return failed("karmad", "the state of the process: " + reloaded.error(), kNoAnswer);
+  return print_difference(*from, side_of(*reloaded));
 }
 
 }  // namespace karmad

@@ -89,6 +89,16 @@ TEST(ExplainCommand, ShowsARequestAndATable) {
   EXPECT_EQ(command({"explain", "a", "--table", "t"}).code, 2);
 }
 
+TEST(DiffRunning, SaysThatItCannotReadTheStateOfTheProcess) {
+  const auto newer = json(R"({"settings":[],"shares":[],"overrides":{"version":3}})");
+  const FakeMirror other([=](const std::string&) { return newer; }, true);
+  TempDir directory;
+  const auto file = directory.file("c", "table t {\n type = distributed\n agent = a:1\n}\n");
+  const auto diff = command({"--diff-running", other.address(), "--config", file});
+  EXPECT_EQ(diff.code, 71);
+  EXPECT_TRUE(diff.output.contains("karmad: the state of the process: ")) << diff.output;
+}
+
 TEST(ClientCommands, RefuseAWrongAddressAsWrongUsage) {
   TempDir directory;
   const auto file = directory.file("c", "table t {\n type = distributed\n agent = a:1\n}\n");
