@@ -262,8 +262,9 @@ class Reader {
     table.at = section.at;
     SectionSetter<TableSettings>(table, section.name, problems_, settings_.notices)
         .set_all(section, table_keys());
-    // Its agents may be those of the parent that was not found.
-    if (section.orphan && table.shards.empty())
+    // Its agents may be those of the parent that was not found, or of a source that is not known.
+    const auto has_source = std::ranges::count(section.entries, "discovery", &Entry::key) > 0;
+    if ((section.orphan || (has_source && !table.discovery)) && table.shards.empty())
       table.shards.emplace_back(empty_line(table)).at = section.at;
     settings_.tables.push_back(std::move(table));
   }

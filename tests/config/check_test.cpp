@@ -250,6 +250,9 @@ TEST(Check, WantsAnAgentThatAnswersInEveryTable) {
             Lines{"c:1:1: table 't' needs a line of agent or agent_persistent, or discovery"});
   EXPECT_EQ(problems_of(table(" agent_blackhole = a:1")),
             Lines{"c:1:1: table 't' needs a line of agent or agent_persistent, or discovery"});
+  EXPECT_EQ(problems_of(table(" discovery = fil /x")),
+            Lines{"c:3:14: discovery: 'fil' is not one of file, etcd, kubernetes; did you mean "
+                  "'file'?"});
 }
 
 TEST(Check, DoesNotCallATableEmptyBecauseOfAMisplacedBlackhole) {
