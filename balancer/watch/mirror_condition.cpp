@@ -93,15 +93,17 @@ std::string why_failing(const MirrorSigns& signs) {
     return with_share(fmt::format("{}: {}", what, error), signs.share);
   };
   if (failures.in_a_row() > 1 || failures.lasts())
-    return with_error(fmt::format("the last {0} of {0} searches failed", failures.in_a_row()));
+    return with_error(failures.in_a_row() == 1
+                          ? "the last request failed"
+                          : fmt::format("the last {} requests failed", failures.in_a_row()));
   if (signs.errors_in_a_row > 1)
     return with_error(fmt::format("{} errors in a row", signs.errors_in_a_row));
   if (failures.goes_on() && recent.failures > 0)
-    return with_error(fmt::format("{} of the last {} searches failed", recent.failures,
+    return with_error(fmt::format("{} of the last {} requests failed", recent.failures,
                                   recent.failures + recent.queries));
   if (failures.goes_on())
     return with_error(
-        fmt::format("searches failed, only the last {} were answered", failures.answers()));
+        fmt::format("requests failed, only the last {} were answered", failures.answers()));
   return with_share(error, signs.share);
 }
 

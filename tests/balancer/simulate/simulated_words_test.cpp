@@ -60,7 +60,7 @@ TEST(SimulatedWords, TellThatAllSearchesFailWhileThePingsAreAnswered) {
                                  "err=1",
                                  "err=0",
                                  {"failing", "dead"},
-                                 " searches failed: answered with status 500"};
+                                 " requests failed: answered with status 500"};
   for (const auto* strategy : {"random", "roundrobin", "nodeads", "leastops", "adaptive", "ars"}) {
     expect_told(trouble, strategy, 10, 16s);
     expect_told(trouble, strategy, 60, 10s);

@@ -153,11 +153,10 @@ TEST(MirrorCondition, IsFailingWhileItsSearchesFailWhateverItsPingsSay) {
   EXPECT_EQ(diagnose(signs).condition, failing);
   signs.share.part = 0.02;
   EXPECT_EQ(diagnose(signs).reason,
-            "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last 3 of 3 "
-            "searches failed: unknown local table(s) 'products'");
+            "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last 3 "
+            "requests failed: unknown local table(s) 'products'");
   signs.share.attempts = 5;
-  EXPECT_EQ(diagnose(signs).reason,
-            "the last 3 of 3 searches failed: unknown local table(s) 'products'")
+  EXPECT_EQ(diagnose(signs).reason, "the last 3 requests failed: unknown local table(s) 'products'")
       << "five attempts show no share";
 }
 
@@ -173,8 +172,8 @@ TEST(MirrorCondition, IsFailingIfItIsAvoidedForOneFailureThatNoAnswerRefutes) {
   signs.failures.observe({.attempts = 3, .failures = 1, .queries = 2}, {}, {.failed_in_a_row = 1});
   EXPECT_EQ(diagnose(signs).condition, failing);
   EXPECT_EQ(diagnose(signs).reason,
-            "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last 1 of 1 "
-            "searches failed: disk is full");
+            "avoided by adaptive (2 % of the attempts, an equal share is 33 %): the last "
+            "request failed: disk is full");
   signs.silent = true;
   EXPECT_EQ(diagnose(signs).condition, ready) << "one search that takes long";
   signs.silent = false;
@@ -192,11 +191,11 @@ TEST(MirrorCondition, SaysHowManyOfItsSearchesFailed) {
   signs.work.recent = {.attempts = 5, .failures = 2, .queries = 3};
   EXPECT_EQ(diagnose(signs).condition, failing);
   EXPECT_TRUE(
-      diagnose(signs).reason.starts_with("2 of the last 5 searches failed: status 500; gets 33 %"))
+      diagnose(signs).reason.starts_with("2 of the last 5 requests failed: status 500; gets 33 %"))
       << diagnose(signs).reason;
   signs.work.recent = {.attempts = 5, .queries = 5};
   EXPECT_TRUE(diagnose(signs).reason.starts_with(
-      "searches failed, only the last 1 were answered: status 500"))
+      "requests failed, only the last 1 were answered: status 500"))
       << diagnose(signs).reason;
 }
 

@@ -124,7 +124,7 @@ TEST(MirrorWatch, CallsAMirrorFailingThatAnswersItsPingsAndFailsTheFewSearchesTh
   }
   EXPECT_EQ(set.report(1).condition, failing);
   EXPECT_TRUE(set.report(1).reason.contains(
-      "the last 3 of 3 searches failed: unknown local table(s) 'products'"))
+      "the last 3 requests failed: unknown local table(s) 'products'"))
       << set.report(1).reason;
   set.pass(60, {{50, 2ms}, {0, 0ms}});
   EXPECT_EQ(set.report(1).condition, failing) << "none was good since";
