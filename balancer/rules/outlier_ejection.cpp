@@ -47,8 +47,6 @@ void OutlierEjection::take_over(const OutlierEjection& before, const FormerPlace
     if (mirrors_[now].state.ejected) ejected.insert(now);
   });
   ejected_ = ejected.bits();
-  ejections_ = before.ejections();
-  panics_ = before.panics();
 }
 
 void OutlierEjection::restore(std::size_t mirror, State state, TimePoint now) {

@@ -68,6 +68,10 @@ class OutlierEjection {
 
   /// Takes over the states of mirrors that existed before. Call before it is used.
   void take_over(const OutlierEjection& before, const FormerPlaces& places);
+  void continue_counts(const OutlierEjection& before) {
+    ejections_ = before.ejections();
+    panics_ = before.panics();
+  }
 
   /// Restores the state that a mirror had in a former process. Before it is used.
   void restore(std::size_t mirror, State state, TimePoint now);

@@ -120,6 +120,11 @@ struct Protection {
     error_texts.take_over(before.error_texts);
     crashing.take_over(before.crashing);
   }
+  /// Only one of the shards that replace a shard does so, else sums would contain it twice.
+  void continue_counts(const Protection& before) {
+    budget.continue_counts(before.budget);
+    if (outliers && before.outliers) outliers->continue_counts(*before.outliers);
+  }
 
   RetryBudget budget;
   alignas(64) TokenBucket tokens;  // written by every request once overload was seen

@@ -78,7 +78,6 @@ void RetryBudget::take_over(const RetryBudget& before) {
   saved_ = std::min(owed < 0 ? owed : saved, most_saved());
   for (std::size_t i = 0; i < hedges_.size(); ++i)
     hedges_[i] = before.hedges_[i].load(memory_order_relaxed);
-  counted_ = before.counted_;
 }
 
 std::int64_t RetryBudget::saved_or_owed() const {

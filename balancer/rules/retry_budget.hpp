@@ -105,9 +105,10 @@ class RetryBudget {
   }
   RetryBudget& operator=(RetryBudget&&) = delete;
 
-  /// Takes over savings or debt under new rules, and goes on with its counters: requests that still
-  /// use `before` count in both. Call before it is used.
+  /// Takes over savings or debt under new rules. Call before it is used; so with the next.
   void take_over(const RetryBudget& before);
+  /// Goes on with the counters of `before`: requests that still use that count in both.
+  void continue_counts(const RetryBudget& before) { counted_ = before.counted_; }
 
   /// Counts one live request of a worker while it lives; on the worker's thread.
   class InFlightPermit {

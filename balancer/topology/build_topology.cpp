@@ -150,7 +150,10 @@ class Builder {
     }
     const auto same = unchanged_mirrors(table.name, rules);
     if (same) kept_.push_back(same.get());
-    if (same && static_cast<const ShardDefinition&>(*same) == rules) return serving(same, from);
+    if (same && static_cast<const ShardDefinition&>(*same) == rules) {
+      counted_on_.insert(same.get());
+      return serving(same, from);
+    }
     const auto* table_before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     const auto former =
         same ? former_shard(same, agents, from) : former_shard(table_before, agents, from);
@@ -160,7 +163,11 @@ class Builder {
     if (!shard->mirrors) return nullptr;
     shard->protection = std::make_unique<Protection>(from.mirrors.size(), shard->protection_rules,
                                                      environment_.workers);
-    if (former.shard) shard->protection->take_over(*former.shard->protection, former.places);
+    if (former.shard) {
+      shard->protection->take_over(*former.shard->protection, former.places);
+      if (counted_on_.insert(former.shard.get()).second)
+        shard->protection->continue_counts(*former.shard->protection);
+    }
     return serving(shard, from);
   }
 
@@ -424,6 +431,7 @@ class Builder {
   std::map<Address, std::pair<std::optional<TlsClientRules>, std::string>> agent_tls_;
   std::map<TlsClientRules, TlsClient::Context> tls_contexts_;
   std::vector<const Shard*> kept_;                      ///< shards of the previous topology
+  std::set<const Shard*> counted_on_;                   ///< likewise: whose counts a shard has
   std::vector<Located<std::string>> refusing_updates_;  ///< tables without a primary
   const TableSettings* refusing_table_ = nullptr;       ///< the last of them
   const TableSettings* stale_table_ = nullptr;          ///< the last whose searches are refused

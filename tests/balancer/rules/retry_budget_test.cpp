@@ -172,6 +172,7 @@ TEST(RetryBudget, CountsOnUnderNewRules) {
   }
   RetryBudget after({.percent = 0, .at_least = 1});
   after.take_over(before);
+  after.continue_counts(before);
   EXPECT_EQ(after.given(), 2U);
   EXPECT_EQ(after.refused(), 1U);
   EXPECT_EQ(after.extras(), 0U);

@@ -374,6 +374,21 @@ TEST(Reload, AFailureOfAMirrorIsKeptWhenOthersAreAddedOrLimitsChange) {
   }
 }
 
+TEST(Reload, CountsOfASplitShardGoOnInOneOfItsParts) {
+  Built built;
+  const std::string outlier = "searchd {\n outlier = on\n}\n";
+  built.build(outlier + table("t", " agent = a:1|b:1:x"));
+  auto& budget = Seen(built).shard->protection->budget;
+  while (budget.take(RetryBudget::For::untried)) continue;
+  const auto given = budget.given();
+  ASSERT_GT(given, 0U);
+  built.build(outlier + table("t", " agent = b:1:x\n agent = a:1|c:1:x"));
+  const auto& shards = built.now->find("t")->shards;
+  EXPECT_EQ(shards[0]->protection->budget.given(), given);
+  EXPECT_EQ(shards[1]->protection->budget.given(), 0U);
+  EXPECT_EQ(shards[1]->protection->budget.saved(), 0U);
+}
+
 TEST(Reload, QueriesThatWaitForASlotOfAFormerSetAreCountedInOneNewSet) {
   Built built;
   built.build(table("t", " agent = a:1|b:1:x"));
