@@ -116,7 +116,7 @@ TEST(MirrorStates, HaveOneDiagnosisInTheLogAndOnAllPages) {
   const auto since = master.word("/tables/0/shards/0/mirrors/0/state_since");
   const auto known = fmt::format("{} dead since {}: the last ", set[0].address(), since);
   EXPECT_TRUE(diagnosis_of(master, 0).starts_with(known)) << diagnosis_of(master, 0);
-  EXPECT_TRUE(diagnosis_of(master, 0).contains(" requests failed: a \"disk\"??is full"));
+  EXPECT_TRUE(diagnosis_of(master, 0).contains(" failed: a \"disk\"??is full"));
   const auto of_shard = "1 of 2 mirrors ready: " + known;
   EXPECT_TRUE(master.word("/tables/0/shards/0/diagnosis").starts_with(of_shard));
   const auto of_process = "table t, shard 1: " + of_shard;

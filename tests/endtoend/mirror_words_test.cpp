@@ -85,19 +85,18 @@ TEST_P(MirrorWords, SayWhatTheChoiceKnowsUntilSearchesAreGoodAgain) {
 Reaction page() {
   return json("<html><body>It works!</body></html>");
 }
-const auto kFailed = " requests failed: ";
+const auto kFailed = " failed: ";
 
 INSTANTIATE_TEST_SUITE_P(
     OfStrategies, MirrorWords,
     testing::Values(
         SickMirror{"adaptive", "Status500", json(R"({"error":"disk is full"})", 500), "failing",
-                   "requests failed: disk is full"},
+                   " failed: disk is full"},
         SickMirror{"adaptive", "Status503", json(R"({"error":"warming up"})", 503), "failing",
                    kFailed},
         SickMirror{"adaptive", "WrongTable",
                    json(R"({"error":"unknown local table(s) 'products' in search request"})", 500),
-                   "failing",
-                   "requests failed: unknown local table(s) 'products' in search request"},
+                   "failing", " failed: unknown local table(s) 'products' in search request"},
         SickMirror{"adaptive", "Page", page(), "failing", kFailed},
         SickMirror{"leastops", "Slow", slowly(60ms), "slow", " ms on average, those of the other"},
         SickMirror{"random", "Slow", slowly(60ms), "slow", " ms on average, those of the other"}),

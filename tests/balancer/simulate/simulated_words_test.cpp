@@ -56,11 +56,8 @@ void expect_told(const SimulatedTrouble& trouble, const char* strategy, double r
 }
 
 TEST(SimulatedWords, TellThatAllSearchesFailWhileThePingsAreAnswered) {
-  const SimulatedTrouble trouble{"svc=exp:5 k=64",
-                                 "err=1",
-                                 "err=0",
-                                 {"failing", "dead"},
-                                 " requests failed: answered with status 500"};
+  const SimulatedTrouble trouble{
+      "svc=exp:5 k=64", "err=1", "err=0", {"failing", "dead"}, " failed: answered with status 500"};
   for (const auto* strategy : {"random", "roundrobin", "nodeads", "leastops", "adaptive", "ars"}) {
     expect_told(trouble, strategy, 10, 16s);
     expect_told(trouble, strategy, 60, 10s);
