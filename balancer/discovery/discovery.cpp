@@ -134,15 +134,15 @@ void Discovery::adopt(const Settings& file) {
   pictures_ = pictures_for(file);
   tables_.clear();
   for (const auto& table : file.tables)
-    if (table.discovery) tables_.emplace(table.name, source_of(table));
+    if (table.discovery) tables_.emplace(table.name, table);
   std::erase_if(watches_, [&](const auto& watch) {
-    for (const auto& [table, source] : tables_)
-      if (source == watch.first) return false;
+    for (const auto& [name, table] : tables_)
+      if (source_of(table) == watch.first) return false;
     board_.remove(text(watch.first));
     return true;
   });
-  for (const auto& [table, source] : tables_)
-    if (!watches_.contains(source)) follow(source);
+  for (const auto& [name, table] : tables_)
+    if (!watches_.contains(source_of(table))) follow(source_of(table));
 }
 
 void Discovery::follow(const DiscoverySource& source) {
@@ -173,7 +173,7 @@ void Discovery::reported(const DiscoverySource& source,
   const auto wrong = entries ? take(source, *std::move(entries)) : entries.error();
   if (wrong.empty()) return board_.good(text(source), count, WallTime::clock::now());
   const bool holds = !is_first || std::ranges::any_of(tables_, [&](const auto& table) {
-    return table.second == source && pictures_.contains(table.first);
+    return source_of(table.second) == source && pictures_.contains(table.first);
   });
   board_.failed(text(source), wrong, holds ? kHeld : kAsWritten, WallTime::clock::now());
   hooks_.failed();
@@ -183,13 +183,13 @@ std::string Discovery::take(const DiscoverySource& source, FoundEntries entries)
   auto& watch = watches_[source];
   auto pictures = pictures_;
   std::string wrong;
-  for (const auto& [table, of] : tables_) {
-    if (of != source) continue;
+  for (const auto& [table, settings] : tables_) {
+    if (source_of(settings) != source) continue;
     auto next = picture_of(entries, table);
     if (next.empty() && wrong.empty()) wrong = fmt::format("it has no mirror of table {}", table);
     const auto last = pictures.find(table);
     std::vector<unsigned> kept;
-    if (last != pictures.end()) next = next_picture(last->second, std::move(next), kept);
+    if (last != pictures.end()) next = next_picture(settings, last->second, std::move(next), kept);
     if (!kept.empty() && wrong.empty())
       wrong = fmt::format(
           "it has no mirror of shard {} of table {} any more; a reload would drop "
@@ -217,10 +217,12 @@ bool Discovery::waiting() const {
 std::string Discovery::why(const std::string& table) const {
   const auto of = tables_.find(table);
   if (of == tables_.end()) return "no mirror was found";
-  const auto name = text(of->second);
+  const auto name = text(source_of(of->second));
   const auto numbers = board_.of(name);
   return fmt::format("no mirror was found: {}: {}", name,
-                     numbers && !numbers->why.empty() ? numbers->why : "no answer yet");
+                     numbers && !numbers->why.empty() ? numbers->why
+                     : numbers && numbers->good_at    ? "it has none of this shard"
+                                                      : "no answer yet");
 }
 
 }  // namespace karmad

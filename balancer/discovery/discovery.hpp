@@ -90,7 +90,7 @@ class Discovery {
   SourceStatus& board_;
   const Hooks hooks_;
   std::map<DiscoverySource, Watch> watches_;
-  std::map<std::string, DiscoverySource> tables_;
+  std::map<std::string, TableSettings> tables_;
   Pictures pictures_;
   bool stopped_ = false;
   const std::shared_ptr<void> connected_ = std::make_shared<char>();

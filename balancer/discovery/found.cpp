@@ -148,9 +148,24 @@ Picture picture_of(const FoundEntries& entries, const std::string& table) {
   return picture;
 }
 
-Picture next_picture(const Picture& last, Picture next, std::vector<unsigned>& kept) {
-  for (const auto& [shard, mirrors] : last)
-    if (next.try_emplace(shard, mirrors).second) kept.push_back(shard);
+Picture next_picture(const TableSettings& table, const Picture& last, Picture next,
+                     std::vector<unsigned>& kept) {
+  const auto in_shard = [&](unsigned shard, const FoundMirror& mirror) {
+    return mirror_settings(
+        table, shard <= table.shards.size() ? table.shards[shard - 1] : empty_line(table), mirror);
+  };
+  std::vector<MirrorSettings> listed;
+  for (const auto& [shard, mirrors] : next)
+    for (const auto& mirror : mirrors) listed.push_back(in_shard(shard, mirror));
+  for (auto [shard, mirrors] : last) {
+    if (next.contains(shard)) continue;
+    std::erase_if(mirrors, [&, number = shard](const FoundMirror& mirror) {
+      return has_mirror(listed, in_shard(number, mirror));
+    });
+    if (mirrors.empty()) continue;
+    kept.push_back(shard);
+    next.emplace(shard, std::move(mirrors));
+  }
   return next;
 }
 

@@ -86,8 +86,10 @@ struct FoundMirrors {
 Picture picture_of(const FoundEntries& entries, const std::string& table);
 
 /// The next picture of a table. A shard that has no mirrors in it keeps its last ones, since
-/// without it answers would lack a part of the data; its number is added to `kept`.
-Picture next_picture(const Picture& last, Picture next, std::vector<unsigned>& kept);
+/// without it answers would lack a part of the data; its number is added to `kept`. Those that are
+/// in another shard now are not kept: answers would have their rows twice.
+Picture next_picture(const TableSettings& table, const Picture& last, Picture next,
+                     std::vector<unsigned>& kept);
 
 /// Replaces the mirrors of tables with `discovery` by those of their pictures. A shard without any
 /// mirror gets one that stands for none (is_placeholder()).

@@ -153,10 +153,29 @@ TEST(Pictures, TakeTheEntriesOfTheTableAndThoseOfAll) {
 
 TEST(Pictures, KeepTheLastMirrorsOfAShardThatHasNoneAnyMore) {
   std::vector<unsigned> kept;
-  const auto next = next_picture({{1, {found_at("a")}}, {2, {found_at("b")}}},
+  const auto table = found_file("discovery = file /f").tables[0];
+  const auto next = next_picture(table, {{1, {found_at("a")}}, {2, {found_at("b")}}},
                                  {{1, {found_at("c")}}, {3, {found_at("d")}}}, kept);
   EXPECT_EQ(next, (Picture{{1, {found_at("c")}}, {2, {found_at("b")}}, {3, {found_at("d")}}}));
   EXPECT_EQ(kept, std::vector<unsigned>{2});
+}
+
+// An answer would have its rows twice.
+TEST(Pictures, KeepNoMirrorThatIsInAnotherShardNow) {
+  const Picture last{{1, {found_at("a")}}, {2, {found_at("b"), found_at("c")}}};
+  std::vector<unsigned> kept;
+  const auto same = found_file("discovery = file /f").tables[0];
+  EXPECT_EQ(next_picture(same, last, {{1, {found_at("b")}}}, kept),
+            (Picture{{1, {found_at("b")}}, {2, {found_at("c")}}}));
+  EXPECT_EQ(kept, std::vector<unsigned>{2});
+  kept.clear();
+  const Picture moved{{1, {found_at("c"), found_at("b")}}};
+  EXPECT_EQ(next_picture(same, last, moved, kept), moved);
+  EXPECT_TRUE(kept.empty());
+  const auto other = found_file("discovery = file /f\n agent = x:1:t_1\n agent = x:1:t_2");
+  EXPECT_EQ(next_picture(other.tables[0], last, moved, kept),
+            (Picture{{1, moved.at(1)}, {2, last.at(2)}}))
+      << "there it has another table";
 }
 
 TEST(MirrorChanges, NameWhatCameAndWent) {
