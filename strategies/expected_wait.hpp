@@ -54,7 +54,12 @@ inline constexpr float kAlike = 1.5F;
 /// 1 / (1 - load). The wait is infinite if the weight is 0.
 class ExpectedWait {
  public:
-  ExpectedWait(MirrorViews mirrors, Candidates compared) {  // NOLINT: only these are read
+  /// A mirror has a part of the weight of the heaviest; if that part is at most `drawn01`, its next
+  /// search counts for so much more, too. Else an idle one waits as little as the others: with a
+  /// probability of its part, so that it gets searches while the others are hardly busy.
+  ExpectedWait(MirrorViews mirrors, Candidates compared, double drawn01) {  // NOLINT: only these
+    double heaviest = 0;
+    for (const auto i : compared) heaviest = std::max(heaviest, mirrors[i].weight);
     auto shortest = std::numeric_limits<float>::infinity();
     for (const auto i : compared) {
       of_[i] = duration_now(mirrors[i]);
@@ -65,10 +70,13 @@ class ExpectedWait {
       constexpr float kMostTimesAlike = 1e4F;  // so that the power is a number
       const auto& mirror = mirrors[i];
       const auto free = 1 - std::clamp(mirror.load, 0.0F, kMostLoad);
-      const auto before = static_cast<float>(mirror.in_flight) + 1;
+      const auto part = mirror.weight / heaviest;
+      const auto own = part > drawn01 ? 1 : 1 / part;
+      const auto before = static_cast<float>(mirror.in_flight / part + own);
       const auto times = std::clamp(of_[i] * per_alike, 1.0F, kMostTimesAlike);
       const auto cubed = times * times * times;
-      of_[i] = cubed * cubed * before / (static_cast<float>(mirror.weight) * free);
+      of_[i] = mirror.weight > 0 ? cubed * cubed * before / free
+                                 : std::numeric_limits<float>::infinity();
       least_ = std::min(least_, of_[i]);
     }
   }

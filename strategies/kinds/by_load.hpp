@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 
 #include "strategies/expected_wait.hpp"
 #include "strategies/strategy.hpp"
@@ -37,14 +38,26 @@ class Adaptive final : public AvoidsDead {
       : AvoidsDead(dead_after), choices_(choices) {}
 
   std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
-    const ExpectedWait wait(mirrors, from);
+    const ExpectedWait wait(mirrors, from, evenly_weighted(mirrors, from) ? 0 : random.uniform());
     const auto drawn_from = near(from, wait);
     return cheapest(draw(drawn_from, compared(drawn_from), random), random, wait);
   }
   Shares shares(MirrorViews mirrors, Candidates from) const override {
-    const ExpectedWait wait(mirrors, from);
-    const auto drawn_from = near(from, wait);
-    return cheapest_shares(drawn_from, compared(drawn_from), wait);
+    double heaviest = 0;
+    for (const auto mirror : from) heaviest = std::max(heaviest, mirrors[mirror].weight);
+    std::set<double> parts{1};
+    for (const auto mirror : from)
+      if (mirrors[mirror].weight > 0) parts.insert(mirrors[mirror].weight / heaviest);
+    Shares sum{};
+    double drawn01 = 0;  // choose() decides alike for all draws between two parts
+    for (const auto part : parts) {
+      const ExpectedWait wait(mirrors, from, drawn01);
+      const auto drawn_from = near(from, wait);
+      const auto shares = cheapest_shares(drawn_from, compared(drawn_from), wait);
+      for (const auto mirror : drawn_from) sum[mirror] += (part - drawn01) * shares[mirror];
+      drawn01 = part;
+    }
+    return sum;
   }
 
  private:

@@ -24,8 +24,8 @@ std::size_t pick(const Mirrors& mirrors) {
 }
 
 /// The cost of the last mirror, beside all.
-float wait_of_last(const Mirrors& mirrors) {
-  return ExpectedWait(mirrors, Candidates::first(mirrors.size()))(mirrors.size() - 1);
+float wait_of_last(const Mirrors& mirrors, double drawn01 = 0) {
+  return ExpectedWait(mirrors, Candidates::first(mirrors.size()), drawn01)(mirrors.size() - 1);
 }
 
 TEST(ExpectedWait, GrowsWithEverySearchInFlight) {
@@ -33,8 +33,11 @@ TEST(ExpectedWait, GrowsWithEverySearchInFlight) {
   EXPECT_EQ(wait_of_last({{.in_flight = 3, .latency = 10}}), 4);
 }
 
-TEST(ExpectedWait, IsDividedByTheWeight) {
-  EXPECT_EQ(wait_of_last({{.in_flight = 3, .weight = 4, .latency = 10}}), 1);
+TEST(ExpectedWait, IsDividedByTheWeightBesideTheHeaviest) {
+  EXPECT_EQ(wait_of_last({{.in_flight = 3, .weight = 4, .latency = 10}}), 4);
+  EXPECT_EQ(wait_of_last({{.weight = 4}, {.in_flight = 3, .weight = 2}}, 0.5), 8);
+  EXPECT_EQ(wait_of_last({{.weight = 4}, {.in_flight = 3, .weight = 2}}, 0.4), 7);
+  EXPECT_EQ(wait_of_last({{.weight = 4}, {.weight = 2}}, 0.4), 1) << "nothing is before it";
   EXPECT_EQ(wait_of_last({{.weight = 0}}), std::numeric_limits<float>::infinity());
   EXPECT_EQ(wait_of_last({{.weight = 0, .latency = 1}, {.latency = 3000}}), 1)
       << "a mirror that is not to be asked is no measure for the others";
@@ -122,6 +125,20 @@ TEST(Adaptive, DrawsNoMirrorThatIsFarBehindTheBest) {
   EXPECT_DOUBLE_EQ(shares[2], 1.0) << "two at random would often be both slow ones";
   const auto slow = kAdaptive.shares(mirrors, set_of({0, 1}));
   EXPECT_DOUBLE_EQ(slow[0] + slow[1], 1.0);
+}
+
+// It got none at all, neither in slow start nor with a weight of 1 beside 3, unless the others had
+// more in flight than the weights differ.
+TEST(Adaptive, AMirrorOfLittleWeightGetsSearchesWhileTheOthersAreHardlyBusy) {
+  Mirrors mirrors(4);
+  mirrors[3].weight = 0.1;
+  const auto all = Candidates::first(4);
+  EXPECT_NEAR(kAdaptive.shares(mirrors, all)[3], 0.1 / 4, 1e-9);
+  for (auto& mirror : mirrors) mirror.in_flight = 2;
+  EXPECT_EQ(kAdaptive.shares(mirrors, all)[3], 0) << "it has enough for its weight";
+  mirrors[3].in_flight = 0;
+  EXPECT_NEAR(kAdaptive.shares(mirrors, all)[3], 0.1, 1e-9);
+  EXPECT_NEAR(kAdaptive.shares(Mirrors{{.weight = 3}, {}}, Candidates::first(2))[1], 1.0 / 6, 1e-9);
 }
 
 TEST(Adaptive, ATieIsDecidedByChance) {
