@@ -231,17 +231,20 @@ void append_elastic_count(std::string& out, std::string_view answer, ElasticShar
 using Paths = std::vector<std::string_view>;
 
 /// What the paths name within a member: the rest of each that begins with its name, empty for the
-/// whole value.
+/// whole value. Each once: with several `**` they would double at each level.
 Paths paths_inside(const Paths& paths, std::string_view name) {
   Paths inside;
+  const auto add = [&inside](std::string_view rest) {
+    if (std::ranges::find(inside, rest) == inside.end()) inside.push_back(rest);
+  };
   for (const auto path : paths) {
     auto rest = path;
     auto step = take_until(rest, '.');
     if (step == "**") {
-      inside.push_back(rest.empty() ? rest : path);
+      add(rest.empty() ? rest : path);
       step = take_until(rest, '.');
     }
-    if (source_matches(step, name)) inside.push_back(rest);
+    if (source_matches(step, name)) add(rest);
   }
   return inside;
 }

@@ -11,6 +11,7 @@
 
 #include "agent/dialect/fronts/elastic/translate.hpp"
 #include "agent/dialect/request/parsed.hpp"
+#include "agent/dialect/write/write_hits.hpp"
 
 namespace karmad {
 namespace {
@@ -431,6 +432,17 @@ TEST(ManticoreElastic, AFilterLeavesThePartsThatItNames) {
     ASSERT_FALSE(merge(*plan, replies, {}, out));
     EXPECT_EQ(out, left) << filter;
   }
+}
+
+TEST(ManticoreElastic, AFilterWithManyStarsTakesNoLongerThanItsAnswerIsDeep) {
+  std::string stars;
+  for (int i = 0; i < 40; ++i) stars += "**.*.";
+  std::string value;
+  for (int i = 0; i < 90; ++i) value += R"({"a":)";
+  const auto answer = value + "1" + std::string(90, '}');
+  std::string out;
+  append_filtered(out, answer, stars + "a");
+  EXPECT_EQ(out, answer);
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
