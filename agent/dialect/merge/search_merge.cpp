@@ -154,6 +154,8 @@ void append_hit(std::string& out, const Hit& hit, const SourcePlan& source) {
 std::string_view value_in(const Hit& hit, const SortKey& key) {
   if (key.by == SortKey::By::score) return last_member(hit.bytes, "_score");
   if (key.by == SortKey::By::id) return last_member(hit.bytes, "_id");
+  if (key.by == SortKey::By::knn_dist) return last_member(hit.bytes, "_knn_dist");
+  if (key.by == SortKey::By::hybrid_score) return last_member(hit.bytes, "_hybrid_score");
   return last_member(hit.source, key.name, same_attribute);
 }
 
@@ -260,7 +262,7 @@ std::optional<BadReply> merge_valid(const SearchMerge& how, std::span<const Shar
     const auto begin = out.size();
     append_hit(out, hit, how.source);
     if (how.shown_keys != 0)
-      append_sort_values(out, hit, std::span(how.keys).first(how.shown_keys));
+      append_sort_values(out, hit, std::span(how.keys).subspan(how.first_shown, how.shown_keys));
     if (notes.tables.empty() || hit.source.empty()) continue;
     out.insert(begin + 1, fmt::format(R"("_index":"{}",)", notes.tables[hit.shard]));
   }

@@ -15,7 +15,7 @@ namespace karmad {
 struct PlannedSearch {
   TextEdits edits;
   SearchMerge merge;
-  std::size_t client_keys = 0;  ///< the first keys of `merge` that the client has given
+  std::size_t client_keys = 0;  ///< so many keys from `merge.first_shown` are the client's
   /// The document whose vector is searched by; nothing: it is another search.
   std::optional<NearDocument> document{};
 };

@@ -301,6 +301,31 @@ TEST(ManticoreElastic, HitsShowTheValuesOfTheSearchesKeys) {
   }
 }
 
+TEST(ManticoreElastic, HitsOfASearchForVectorsShowTheValuesOfItsKeys) {
+  const auto elastic = make_manticore_elastic({});
+  for (const auto& [sort, shown] :
+       {std::pair(R"(["_knn_dist"])", "[0.5]"), std::pair(R"([{"price":"desc"}])", "[61]"),
+        std::pair(R"(["price",{"_knn_dist":"desc"},"id"])", "[61,0.5,7]")}) {
+    const auto body = fmt::format(
+        R"({{"knn":{{"field":"v","k":3,"query_vector":[1]}},"_source":["price"],"sort":{}}})",
+        sort);
+    const auto request = elastic_call("POST", "/products/_search", body);
+    const auto parsed = elastic->parse(request);
+    ASSERT_TRUE(parsed);
+    for (const std::size_t shards : {1, 2}) {
+      const auto plan = elastic->plan(request, *parsed, shards);
+      ASSERT_TRUE(plan) << plan.error().reason;
+      std::vector<ShardReply> replies(shards);
+      replies.front().body =
+          R"({"took":2,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":)"
+          R"([{"_id":7,"_score":1,"_knn_dist":0.5,"_source":{"price":61}}]}})";
+      std::string out;
+      ASSERT_FALSE(merge(*plan, replies, {}, out));
+      EXPECT_TRUE(out.contains(fmt::format(R"("sort":{}}}])", shown))) << out;
+    }
+  }
+}
+
 TEST(ManticoreElastic, HitsWithoutSourceKeepTheirIndexAndTheValuesOfTheKeys) {
   const auto elastic = make_manticore_elastic({});
   const std::pair<std::string_view, std::string_view> forms[] = {

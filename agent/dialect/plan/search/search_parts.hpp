@@ -41,7 +41,7 @@ struct SortPlan {
   std::size_t asked = 0;
   /// How many first keys servers sort by on their own: a search for vectors, by distance.
   std::size_t implied = 0;
-  /// How many first keys are the client's; 0 where some are implied.
+  /// How many keys behind these are the client's.
   std::size_t given = 0;
   bool scores =
       false;  ///< a key of the client's, kept or not, is the score: each hit shows its own

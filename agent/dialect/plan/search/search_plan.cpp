@@ -346,6 +346,7 @@ class SearchDraft : public FirstRefusal {
     merge_.reads_tail = !merge_.aggregations.empty() || is_on(body_, request_, Property::profile) ||
                         is_on(body_, request_, Property::plan);
     merge_.keys = std::move(sort_.keys);
+    merge_.first_shown = sort_.implied;
     planned_.client_keys = sort_.given;
     merge_.collation = collation;
     merge_.most_found = vectors_.nearest;

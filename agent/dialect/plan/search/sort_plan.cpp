@@ -233,8 +233,8 @@ OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors) {
   auto& given = reader.keys;
   if (given.size() > kMostSortKeys) return refused("more than {} sort keys", kMostSortKeys);
   name_computed(given);
+  const auto own = given.size();
   const auto implied = add_implied(vectors, given);
-  const auto own = implied == 0 ? given.size() : 0;
   if (given.empty()) given.push_back(key_named("_score"));
 
   SortPlan plan{.keys = std::move(given), .implied = implied, .given = own};
@@ -245,7 +245,7 @@ OrError<SortPlan> plan_sort(std::string_view text, VectorOrder vectors) {
     const auto is_distance = [](const SortKey& key) { return key.by == SortKey::By::knn_dist; };
     keys.erase(std::stable_partition(id + 1, keys.end(), is_distance), keys.end());
     plan.asked = keys.size();
-    plan.given = std::min(plan.given, keys.size());
+    plan.given = std::min(plan.given, keys.size() - implied);
     return plan;
   }
   plan.asked = keys.size();
