@@ -810,7 +810,8 @@ TEST(ManticoreElastic, ABulkThatIsWrongNamesTheLine) {
   const std::string deep = "{\"index\":{}}\n{}\n{\"index\":{}}\n{\"a\":" + std::string(200, '[') +
                            std::string(200, ']') + "}\n";
   for (const auto& [body, reason] :
-       {Case{"", "the body is empty"}, Case{"{\"index\":{}}\n{}\nx\n", "line 3 is not a JSON"},
+       {Case{"", "the body is empty"},
+        Case{"{\"index\":{}}\n{}\nx\n", "line 3 is not a JSON"},
         Case{"{\"index\":{}}\n{} x\n", "line 2 must be the document"},
         Case{"{\"index\":{}}\n\n{}\n", "line 2 must be the document"},
         Case{"{\"index\":{}}\n", "line 1 has no line with a document"},
@@ -829,14 +830,16 @@ TEST(ManticoreElastic, ABulkThatIsWrongNamesTheLine) {
              "line 3 names table \"b\""},
         Case{"{\"update\":{\"_id\":1}}\n{\"doc\":{},\"doc_as_upsert\":true}\n",
              "line 2 must hold only \"doc\""},
-        Case{"{\"index\":{}}\n{\"a\":\r{}}\n", "line 1 "},
-        Case{deep, "line 3 nests deeper than max_json_depth"}}) {
+        Case{"{\"index\":{}}\n{\"a\":\r{}}\n", "line 2 is not JSON: "},
+        Case{"{\"index\":{}}\n{\"a\":\"\\ud800\"}\n", "line 2 is not JSON: "},
+        Case{deep, "line 4 nests deeper than max_json_depth"}}) {
     const auto elastic = make_manticore_elastic({});
     const auto& dialect = *elastic;
     const auto parsed = dialect.parse(elastic_call("POST", "/products/_bulk", body));
     ASSERT_FALSE(parsed) << body;
     EXPECT_EQ(parsed.error().status, 400);
     EXPECT_TRUE(parsed.error().reason.starts_with(reason)) << parsed.error().reason;
+    EXPECT_FALSE(parsed.error().reason.contains("offset")) << parsed.error().reason;
   }
 }
 

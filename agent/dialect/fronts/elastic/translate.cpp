@@ -598,7 +598,11 @@ ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk) {
   const auto* const begin = error.reason.data() + kLine.size();
   const auto read = std::from_chars(begin, error.reason.data() + error.reason.size(), line);
   if (line == 0 || line > bulk.numbers.size()) return error;
-  return {error.status, fmt::format("line {}{}", bulk.numbers[line - 1], read.ptr)};
+  std::string_view what = read.ptr;
+  // What has an offset, which is that of the translated line, is in the document behind the action.
+  const auto place = std::min(what.find(" at offset"), what.find(" At offset"));
+  const auto number = bulk.numbers[line - 1] + (place < what.size() ? 1 : 0);
+  return {error.status, fmt::format("line {}{}", number, what.substr(0, place))};
 }
 
 OrError<std::vector<RequestPart>> read_multi_search(const ClientRequest& request) {
