@@ -227,7 +227,9 @@ class RowsOfShards {
       std::string values;
       for (std::size_t r = 0; r < rows.count; ++r) {
         const auto cell = rows.row(r)[c];
-        values.append(r == 0 ? "" : ",").append(is_string(cell) ? without_quotes(cell) : cell);
+        JsonLine text(values);
+        text.add(r == 0 ? "" : ",");
+        is_string(cell) ? text.add(without_quotes(cell)) : text.add_escaped(cell);
       }
       const auto& name = rows.columns[c].name;
       line.cells.push_back(

@@ -177,6 +177,11 @@ TEST(Call, AddsTheCountsOfKeywordsAndSuggestions) {
   EXPECT_EQ(
       merged_call("CALL SUGGEST('bagg', 't', 2 AS limit, 1 AS result_line)", answers),
       raw({"name", "value"}, {{"suggests", "bog,bag"}, {"distance", "1,1"}, {"docs", "4,3"}}));
+  // A cell that is no scalar stays a text in the line.
+  const std::string list =
+      R"([{"columns":[{"suggest":{"type":"string"}}],"data":[{"suggest":["a"]}]}])";
+  EXPECT_TRUE(merged_call("CALL SUGGEST('bagg', 't', 1 AS result_line)", {list, list})
+                  .contains(R"("value":"[\"a\"]")"));
 }
 
 TEST(Call, OrdersStoredQueriesByIdAndCompletionsByRank) {
