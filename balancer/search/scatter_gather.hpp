@@ -70,7 +70,7 @@ class ShardParts {
   }
   /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
   /// an update whose end is not known, which the text says.
-  std::string reasons(std::string_view table, bool may_be_changed) const;
+  std::string reasons(const Table& table, bool may_be_changed) const;
 
   /// Whether a mirror carried a change out, or refused it as the client's mistake.
   bool tell_of_change() const { return any(tells_of_change); }
@@ -124,7 +124,7 @@ class UnmergedAnswers {
   /// The query is the client's mistake; counted.
   Answer refused(const ClientError& mistake);
   /// Why shards have no answer.
-  std::string reasons() const { return parts_.reasons(shard_query_.table.name, may_be_changed()); }
+  std::string reasons() const { return parts_.reasons(shard_query_.table, may_be_changed()); }
 
  private:
   /// The shard asks for a later retry (BP-013).

@@ -22,6 +22,20 @@ void append_reason(std::string& text, const ShardDriver& part) {
   }
 }
 
+/// The table and the number of the shard, of a list those of the first table that has it.
+void append_shard(std::string& text, const Table& table, const ShardDriver& part) {
+  const auto* of = &table;
+  auto at = part.shard_at();
+  for (const auto* const member : table.members) {
+    const auto found = std::ranges::find(member->shards, table.shards[part.shard_at()]);
+    if (found == member->shards.end()) continue;
+    of = member;
+    at = static_cast<std::size_t>(found - member->shards.begin());
+    break;
+  }
+  fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", of->name, at + 1);
+}
+
 }  // namespace
 
 void ShardParts::make(Query& query, const ShardQuery& shard_query, For each) {
@@ -90,12 +104,12 @@ const ShardDriver* ShardParts::overloaded() const {
   return longest;
 }
 
-std::string ShardParts::reasons(std::string_view table, bool may_be_changed) const {
+std::string ShardParts::reasons(const Table& table, bool may_be_changed) const {
   std::string text;
   for (const auto& part : parts_) {
     if (part->answered()) continue;
     if (!text.empty()) text += ";\n";
-    fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", table, part->shard_at() + 1);
+    append_shard(text, table, *part);
     append_reason(text, *part);
   }
   constexpr std::string_view kDoubt = "; the request may have taken effect";

@@ -50,6 +50,18 @@ TEST(TableLists, AreSearchedAsOneTableAndEachMirrorGetsItsName) {
   EXPECT_NE(traced.fields.at("x-karmad-trace").find("two,one"), std::string::npos);
 }
 
+TEST(TableLists, ErrorsNameTheTableOfTheShardThatFails) {
+  FakeMirror one([](const auto&) { return json(fmt::format(kListedHit, 1)); });
+  FakeMirror broken([](const auto&) { return json(R"({"error":"out of order"})", 500); });
+  const Master master("ha_ping_interval = 0",
+                      fmt::format("table one {{\n type = distributed\n agent = {0}\n}}\n"
+                                  "table two {{\n type = distributed\n agent = {0}:a\n"
+                                  " agent = {1}\n}}\n",
+                                  one.address(), broken.address()));
+  const auto answer = master.search(R"({"table":"*"})");
+  EXPECT_TRUE(answer.body.contains("\"reason\":\"table two: shard 2: agent ")) << answer.body;
+}
+
 TEST(TableLists, WithAnUnknownNameOrForAnUpdateReachNoMirror) {
   const TwoTables at;
   const auto unknown = at.master.search(R"({"table":"one,nosuch"})");
