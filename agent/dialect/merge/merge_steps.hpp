@@ -227,7 +227,7 @@ struct SearchMerge {
   std::optional<std::uint64_t> stops_at{};    ///< TotalFound::cut
   std::size_t nearest = 0;  ///< the sort is not by distance: keep the nearest; 0: nothing to do
   std::optional<HitScroll> scroll{};
-  bool reads_tail = false;     ///< of the replies, what follows the hits
+  bool reads_tail = false;      ///< of the replies, what follows the hits
   std::size_t first_shown = 0;  ///< from this key on …
   std::size_t shown_keys = 0;   ///< … so many: each hit has their values in `sort`
 };
