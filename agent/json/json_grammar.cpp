@@ -186,28 +186,29 @@ class Avx2Block {
 #endif
 
 /// Checks UTF-8 (RFC 3629) from block to block.
+template <class Block>
 class Utf8 {
  public:
   /// Invalid bytes among those in `high` and those that must continue a sequence.
-  Bits wrong_in(const char* bytes, Bits high) {
-    return high == 0 && due_ == 0 ? 0 : wrong(bytes, high);
-  }
-
- private:
-  [[gnu::noinline]] Bits wrong(const char* bytes, Bits high) {
-    const AnyBlock block(bytes);
-    const auto following = block.between(0x80, 0xBF);
+  Bits wrong_in(const Block& block, const char* bytes, Bits high) {
+    if (high == 0 && due_ == 0) return 0;
     const auto of_three = block.between(0xE0, 0xFF);  // first bytes of sequences of at least three
     const auto of_four = block.between(0xF0, 0xFF);
     const auto never = block.between(0xC0, 0xC1) | block.between(0xF5, 0xFF);
     // First bytes that restrict the second one.
     const auto narrow = block.is(0xE0) | block.is(0xED) | block.is(0xF0) | block.is(0xF4);
+    const auto following = block.between(0x80, 0xBF);
     const auto leads = high & ~following;
     const auto due = due_ | leads << 1 | of_three << 2 | of_four << 3;
     due_ = leads >> 63 | of_three >> 62 | of_four >> 61;
-    auto wrong = (due ^ following) | never;
+    return (due ^ following) | never | (narrow == 0 && lead_ == 0 ? 0 : wrong_pairs(bytes, narrow));
+  }
+
+ private:
+  /// Those of `narrow` whose second byte may not follow.
+  [[gnu::noinline]] Bits wrong_pairs(const char* bytes, Bits narrow) {
     const auto byte = [bytes](int at) { return static_cast<unsigned char>(bytes[at]); };
-    if (!may_follow(lead_, byte(0))) wrong |= 1;
+    Bits wrong = may_follow(lead_, byte(0)) ? 0 : 1;
     lead_ = (narrow & kLast) != 0 ? byte(kBlock - 1) : 0;
     for (auto left = narrow & ~kLast; left != 0; left &= left - 1) {
       const auto place = std::countr_zero(left);
@@ -368,7 +369,7 @@ class Grammar {
       never = controls & ~(block.is('\t') | block.is('\n') | block.is('\r'));
     }
     const auto text = strings_.take(block.is('"'), backslashes);
-    auto wrong = never | (controls & text.inside) | utf8_.wrong_in(bytes, high);
+    auto wrong = never | (controls & text.inside) | utf8_.wrong_in(block, bytes, high);
     if (text.inside != kAll || text.quotes != 0) {
       const auto marks = block.marks();
       Parts parts;
@@ -473,7 +474,7 @@ class Grammar {
   const char* const end_;
   const bool plain_;
   Strings<Block> strings_;
-  Utf8 utf8_;
+  Utf8<Block> utf8_;
   Nesting nesting_;
   Following for_item_{true}, after_separator_, after_scalar_;
   Following after_sign_, after_integer_, after_zero_, after_point_;
