@@ -40,6 +40,11 @@ Narrowed narrow(const SelectionCriteria& criteria, const SetDescription& picture
   }
   const auto fresh = left;
   if (left.empty()) return narrowed;
+  if (mirrors.size() == 1 && criteria.selector == nullptr) {  // nothing is left to narrow
+    if (steps != nullptr)
+      steps->suitable = steps->fresh = steps->accepted = steps->selected = steps->near = left;
+    return narrowed;
+  }
   left = prefer(left, [&](auto m) { return mirrors[m].weight > 0; });
   const auto accepted = left = strategy.narrow(mirrors, left);
   if (criteria.selector != nullptr) left = left & (*criteria.selector)(picture, left);
@@ -67,6 +72,10 @@ std::optional<Pick> select(const SelectionCriteria& criteria, const SetDescripti
                            PickSteps* steps) {
   const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy, steps);
   if (acceptable.empty()) return std::nullopt;
+  if (mirrors.size() == 1) {
+    if (steps != nullptr) steps->chosen = 0;
+    return Pick{0, suitable, acceptable};
+  }
   const auto choose = [&, from = acceptable](RandomSource& numbers) {
     return criteria.takes_turn ? strategy.choose(mirrors, from, numbers)
                                : strategy.choose_out_of_turn(mirrors, from, numbers);

@@ -114,14 +114,16 @@ void MirrorSet::take_over() {
   publish();
 }
 
-MirrorViews MirrorSet::fill(Views& views, TimePoint at, unsigned worker,
+MirrorViews MirrorSet::fill(Views& room, TimePoint at, unsigned worker,
                             const PickRecord* record) const {
+  if (record == nullptr) room.resize(mirrors_.size());
+  auto* const views = record == nullptr ? room.data() : record->mirrors;
   const auto typical = typical_duration_.load(std::memory_order_relaxed);
   const auto& attempts = slots_[worker].attempts;
   const auto now = at.time_since_epoch().count();
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
-    auto& view = views.emplace_back();
+    auto& view = views[i];
     view.errors_in_a_row = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
     view.in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
     view.weight = mirror.weight() * mirror.signals.started();
@@ -129,8 +131,9 @@ MirrorViews MirrorSet::fill(Views& views, TimePoint at, unsigned worker,
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
     mirror.signals.show(view, typical);
-    if (const auto began = attempts[i].oldest(); began != 0 && now > began)
-      view.oldest = static_cast<float>(now - began);
+    const auto began = attempts[i].oldest();
+    view.oldest = began != 0 && now > began ? static_cast<float>(now - began) : 0;
+    view.owed = 0;
     if (slots_.size() > 1) view.oldest = std::max(view.oldest, mirror.signals.oldest());
     if (view.oldest > 0) {
       const auto silence =
@@ -138,8 +141,7 @@ MirrorViews MirrorSet::fill(Views& views, TimePoint at, unsigned worker,
       view.owed = owed_answers(mirror.signals.in_flight(), silence, view.latency);
     }
   }
-  if (record != nullptr) std::ranges::copy(views, record->mirrors);
-  return {views.data(), mirrors_.size()};
+  return {views, mirrors_.size()};
 }
 
 SelectionCriteria MirrorSet::with_selector(SelectionCriteria criteria) const {
@@ -242,7 +244,8 @@ void MirrorSet::reset_karma(Candidates mirrors) {
 
 void MirrorSet::read_limits() {
   const auto limited = [](const auto& mirror) { return mirror->agent->slots.limited(); };
-  limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
+  // Called by each choice: a store would take the cache line from the other workers.
+  if (const bool any = std::ranges::any_of(mirrors_, limited); any != limited_) limited_ = any;
 }
 
 std::uint64_t MirrorSet::longest_queue(unsigned per_slot) const {
