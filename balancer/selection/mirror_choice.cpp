@@ -15,6 +15,20 @@ constexpr Micros kLevelProbe = std::chrono::seconds(1);
 /// whole timeout.
 constexpr Micros kSilentProbe = std::chrono::seconds(10);
 
+/// Whether nothing speaks against any mirror, as for nearly all first attempts: a few loads.
+bool is_calm(const ShardRules& rules, const ChainLearned& chain, const ShardInputs& moment) {
+  const auto& against = moment.protection;
+  const auto& mirrors = moment.mirrors;
+  const auto learned = chain.tried | chain.avoided | chain.left_zones | chain.excluded |
+                       chain.behind | chain.among | chain.only | mirrors.view().unreachable;
+  return learned.empty() && chain.marked_unreachable.empty() && !rules.only && !rules.quorum &&
+         !rules.min_generation && !against.standings.any_unreachable() &&
+         !against.standings.any_silent() && !against.standings.any_down() &&
+         !against.unavailable.any() && !against.breaker && !against.outliers &&
+         mirrors.out_of_service().all().empty() && mirrors.at_starting_limit().empty() &&
+         !mirrors.limited();
+}
+
 }  // namespace
 
 Candidates MirrorChoice::suiting(Candidates from) const {
@@ -121,6 +135,8 @@ void MirrorChoice::object(Candidates possible, AvoidReasons& all) const {
 
 SelectionCriteria MirrorChoice::criteria() const {
   using enum AvoidReason;
+  if (is_calm(rules_, chain_, moment_))
+    return {.need = rules_.needed(), .window = rules_.window, .now = moment_.now};
   const auto never = excluded();
   const auto possible = all() - never;
   SelectionCriteria asked{.need = rules_.needed(),
@@ -156,6 +172,7 @@ SelectionCriteria MirrorChoice::criteria() const {
 SelectionCriteria MirrorChoice::criteria_now() const {
   auto asked = criteria();
   const auto full = moment_.mirrors.full();
+  if (full.empty()) return asked;
   asked.excluded = asked.excluded | full;
   asked.objections[AvoidReason::full] = full;
   return asked;
