@@ -70,31 +70,30 @@ struct NumberColumn {
   const char* name;
   double (*of)(const Result&);
 };
-using R = Result;
 constexpr std::array kNumbers{
-    NumberColumn{"requests", [](const R& r) { return static_cast<double>(r.requests); }},
-    NumberColumn{"answered", [](const R& r) { return static_cast<double>(r.answered); }},
-    NumberColumn{"errors", [](const R& r) { return static_cast<double>(r.errors); }},
-    NumberColumn{"attempts", [](const R& r) { return static_cast<double>(r.attempts); }},
-    NumberColumn{"hedges", [](const R& r) { return static_cast<double>(r.hedges); }},
-    NumberColumn{"retries", [](const R& r) { return static_cast<double>(r.retries); }},
-    NumberColumn{"p50_ms", [](const R& r) { return milliseconds(r.latency.p50); }},
-    NumberColumn{"p90_ms", [](const R& r) { return milliseconds(r.latency.p90); }},
-    NumberColumn{"p99_ms", [](const R& r) { return milliseconds(r.latency.p99); }},
-    NumberColumn{"p999_ms", [](const R& r) { return milliseconds(r.latency.p999); }},
-    NumberColumn{"longest_ms", [](const R& r) { return milliseconds(r.latency.longest); }},
-    NumberColumn{"goodput", [](const R& r) { return r.goodput; }},
-    NumberColumn{"skew", [](const R& r) { return r.skew; }},
-    NumberColumn{"extra", [](const R& r) { return r.extra; }},
-    NumberColumn{"regret", [](const R& r) { return r.regret; }},
+    NumberColumn{"requests", [](const Result& r) { return static_cast<double>(r.requests); }},
+    NumberColumn{"answered", [](const Result& r) { return static_cast<double>(r.answered); }},
+    NumberColumn{"errors", [](const Result& r) { return static_cast<double>(r.errors); }},
+    NumberColumn{"attempts", [](const Result& r) { return static_cast<double>(r.attempts); }},
+    NumberColumn{"hedges", [](const Result& r) { return static_cast<double>(r.hedges); }},
+    NumberColumn{"retries", [](const Result& r) { return static_cast<double>(r.retries); }},
+    NumberColumn{"p50_ms", [](const Result& r) { return milliseconds(r.latency.p50); }},
+    NumberColumn{"p90_ms", [](const Result& r) { return milliseconds(r.latency.p90); }},
+    NumberColumn{"p99_ms", [](const Result& r) { return milliseconds(r.latency.p99); }},
+    NumberColumn{"p999_ms", [](const Result& r) { return milliseconds(r.latency.p999); }},
+    NumberColumn{"longest_ms", [](const Result& r) { return milliseconds(r.latency.longest); }},
+    NumberColumn{"goodput", [](const Result& r) { return r.goodput; }},
+    NumberColumn{"skew", [](const Result& r) { return r.skew; }},
+    NumberColumn{"extra", [](const Result& r) { return r.extra; }},
+    NumberColumn{"regret", [](const Result& r) { return r.regret; }},
 };
 /// Negative times are unknown: empty in CSV, null in JSON.
 struct TimeColumn {
   const char* name;
-  Micros R::*time;
+  Micros Result::*time;
 };
-constexpr std::array kTimes{TimeColumn{"noticed_ms", &R::noticed},
-                            TimeColumn{"recovered_ms", &R::recovered}};
+constexpr std::array kTimes{TimeColumn{"noticed_ms", &Result::noticed},
+                            TimeColumn{"recovered_ms", &Result::recovered}};
 
 void add_time(Document& out, std::string_view key, Micros time) {
   out.value(key, time, Unit::milliseconds);
