@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
 #include <cstddef>
-#include <cstring>
 
 #include "config/text/number_in.hpp"
 #include "config/text/source_text.hpp"

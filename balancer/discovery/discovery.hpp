@@ -8,7 +8,6 @@
 #include <string>
 
 #include "agent/transport/loop/loop.hpp"
-#include "agent/transport/loop/thread_pool.hpp"
 #include "agent/transport/resolve.hpp"
 #include "balancer/discovery/found.hpp"
 #include "balancer/discovery/source_status.hpp"

@@ -134,7 +134,7 @@ std::expected<void, std::string> Channel::read(char* into, std::size_t size, Fra
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
-    message.msg_controllen = sizeof control.data();
+    message.msg_controllen = control.size();
     const auto count = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (count > 0) take_descriptors(message, frame.descriptors);
     if (count > 0 && (message.msg_flags & MSG_CTRUNC) != 0)

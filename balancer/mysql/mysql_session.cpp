@@ -263,7 +263,9 @@ Task<bool> Session::receive(std::uint8_t sequence) {
       due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
     }
-    const bool got = co_await read_more(framing_.size);
+    bool got = false;
+    const bool at_once = !is_command && ending_ && in_.empty();
+    if (!at_once) got = co_await read_more(framing_.size);
     if (got) continue;
     if (!is_command && ending_ && open() && !timed_out_)
       co_await send_final_error(static_cast<std::uint8_t>(sequence + 1));

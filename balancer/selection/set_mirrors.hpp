@@ -10,8 +10,7 @@
 
 namespace karmad {
 
-/// The mirrors of a set as one worker sees them, and the slots taken for its
-/// next attempts.
+/// The mirrors of a set as one worker sees them, and the slots taken for its next attempts.
 class SetMirrors : public ShardMirrors {
  public:
   SetMirrors(MirrorSet& set, const InstanceSettings& settings, unsigned worker)

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cassert>
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/selection/selection_log.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <set>
+#include <span>
 
 #include "strategies/expected_wait.hpp"
 #include "strategies/strategy.hpp"
@@ -45,12 +45,15 @@ class Adaptive final : public AvoidsDead {
   Shares shares(MirrorViews mirrors, Candidates from) const override {
     double heaviest = 0;
     for (const auto mirror : from) heaviest = std::max(heaviest, mirrors[mirror].weight);
-    std::set<double> parts{1};
+    std::array<double, Candidates::kMost + 1> parts{1};
+    std::size_t count = 1;
     for (const auto mirror : from)
-      if (mirrors[mirror].weight > 0) parts.insert(mirrors[mirror].weight / heaviest);
+      if (mirrors[mirror].weight > 0) parts[count++] = mirrors[mirror].weight / heaviest;
+    std::ranges::sort(std::span(parts).first(count));
     Shares sum{};
     double drawn01 = 0;  // choose() decides alike for all draws between two parts
-    for (const auto part : parts) {
+    for (const auto part : std::span(parts).first(count)) {
+      if (part == drawn01) continue;
       const ExpectedWait wait(mirrors, from, drawn01);
       const auto drawn_from = near(from, wait);
       const auto shares = cheapest_shares(drawn_from, compared(drawn_from), wait);

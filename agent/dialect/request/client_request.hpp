@@ -133,8 +133,8 @@ MaybeError internal_error_in(Work&& work) {
   return std::nullopt;
 }
 
-/// The first reason to refuse a request that is read in several steps. A step that refuses it ends;
-/// the steps behind it are carried out, and their results not used.
+/// The first reason to refuse a request that is read in several steps. Behind a refusal the other
+/// steps are carried out, so they take any values, and their results are not used.
 struct FirstRefusal {
   MaybeError why;
 
