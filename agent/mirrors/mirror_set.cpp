@@ -114,16 +114,16 @@ void MirrorSet::take_over() {
   publish();
 }
 
-MirrorViews MirrorSet::fill(Views& room, TimePoint at, unsigned worker,
+MirrorViews MirrorSet::fill(Views& views, TimePoint at, unsigned worker,
                             const PickRecord* record) const {
-  if (record == nullptr) room.resize(mirrors_.size());
-  auto* const views = record == nullptr ? room.data() : record->mirrors;
+  if (record == nullptr) views.resize(mirrors_.size());
+  auto* const filled = record == nullptr ? views.data() : record->mirrors;
   const auto typical = typical_duration_.load(std::memory_order_relaxed);
   const auto& attempts = slots_[worker].attempts;
   const auto now = at.time_since_epoch().count();
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
-    auto& view = views[i];
+    auto& view = filled[i];
     view.errors_in_a_row = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
     view.in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
     view.weight = mirror.weight() * mirror.signals.started();
@@ -141,7 +141,7 @@ MirrorViews MirrorSet::fill(Views& room, TimePoint at, unsigned worker,
       view.owed = owed_answers(mirror.signals.in_flight(), silence, view.latency);
     }
   }
-  return {views, mirrors_.size()};
+  return {filled, mirrors_.size()};
 }
 
 SelectionCriteria MirrorSet::with_selector(SelectionCriteria criteria) const {

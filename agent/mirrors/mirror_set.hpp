@@ -290,7 +290,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   };
 
   void take_over_karma();
-  MirrorViews fill(Views& room, TimePoint at, unsigned worker,
+  MirrorViews fill(Views& views, TimePoint at, unsigned worker,
                    const PickRecord* record = nullptr) const;
   SelectionCriteria with_selector(SelectionCriteria criteria) const;
   void publish(Candidates unreachable = {});
