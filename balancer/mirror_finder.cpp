@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "agent/transport/loop/thread_pool.hpp"
 #include "balancer/discovery/found.hpp"
 #include "config/agent_line.hpp"
 
