@@ -1,5 +1,7 @@
 #include "balancer/simulate/world/event_queue.hpp"
 
+#include <algorithm>
+
 namespace karmad::simulate {
 
 void EventQueue::add_after(TimePoint now, Micros delay, EventKind kind, ObjectName subject,
@@ -7,8 +9,9 @@ void EventQueue::add_after(TimePoint now, Micros delay, EventKind kind, ObjectNa
   auto lane = std::ranges::find(lanes_, delay, &Lane::delay);
   if (lane == lanes_.end()) {
     if (lanes_.size() == kMostLanes) return add_at(now + delay, kind, subject, detail);
-    lane = lanes_.insert(lane, {.delay = delay, .queue = {}});
+    lane = lanes_.insert(lane, {.delay = delay});
   }
+  if (lane->queue.full()) lane->queue.set_capacity(2 * lane->queue.capacity());
   lane->queue.push_back({now + delay, ++numbers_, subject, detail, kind});
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <boost/circular_buffer.hpp>
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <queue>
 #include <vector>
@@ -73,7 +74,7 @@ class EventQueue {
 
   struct Lane {
     Micros delay{};
-    std::deque<Event> queue;
+    boost::circular_buffer<Event> queue{16};  ///< it grows, and then allocates nothing
   };
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
