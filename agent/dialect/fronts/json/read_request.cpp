@@ -112,33 +112,23 @@ std::string note_options(std::string_view options, std::string_view body, Search
   return {};
 }
 
-/// Notes a member of the request, with its raw key; returns why it is refused, or an empty text.
-std::string note_member(std::string_view key, std::string_view value, std::string_view body,
-                        SearchRequest& request) {
-  auto property = property_named(key);
-  std::string unescaped;
-  if (!property && key.contains('\\')) {
-    key = unescaped = json_unescaped(key);
-    property = property_named(key);
+/// Notes a member of the request; `wrong`: why it is refused.
+void note_property(Property property, std::string_view value, std::string_view body,
+                   SearchRequest& request, std::string& wrong) {
+  auto& place = request.properties[static_cast<std::size_t>(property)];
+  if (place.found()) {
+    wrong = fmt::format("\"{}\" is given twice", name(property));
+    return;
   }
-  if (!property) {
-    if (!may_name_property(key)) return {};
-    if (may_name_table(key)) return "the request " + why_key_is_refused(key);
-    request.odd_key = true;
-    return {};
-  }
-  auto& place = request.properties[static_cast<std::size_t>(*property)];
-  if (place.found()) return fmt::format("\"{}\" is given twice", name(*property));
   place = place_of(value, body);
-  if (*property == Property::options) return note_options(value, body, request);
-  if (*property != Property::table && *property != Property::index) return {};
-  if (!is_string(value))
-    return fmt::format("\"{}\" must be a string with the name of one table", name(*property));
-  if (*property == Property::table || !request[Property::table].found()) {
+  if (property == Property::options) wrong = note_options(value, body, request);
+  if (property != Property::table && property != Property::index) return;
+  if (!is_string(value)) {
+    wrong = fmt::format("\"{}\" must be a string with the name of one table", name(property));
+  } else if (property == Property::table || !request[Property::table].found()) {
     request.table = without_quotes(value);
-    if (request.table.contains('\\')) request.table = json_unescaped(without_quotes(value));
+    if (request.table.contains('\\')) request.table = json_unescaped(request.table);
   }
-  return {};
 }
 
 /// Whether a body may have a number that is too large, though it has no exponent: of more than 300
@@ -158,7 +148,7 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
   JsonMembers members(json);
   bool plain = true;
   std::string wrong;
-  while (const auto key = members.next(R"("table":)", R"("query":)", R"("limit":)")) {
+  while (auto key = members.next(R"("table":)", R"("query":)", R"("limit":)")) {
     const auto* const begin = json.at;
     auto value = take_value(json, {.deepest = deepest - 1, .plain = true});
     if (!value) {
@@ -167,8 +157,19 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
       value = take_value(json);
     }
     if (!value) break;
-    if (key->contains('\\')) plain = false;
-    wrong = note_member(*key, *value, body, request);
+    auto property = property_named(*key);
+    std::string unescaped;
+    if (!property && key->contains('\\')) {
+      plain = false;
+      key = unescaped = json_unescaped(*key);
+      property = property_named(*key);
+    }
+    if (property)
+      note_property(*property, *value, body, request, wrong);
+    else if (may_name_property(*key) && may_name_table(*key))
+      wrong = "the request " + why_key_is_refused(*key);
+    else if (may_name_property(*key))
+      request.odd_key = true;
     if (!wrong.empty()) break;
   }
   request.closing_brace = static_cast<std::size_t>(json.at - body.data()) - 1;
