@@ -263,9 +263,7 @@ Task<bool> Session::receive(std::uint8_t sequence) {
       due = in_.size() + kPerTimeout;
       start_phase(Phase::reading, settings().network_timeout.value);
     }
-    bool got = false;
-    const bool at_once = !is_command && ending_ && in_.empty();
-    if (!at_once) got = co_await read_more(framing_.size);
+    const bool got = co_await read_more(framing_.size);
     if (got) continue;
     if (!is_command && ending_ && open() && !timed_out_)
       co_await send_final_error(static_cast<std::uint8_t>(sequence + 1));
@@ -277,6 +275,7 @@ Task<bool> Session::receive(std::uint8_t sequence) {
 
 /// Appends the next bytes to `in_`, which will have `whole`. False: none will come.
 Task<bool> Session::read_more(std::size_t whole) {
+  if (ending_ && in_.empty()) co_return false;  // a proof that drain() no longer waits for
   Stream::Read got;
   if (whole - in_.size() <= Buffers::kSmall) {
     start_read();

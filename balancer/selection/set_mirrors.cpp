@@ -33,8 +33,9 @@ bool SetMirrors::limited() const {
 
 bool SetMirrors::try_take_slot(std::size_t mirror) {
   auto slot = set_[mirror].agent->slots.try_take();
-  if (slot) add_slot(mirror, *std::move(slot));
-  return slot.has_value();
+  if (!slot) return false;
+  add_slot(mirror, *std::move(slot));
+  return true;
 }
 
 AgentSlot SetMirrors::use_slot(std::size_t mirror) {

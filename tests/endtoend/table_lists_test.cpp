@@ -51,8 +51,8 @@ TEST(TableLists, AreSearchedAsOneTableAndEachMirrorGetsItsName) {
 }
 
 TEST(TableLists, ErrorsNameTheTableOfTheShardThatFails) {
-  FakeMirror one([](const auto&) { return json(fmt::format(kListedHit, 1)); });
-  FakeMirror broken([](const auto&) { return json(R"({"error":"out of order"})", 500); });
+  const FakeMirror one([](const auto&) { return json(fmt::format(kListedHit, 1)); });
+  const FakeMirror broken([](const auto&) { return json(R"({"error":"out of order"})", 500); });
   const Master master("ha_ping_interval = 0",
                       fmt::format("table one {{\n type = distributed\n agent = {0}\n}}\n"
                                   "table two {{\n type = distributed\n agent = {0}:a\n"

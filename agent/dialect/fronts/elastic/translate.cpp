@@ -598,7 +598,7 @@ ClientError at_clients_line(ClientError error, const TranslatedRequest& bulk) {
   const auto* const begin = error.reason.data() + kLine.size();
   const auto read = std::from_chars(begin, error.reason.data() + error.reason.size(), line);
   if (line == 0 || line > bulk.numbers.size()) return error;
-  std::string_view what = read.ptr;
+  const std::string_view what = read.ptr;
   // What has an offset, which is that of the translated line, is in the document behind the action.
   const auto place = std::min(what.find(" at offset"), what.find(" At offset"));
   const auto number = bulk.numbers[line - 1] + (place < what.size() ? 1 : 0);
