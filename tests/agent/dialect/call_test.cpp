@@ -141,7 +141,7 @@ TEST(Call, SaysWhereAStatementIsWrongAndWhatWasExpected) {
   for (const auto& [statement, why] : cases)
     EXPECT_NE(why_call_is_refused(statement).find(why), std::string::npos)
         << statement << ": " << why_call_is_refused(statement);
-  for (const std::size_t shards : {std::size_t{1}, std::size_t{2}})
+  for (const std::size_t shards : {1, 2})
     EXPECT_NE(asked_of_shard("CALL SUGGEST('a','t','x' AS limit)", shards).find("must be a number"),
               std::string::npos);
 }

@@ -49,7 +49,7 @@ void read_selection(const rapidjson::Value& source, Selection& selection, FirstR
   for (const auto& member : source.GetObject()) {
     const auto key = text_of(member.name);
     if (key != "includes" && key != "excludes") continue;
-    read_patterns(member.value, fmt::format("\"_source\".\"{}\"", key),
+    read_patterns(member.value, fmt::format(R"("_source"."{}")", key),
                   key == "includes" ? selection.includes : selection.excludes, refusal);
   }
 }
@@ -122,7 +122,7 @@ SourcePlan plan_source(std::string_view text, const std::vector<SortKey>& keys,
         selection.none = false;
         changed = true;
       }
-      if (lift_exclusions(selection, name, plan.hidden)) changed = true;
+      changed = lift_exclusions(selection, name, plan.hidden) || changed;
     }
   }
   if (changed) add_selection(JsonLine(plan.rewritten.emplace()), selection);
@@ -208,7 +208,7 @@ Window window_of(std::string_view body, const SearchRequest& request, FirstRefus
     const auto a = count(one);
     const auto b = count(other);
     if (a && b && *a != *b)
-      refusal.refuse("\"{}\" and \"{}\" mean the same and differ", name(one), name(other));
+      refusal.refuse(R"("{}" and "{}" mean the same and differ)", name(one), name(other));
     return a ? a : b;
   };
   Window window;
@@ -247,7 +247,7 @@ void refuse_unmergeable(std::string_view body, const SearchRequest& request,
         "\"search_after\" is not a property of a search; page with \"options\": {{\"scroll\": "
         "true}}");
   if (request[Property::aggregations].found())
-    return refusal.refuse("\"aggregations\" is not a property of a search; write \"aggs\"");
+    return refusal.refuse(R"("aggregations" is not a property of a search; write "aggs")");
   if (takes_reserved_name(request[Property::expressions].in(body)))
     refusal.refuse("\"expressions\": names that begin with karmad_ are reserved");
 }

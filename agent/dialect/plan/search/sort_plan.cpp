@@ -111,7 +111,7 @@ struct KeyReader : FirstRefusal {
       key.descending = false;  // as the server: best first is only the default of the bare name
       for (const auto* property : {"missing", "nested_path", "nested_filter"})
         if (how->HasMember(property))
-          return refuse("\"{}\" property not supported: sort key \"{}\"", property, attribute);
+          return refuse(R"("{}" property not supported: sort key "{}")", property, attribute);
       if (const auto* const mode = member_of(how, "mode"))
         key = least_or_greatest(attribute, *mode);
       how = member_of(how, "order");
@@ -126,7 +126,7 @@ struct KeyReader : FirstRefusal {
   void add(SortKey key, std::string_view attribute, const rapidjson::Value* order) {
     const auto direction = text_of(order);
     if (order != nullptr && direction != "asc" && direction != "desc")
-      return refuse("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute);
+      return refuse(R"(the order of sort key "{}" must be "asc" or "desc")", attribute);
     if (order != nullptr) key.descending = direction == "desc";
     keys.push_back(std::move(key));
   }
@@ -136,7 +136,7 @@ struct KeyReader : FirstRefusal {
   void add_distance(const rapidjson::Value* how) {
     if (how == nullptr || !how->IsObject())
       return refuse(
-          "_geo_distance must be an object with \"location_anchor\" and \"location_source\"");
+          R"(_geo_distance must be an object with "location_anchor" and "location_source")");
     const auto anchor = parts_of(member_of(how, "location_anchor"));
     const auto latitude = degrees(anchor[0]);
     const auto longitude = degrees(anchor[1]);
@@ -152,7 +152,7 @@ struct KeyReader : FirstRefusal {
           "longitude: \"lat, lon\", {{\"lat\": \"lat\", \"lon\": \"lon\"}} or [\"lon\", \"lat\"]");
     const auto* const type = member_of(how, "distance_type");
     if (type != nullptr && text_of(type) != "adaptive" && text_of(type) != "haversine")
-      return refuse("\"distance_type\" of _geo_distance must be \"adaptive\" or \"haversine\"");
+      return refuse(R"("distance_type" of _geo_distance must be "adaptive" or "haversine")");
     const bool haversine = text_of(type) == "haversine";
     SortKey key;
     // The server itself takes six decimals of the anchor.
@@ -166,9 +166,9 @@ struct KeyReader : FirstRefusal {
   SortKey least_or_greatest(std::string_view attribute, const rapidjson::Value& mode) {
     const bool least = text_of(&mode) == "min";
     if (!least && text_of(&mode) != "max")
-      refuse("\"mode\" of sort key \"{}\" must be \"min\" or \"max\"", attribute);
+      refuse(R"("mode" of sort key "{}" must be "min" or "max")", attribute);
     if (!is_attribute_name(attribute))
-      refuse("\"mode\" needs the name of an attribute, not \"{}\"", attribute);
+      refuse(R"("mode" needs the name of an attribute, not "{}")", attribute);
     SortKey key;
     key.expression = fmt::format("{}({})", least ? "LEAST" : "GREATEST", attribute);
     return key;
