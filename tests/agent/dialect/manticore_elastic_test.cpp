@@ -280,69 +280,60 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
   }
 }
 
-TEST(ManticoreElastic, HitsShowTheValuesOfTheSearchesKeys) {
+/// The answer to a search of `products`, where the first of the shards has these hits; or why there
+/// is none.
+std::string found_hits(std::size_t shards, std::string_view hits, std::string_view body,
+                       std::string_view query = {}) {
   const auto elastic = make_manticore_elastic({});
-  const auto* const body = R"({"sort":["_score",{"meta.n":"desc"},"price"],"_source":["price"]})";
-  const auto request = elastic_call("POST", "/products/_search", body);
+  const auto request = elastic_call("POST", "/products/_search", body, query);
   const auto parsed = elastic->parse(request);
-  ASSERT_TRUE(parsed);
+  if (!parsed) return parsed.error().reason;
+  const auto plan = elastic->plan(request, *parsed, shards);
+  if (!plan) return plan.error().reason;
+  std::vector<ShardReply> replies(shards);
+  const auto reply = fmt::format(
+      R"({{"took":2,"timed_out":false,"hits":{{"total":2,"total_relation":"eq","hits":[{}]}}}})",
+      hits);
+  replies.front().body = reply;
+  std::string out;
+  const auto failed = merge(*plan, replies, {}, out);
+  return failed ? failed->reason : out;
+}
+
+TEST(ManticoreElastic, HitsShowTheValuesOfTheSearchesKeys) {
   for (const std::size_t shards : {1, 2}) {
-    const auto plan = elastic->plan(request, *parsed, shards);
-    ASSERT_TRUE(plan) << plan.error().reason;
-    std::vector<ShardReply> replies(shards);
-    replies.front().body =
-        R"({"took":2,"timed_out":false,"hits":{"total":2,"total_relation":"eq","hits":)"
-        R"([{"_id":7,"_score":5,"_source":{"price":61,"meta":{"n":"x"}}},)"
-        R"({"_id":8,"_score":4,"_source":{"meta":{}}}]}})";
-    std::string out;
-    ASSERT_FALSE(merge(*plan, replies, {}, out));
+    const auto out =
+        found_hits(shards,
+                   R"({"_id":7,"_score":5,"_source":{"price":61,"meta":{"n":"x"}}},)"
+                   R"({"_id":8,"_score":4,"_source":{"meta":{}}})",
+                   R"({"sort":["_score",{"meta.n":"desc"},"price"],"_source":["price"]})");
     EXPECT_TRUE(out.contains(R"("_source":{"price":61},"sort":[5,"x",61]},)")) << out;
     EXPECT_TRUE(out.contains(R"("_source":{},"sort":[4,null,null]}])")) << out;
   }
 }
 
 TEST(ManticoreElastic, HitsOfASearchForVectorsShowTheValuesOfItsKeys) {
-  const auto elastic = make_manticore_elastic({});
   for (const auto& [sort, shown] :
        {std::pair(R"(["_knn_dist"])", "[0.5]"), std::pair(R"([{"price":"desc"}])", "[61]"),
-        std::pair(R"(["price",{"_knn_dist":"desc"},"id"])", "[61,0.5,7]")}) {
-    const auto body = fmt::format(
-        R"({{"knn":{{"field":"v","k":3,"query_vector":[1]}},"_source":["price"],"sort":{}}})",
-        sort);
-    const auto request = elastic_call("POST", "/products/_search", body);
-    const auto parsed = elastic->parse(request);
-    ASSERT_TRUE(parsed);
+        std::pair(R"(["price",{"_knn_dist":"desc"},"id"])", "[61,0.5,7]")})
     for (const std::size_t shards : {1, 2}) {
-      const auto plan = elastic->plan(request, *parsed, shards);
-      ASSERT_TRUE(plan) << plan.error().reason;
-      std::vector<ShardReply> replies(shards);
-      replies.front().body =
-          R"({"took":2,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":)"
-          R"([{"_id":7,"_score":1,"_knn_dist":0.5,"_source":{"price":61}}]}})";
-      std::string out;
-      ASSERT_FALSE(merge(*plan, replies, {}, out));
+      const auto out = found_hits(
+          shards, R"({"_id":7,"_score":1,"_knn_dist":0.5,"_source":{"price":61}})",
+          fmt::format(
+              R"({{"knn":{{"field":"v","k":3,"query_vector":[1]}},"_source":["price"],"sort":{}}})",
+              sort));
       EXPECT_TRUE(out.contains(fmt::format(R"("sort":{}}}])", shown))) << out;
     }
-  }
 }
 
 TEST(ManticoreElastic, HitsWithoutSourceKeepTheirIndexAndTheValuesOfTheKeys) {
-  const auto elastic = make_manticore_elastic({});
   const std::pair<std::string_view, std::string_view> forms[] = {
       {"", R"({"sort":["n"],"_source":false})"}, {"_source=false&sort=n", R"({"_source":["n"]})"}};
   for (const auto& [query, body] : forms)
     for (const std::size_t shards : {1, 3}) {
-      const auto request = elastic_call("POST", "/products/_search", body, query);
-      const auto parsed = elastic->parse(request);
-      ASSERT_TRUE(parsed);
-      const auto plan = elastic->plan(request, *parsed, shards);
-      ASSERT_TRUE(plan) << plan.error().reason;
-      std::vector<ShardReply> replies(shards);
-      replies.front().body =
-          R"({"took":2,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":)"
-          R"([{"_id":7,"_score":5,"_source":{"n":61},"highlight":{"t":["x"]}}]}})";
-      std::string out;
-      ASSERT_FALSE(merge(*plan, replies, {}, out));
+      const auto out =
+          found_hits(shards, R"({"_id":7,"_score":5,"_source":{"n":61},"highlight":{"t":["x"]}})",
+                     body, query);
       EXPECT_TRUE(out.contains(R"([{"_id":"7","_score":5,"_index":"products","_type":"doc",)"
                                R"("_version":1,"highlight":{"t":["x"]},"sort":[61]}])"))
           << out;
